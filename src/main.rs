@@ -1,0 +1,3 @@
+//! The `bindery` binary: parses the arguments, runs the subcommand, returns its exit code.
+
+fn main() {}

@@ -1,4 +1,4 @@
-//! Bindery keeps PersistentVolumes ("volumes") and PersistentVolumeClaims ("claims") correctly
+//! Bindery keeps `PersistentVolume`s ("volumes") and `PersistentVolumeClaim`s ("claims") correctly
 //! married: one pure binding core, shown to the world as an admission webhook, a command line and,
 //! next, a controller.
 //!
@@ -12,4 +12,7 @@
 //!              │                             │
 //!            rules ── binding ── model ──────┘     pure: no async, no I/O, no clock
 //! ```
+pub mod binding;
+pub mod k8s;
 pub mod model;
+pub mod rules;

@@ -1,1 +1,29 @@
 //! Values of the domain: volumes, claims, classes and what they are made of.
+//!
+//! Plain data with the comparisons that Kubernetes makes. No decision is taken here, nothing is
+//! read or written, and no wire format is known: see `binding` and `k8s`.
+
+mod access_modes;
+pub mod annotations;
+mod claim;
+mod class;
+mod names;
+mod nonempty;
+mod quantity;
+mod selector;
+mod topology;
+mod volume;
+
+pub use access_modes::{AccessMode, AccessModes};
+pub use annotations::Annotations;
+pub use claim::{Claim, ClaimPhase, Stage};
+pub use class::{BindingMode, Class, ClassRequest, Expansion, Provisioner, VolumeClass};
+pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
+pub use nonempty::NonEmpty;
+pub use quantity::{Quantity, QuantityError};
+pub use selector::{Labels, Selector, Term, TermError};
+pub use topology::{Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeTerm, NodeTermError};
+pub use volume::{
+    Backend, Deletion, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume,
+    VolumeMode, VolumePhase,
+};

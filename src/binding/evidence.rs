@@ -1,0 +1,182 @@
+//! What is known for one question: the view, and what was read live for this question.
+//!
+//! "Not in the view" is unknown, never absent: only a live read that found nothing, or another uid
+//! under the name, proves absence. Whoever decides on something unknown names the read that would
+//! settle it; nothing is read here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::view::View;
+use crate::model::{Claim, ClaimKey, Class, ClassName, Uid, Volume, VolumeName};
+
+/// What is known of one object.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lookup<'a, T> {
+    /// It was seen.
+    Present(&'a T),
+    /// A live read proved that it does not exist.
+    Absent,
+    /// It was not seen, and nobody looked.
+    Unknown,
+}
+
+// Derived, the two would ask for a `T` that can be copied; only the reference is.
+impl<T> Clone for Lookup<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lookup<'_, T> {}
+
+impl<'a, T> Lookup<'a, T> {
+    /// The object, if it was seen.
+    pub fn present(self) -> Option<&'a T> {
+        match self {
+            Self::Present(object) => Some(object),
+            Self::Absent | Self::Unknown => None,
+        }
+    }
+}
+
+/// One live read that would settle a question.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Read {
+    /// GET of a claim.
+    Claim(ClaimKey),
+    /// GET of a volume.
+    Volume(VolumeName),
+    /// GET of a class.
+    Class(ClassName),
+    /// LIST of the pods in the claim's namespace, for those that use it.
+    PodsUsing(ClaimKey),
+}
+
+/// Whether pods use a claim.
+///
+/// Kubernetes: `pvc_protection_controller.go`: a pod counts once it has a node, and until its
+/// object is gone, finished or not; a claim made for a pod's own volume counts for that pod only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodUse {
+    /// No pod uses it.
+    Unused,
+    /// This pod and perhaps others do.
+    UsedBy(Box<str>),
+}
+
+/// The outcome of one live read.
+#[derive(Clone, Debug)]
+pub enum Answer<T> {
+    /// The object as it is.
+    Found(Arc<T>),
+    /// It does not exist.
+    NotFound,
+    /// The read failed or took too long: nothing is known.
+    Failed,
+}
+
+/// What was read live for one question.
+#[derive(Clone, Debug, Default)]
+pub struct LiveReads {
+    /// Claims by name.
+    pub claims: BTreeMap<ClaimKey, Answer<Claim>>,
+    /// Volumes by name.
+    pub volumes: BTreeMap<VolumeName, Answer<Volume>>,
+    /// Classes by name.
+    pub classes: BTreeMap<ClassName, Answer<Class>>,
+    /// Use of claims by pods.
+    pub pods: BTreeMap<ClaimKey, Answer<PodUse>>,
+}
+
+/// How a read turned out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It was made and answered.
+    Settled,
+    /// It was tried and failed.
+    Failed,
+    /// It was not tried.
+    NotTried,
+}
+
+/// The view together with the live reads of one question; live reads win.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    view: &'a View,
+    live: &'a LiveReads,
+}
+
+impl<'a> Evidence<'a> {
+    /// What `view` shows, corrected by `live`.
+    pub fn new(view: &'a View, live: &'a LiveReads) -> Self {
+        Self { view, live }
+    }
+
+    /// The claim of this name, whichever it is.
+    pub fn claim(&self, key: &ClaimKey) -> Lookup<'a, Claim> {
+        resolve(self.live.claims.get(key), self.view.claim(key))
+    }
+
+    /// The claim of this name and uid. Another uid under the name proves absence only live: the
+    /// view may be older than the reference.
+    pub fn holder(&self, key: &ClaimKey, uid: &Uid) -> Lookup<'a, Claim> {
+        let settled = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Settled;
+        match self.claim(key) {
+            Lookup::Present(claim) if claim.uid.as_ref() == Some(uid) => Lookup::Present(claim),
+            Lookup::Present(_) if settled => Lookup::Absent,
+            Lookup::Present(_) | Lookup::Unknown => Lookup::Unknown,
+            Lookup::Absent => Lookup::Absent,
+        }
+    }
+
+    /// The volume of this name.
+    pub fn volume(&self, name: &VolumeName) -> Lookup<'a, Volume> {
+        resolve(self.live.volumes.get(name), self.view.volume(name))
+    }
+
+    /// The class of this name.
+    pub fn class(&self, name: &ClassName) -> Lookup<'a, Class> {
+        resolve(self.live.classes.get(name), self.view.class(name))
+    }
+
+    /// Whether pods use the claim; never known from the view.
+    pub fn pod_use(&self, key: &ClaimKey) -> Lookup<'a, PodUse> {
+        resolve(self.live.pods.get(key), None)
+    }
+
+    /// The volumes kept for a claim of this name, in order, as far as the view shows them.
+    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &'a Volume> {
+        let evidence = *self;
+        let volumes = self.view.kept_for(key);
+        volumes.filter_map(move |name| evidence.volume(name).present())
+    }
+
+    /// Whether `read` was made for this question.
+    pub fn confirmation(&self, read: &Read) -> Confirmation {
+        fn of<T>(answer: Option<&Answer<T>>) -> Confirmation {
+            match answer {
+                None => Confirmation::NotTried,
+                Some(Answer::Failed) => Confirmation::Failed,
+                Some(Answer::Found(_) | Answer::NotFound) => Confirmation::Settled,
+            }
+        }
+        match read {
+            Read::Claim(key) => of(self.live.claims.get(key)),
+            Read::Volume(name) => of(self.live.volumes.get(name)),
+            Read::Class(name) => of(self.live.classes.get(name)),
+            Read::PodsUsing(key) => of(self.live.pods.get(key)),
+        }
+    }
+}
+
+fn resolve<'a, T>(live: Option<&'a Answer<T>>, seen: Option<&'a Arc<T>>) -> Lookup<'a, T> {
+    match live {
+        Some(Answer::Found(object)) => Lookup::Present(object),
+        Some(Answer::NotFound) => Lookup::Absent,
+        Some(Answer::Failed) | None => match seen {
+            Some(object) => Lookup::Present(object),
+            None => Lookup::Unknown,
+        },
+    }
+}

@@ -1,0 +1,155 @@
+//! Whether a volume fits a claim, and if not, every reason why.
+//!
+//! Which checks apply depends on who asks and on how the two point at each other: Kubernetes does
+//! not ask a volume that is kept for the claim about class, selector or phase. Choosing among
+//! volumes that fit is not here.
+
+use super::mismatch::Mismatch;
+use super::pairing::{Pairing, pairing};
+use crate::model::{
+    BindingMode, Claim, ClassName, Deletion, Node, NonEmpty, Volume, VolumeClass, VolumePhase,
+};
+
+/// Who asks whether a volume fits.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker<'a> {
+    /// The binder, which knows how the claim's class binds.
+    Controller(BindingMode),
+    /// The scheduler, for a pod on this node.
+    Scheduler(&'a Node),
+    /// Somebody who names the pair: whatever a binder would hold against it for good.
+    ///
+    /// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`; access modes, volume mode, class
+    /// and size count, selector, phase and node affinity do not.
+    Prebind,
+}
+
+/// A volume that fits, and on what ground.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It is kept for this claim.
+    Kept,
+    /// It is free and matches.
+    Free,
+}
+
+/// Whether `volume` fits `claim` for `asker`; else every mismatch, in a fixed order.
+pub fn fit(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Result<Fit, NonEmpty<Mismatch>> {
+    let kept = match pairing(volume, claim) {
+        Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => Fit::Kept,
+        Pairing::Strangers
+        | Pairing::Asked
+        | Pairing::ClaimElsewhere
+        | Pairing::VolumeElsewhere => Fit::Free,
+    };
+    let mut found = Vec::new();
+    found.extend(holder_mismatch(volume, claim));
+    found.extend(lasting_mismatches(volume, claim, asker));
+    match asker {
+        Asker::Prebind => found.extend(class_mismatch(volume, claim)),
+        Asker::Controller(binding_mode) => {
+            if kept == Fit::Free {
+                found.extend(free_mismatches(volume, claim));
+                if binding_mode == BindingMode::WaitForFirstConsumer {
+                    found.push(Mismatch::WaitsForConsumer);
+                }
+            }
+        }
+        Asker::Scheduler(node) => {
+            if kept == Fit::Free {
+                found.extend(free_mismatches(volume, claim));
+            }
+            if !volume.node_affinity.admits(node) {
+                found.push(Mismatch::NodeAffinity);
+            }
+        }
+    }
+    match NonEmpty::from_vec(found) {
+        None => Ok(kept),
+        Some(mismatches) => Err(mismatches),
+    }
+}
+
+fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
+    match pairing(volume, claim) {
+        Pairing::ClaimElsewhere => Some(Mismatch::ClaimElsewhere),
+        Pairing::Strangers | Pairing::VolumeElsewhere => {
+            let holder = volume.reservation.key()?.clone();
+            Some(Mismatch::ReservedForOther { holder })
+        }
+        Pairing::Asked | Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => {
+            None
+        }
+    }
+}
+
+/// What no waiting changes and what counts for a volume kept for the claim too.
+///
+/// Kubernetes leaves access modes to its index, and thereby never finds a volume kept for a claim
+/// that lacks a requested mode; the answer is the same.
+fn lasting_mismatches(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    if too_small(volume, claim, asker) {
+        found.push(Mismatch::TooSmall {
+            requested: claim.request.clone(),
+            offered: volume.capacity.clone(),
+        });
+    }
+    if volume.mode != claim.mode {
+        found.push(Mismatch::VolumeMode {
+            requested: claim.mode.clone(),
+            offered: volume.mode.clone(),
+        });
+    }
+    if !volume.access_modes.offers(&claim.access_modes) {
+        found.push(Mismatch::AccessModes {
+            requested: claim.access_modes.clone(),
+            offered: volume.access_modes.clone(),
+        });
+    }
+    if volume.attributes_class != claim.attributes_class {
+        found.push(Mismatch::AttributesClass {
+            requested: claim.attributes_class.clone(),
+            offered: volume.attributes_class.clone(),
+        });
+    }
+    if volume.deletion == Deletion::Terminating {
+        found.push(Mismatch::Terminating);
+    }
+    found
+}
+
+/// Sizes are compared exactly, but for a prebind, where Kubernetes compares whole units, rounded up.
+fn too_small(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
+    match asker {
+        Asker::Controller(_) | Asker::Scheduler(_) => volume.capacity < claim.request,
+        Asker::Prebind => volume.capacity.rounded_up_units() < claim.request.rounded_up_units(),
+    }
+}
+
+fn free_mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    if volume.phase != VolumePhase::Available {
+        found.push(Mismatch::NotAvailable { phase: volume.phase.clone() });
+    }
+    let selector = claim.selector.as_ref();
+    if let Some(term) = selector.and_then(|selector| selector.first_unmatched(&volume.labels)) {
+        found.push(Mismatch::Selector { term: term.to_string() });
+    }
+    found.extend(class_mismatch(volume, claim));
+    found
+}
+
+fn class_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
+    let (request, offered) = (claim.class(), volume.class());
+    let (requested, offered) = (request.wanted(), offered.as_class());
+    (requested != offered)
+        .then(|| Mismatch::Class { requested: owned(requested), offered: owned(offered) })
+}
+
+fn owned(class: VolumeClass<'_>) -> Option<ClassName> {
+    match class {
+        VolumeClass::Classless => None,
+        VolumeClass::Named(name) => Some(name.clone()),
+    }
+}

@@ -1,0 +1,130 @@
+//! Every reason why a volume does not fit a claim.
+//!
+//! One list for all faces: denials, events, explanations and metric labels are renderings of it.
+//! Variants name the fact and carry the values that prove it.
+
+use std::fmt;
+
+use crate::model::{AccessModes, ClaimKey, ClassName, Quantity, VolumeMode, VolumePhase};
+
+/// One reason why a volume does not fit a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The volume is kept for another claim.
+    ReservedForOther {
+        /// That claim.
+        holder: ClaimKey,
+    },
+    /// The claim already has another volume.
+    ClaimElsewhere,
+    /// The volume is smaller than the request.
+    TooSmall {
+        /// What the claim asks for.
+        requested: Quantity,
+        /// What the volume has.
+        offered: Quantity,
+    },
+    /// One is a file system, the other a raw device.
+    VolumeMode {
+        /// What the claim asks for.
+        requested: VolumeMode,
+        /// What the volume has.
+        offered: VolumeMode,
+    },
+    /// A requested access mode is missing.
+    AccessModes {
+        /// What the claim asks for.
+        requested: AccessModes,
+        /// What the volume has.
+        offered: AccessModes,
+    },
+    /// The classes differ; `None` is no class.
+    Class {
+        /// What the claim asks for.
+        requested: Option<ClassName>,
+        /// What the volume has.
+        offered: Option<ClassName>,
+    },
+    /// The attributes classes differ; `None` is none.
+    AttributesClass {
+        /// What the claim asks for.
+        requested: Option<ClassName>,
+        /// What the volume has.
+        offered: Option<ClassName>,
+    },
+    /// The volume is being deleted.
+    Terminating,
+    /// The volume's phase is not Available.
+    NotAvailable {
+        /// Its phase.
+        phase: VolumePhase,
+    },
+    /// The claim's selector does not match the volume's labels.
+    Selector {
+        /// The first term that does not match, as text.
+        term: String,
+    },
+    /// The volume cannot be reached from the node.
+    NodeAffinity,
+    /// The class delays binding until a pod has a node.
+    WaitsForConsumer,
+}
+
+impl Mismatch {
+    /// Stable name for metrics and JSON.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::ReservedForOther { .. } => "reserved_for_other",
+            Self::ClaimElsewhere => "claim_elsewhere",
+            Self::TooSmall { .. } => "too_small",
+            Self::VolumeMode { .. } => "volume_mode",
+            Self::AccessModes { .. } => "access_modes",
+            Self::Class { .. } => "class",
+            Self::AttributesClass { .. } => "attributes_class",
+            Self::Terminating => "terminating",
+            Self::NotAvailable { .. } => "not_available",
+            Self::Selector { .. } => "selector",
+            Self::NodeAffinity => "node_affinity",
+            Self::WaitsForConsumer => "waits_for_consumer",
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReservedForOther { holder } => write!(f, "kept for claim \"{holder}\""),
+            Self::ClaimElsewhere => f.write_str("the claim has another volume"),
+            Self::TooSmall { requested, offered } => {
+                write!(f, "{offered} is less than the requested {requested}")
+            }
+            Self::VolumeMode { requested, offered } => {
+                write!(f, "volume mode {offered} is not {requested}")
+            }
+            Self::AccessModes { requested, offered } => {
+                write!(f, "access modes {offered} do not offer {requested}")
+            }
+            Self::Class { requested, offered } => {
+                write!(f, "{} is not {}", named("class", offered), named("class", requested))
+            }
+            Self::AttributesClass { requested, offered } => {
+                let kind = "attributes class";
+                write!(f, "{} is not {}", named(kind, offered), named(kind, requested))
+            }
+            Self::Terminating => f.write_str("being deleted"),
+            Self::NotAvailable { phase } => write!(f, "phase is {phase}, not Available"),
+            Self::Selector { term } => write!(f, "labels do not match \"{term}\""),
+            Self::NodeAffinity => f.write_str("not reachable from the node"),
+            Self::WaitsForConsumer => {
+                f.write_str("the class binds only when a pod that uses the claim has a node")
+            }
+        }
+    }
+}
+
+fn named(kind: &str, name: &Option<ClassName>) -> String {
+    match name {
+        None => format!("no {kind}"),
+        Some(name) => format!("{kind} \"{name}\""),
+    }
+}

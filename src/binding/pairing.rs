@@ -1,0 +1,74 @@
+//! The two pointers between a volume and a claim, as one value.
+//!
+//! A volume names a claim in `spec.claimRef`, a claim names a volume in `spec.volumeName`. Every
+//! combination has a name here, so that no decision compares the pointers itself.
+
+use crate::model::{Claim, Reservation, Volume};
+
+/// How a volume and a claim point at each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pairing {
+    /// Neither points at the other.
+    Strangers,
+    /// The claim names the volume, which is kept for nobody.
+    Asked,
+    /// The volume is kept for a claim of this name; the claim names no volume.
+    Reserved,
+    /// The volume is kept for exactly this claim, which names no volume yet.
+    Held,
+    /// Both name each other, the volume without the claim's uid.
+    Agreed,
+    /// Both name each other, uid included.
+    Bound,
+    /// The volume is kept for this claim, which names another volume.
+    ClaimElsewhere,
+    /// The claim names this volume, which is kept for another claim.
+    VolumeElsewhere,
+}
+
+/// Where one side points, seen from the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Toward {
+    Nobody,
+    ThisByName,
+    This,
+    Other,
+}
+
+/// How `volume` and `claim` point at each other.
+///
+/// A reservation for this name with another uid is for another claim: uids never return.
+/// Kubernetes: `pkg/volume/util`, `IsVolumeBoundToClaim`.
+pub fn pairing(volume: &Volume, claim: &Claim) -> Pairing {
+    match (volume_toward(volume, claim), claim_toward(claim, volume)) {
+        (Toward::Nobody, Toward::This | Toward::ThisByName) => Pairing::Asked,
+        (Toward::ThisByName, Toward::Nobody) => Pairing::Reserved,
+        (Toward::ThisByName, Toward::This | Toward::ThisByName) => Pairing::Agreed,
+        (Toward::This, Toward::Nobody) => Pairing::Held,
+        (Toward::This, Toward::This | Toward::ThisByName) => Pairing::Bound,
+        (Toward::This | Toward::ThisByName, Toward::Other) => Pairing::ClaimElsewhere,
+        (Toward::Other, Toward::This | Toward::ThisByName) => Pairing::VolumeElsewhere,
+        (Toward::Nobody | Toward::Other, Toward::Nobody | Toward::Other) => Pairing::Strangers,
+    }
+}
+
+fn volume_toward(volume: &Volume, claim: &Claim) -> Toward {
+    match &volume.reservation {
+        Reservation::Free => Toward::Nobody,
+        Reservation::Named(key) if *key == claim.key => Toward::ThisByName,
+        Reservation::Held(key, uid) if *key == claim.key && Some(uid) == claim.uid.as_ref() => {
+            Toward::This
+        }
+        Reservation::Named(_) | Reservation::Held(..) | Reservation::Incomplete(..) => {
+            Toward::Other
+        }
+    }
+}
+
+fn claim_toward(claim: &Claim, volume: &Volume) -> Toward {
+    match &claim.volume {
+        None => Toward::Nobody,
+        Some(name) if *name == volume.name => Toward::This,
+        Some(_) => Toward::Other,
+    }
+}

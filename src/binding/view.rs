@@ -1,0 +1,110 @@
+//! What has been observed of the cluster: objects and the indices over their pointers.
+//!
+//! A view may lag and may be incomplete; that something is not in it proves nothing. What a
+//! question may conclude from it is in `evidence`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::{Claim, ClaimKey, Class, ClassName, Volume, VolumeName};
+
+/// One observation: an object as it is now, or that it is gone from the watch.
+#[derive(Clone, Debug)]
+pub enum Observed {
+    /// The volume as it is now.
+    Volume(Arc<Volume>),
+    /// The watch says that the volume is gone.
+    VolumeGone(VolumeName),
+    /// The claim as it is now.
+    Claim(Arc<Claim>),
+    /// The watch says that the claim is gone.
+    ClaimGone(ClaimKey),
+    /// The class as it is now.
+    Class(Arc<Class>),
+    /// The watch says that the class is gone.
+    ClassGone(ClassName),
+}
+
+/// Volumes, claims and classes as last observed, with their pointers indexed.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    volumes: BTreeMap<VolumeName, Arc<Volume>>,
+    claims: BTreeMap<ClaimKey, Arc<Claim>>,
+    classes: BTreeMap<ClassName, Arc<Class>>,
+    volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+}
+
+impl View {
+    /// Takes in one observation.
+    pub fn apply(&mut self, observed: Observed) {
+        match observed {
+            Observed::Volume(volume) => {
+                self.forget_volume(&volume.name.clone());
+                if let Some(key) = volume.reservation.key() {
+                    let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
+                    kept.insert(volume.name.clone());
+                }
+                self.volumes.insert(volume.name.clone(), volume);
+            }
+            Observed::VolumeGone(name) => self.forget_volume(&name),
+            Observed::Claim(claim) => {
+                self.claims.insert(claim.key.clone(), claim);
+            }
+            Observed::ClaimGone(key) => {
+                self.claims.remove(&key);
+            }
+            Observed::Class(class) => {
+                self.classes.insert(class.name.clone(), class);
+            }
+            Observed::ClassGone(name) => {
+                self.classes.remove(&name);
+            }
+        }
+    }
+
+    /// The volume of this name, if it was observed.
+    pub fn volume(&self, name: &VolumeName) -> Option<&Arc<Volume>> {
+        self.volumes.get(name)
+    }
+
+    /// The claim of this name, if it was observed.
+    pub fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
+        self.claims.get(key)
+    }
+
+    /// The class of this name, if it was observed.
+    pub fn class(&self, name: &ClassName) -> Option<&Arc<Class>> {
+        self.classes.get(name)
+    }
+
+    /// Names of the volumes whose reservation names this claim, with any uid, in order.
+    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> {
+        self.volumes_by_reservation.get(key).into_iter().flatten()
+    }
+
+    /// All observed volumes, by name.
+    pub fn volumes(&self) -> impl Iterator<Item = &Arc<Volume>> {
+        self.volumes.values()
+    }
+
+    /// All observed claims, by namespace and name.
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
+        self.claims.values()
+    }
+
+    /// All observed classes, by name.
+    pub fn classes(&self) -> impl Iterator<Item = &Arc<Class>> {
+        self.classes.values()
+    }
+
+    fn forget_volume(&mut self, name: &VolumeName) {
+        let Some(old) = self.volumes.remove(name) else { return };
+        let Some(key) = old.reservation.key() else { return };
+        if let Some(kept) = self.volumes_by_reservation.get_mut(key) {
+            kept.remove(name);
+            if kept.is_empty() {
+                self.volumes_by_reservation.remove(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Bounded reading: however large or odd an object is, only so much of it is collected.
+//!
+//! The API server accepts objects with tens of thousands of labels, and nobody stops a stranger
+//! from sending worse. An object is never refused for that: collections stop growing, and whoever
+//! reads the object is told that it was not read whole. Text is cut where no name can be that long.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::model::annotations::{LAST_APPLIED, is_read, is_read_finalizer};
+use crate::model::{Annotations, Labels};
+
+/// How many map and list entries are collected from one object.
+///
+/// A real volume or claim has a few dozen. 20,000 of about 50 bytes each are 1 MiB, what one
+/// request may cost beyond its body.
+pub const ENTRIES_COUNT_MAX: u32 = 20_000;
+
+/// Where text is cut: names have at most 253 characters, a reason in an annotation a few hundred.
+const TEXT_BYTES_MAX: usize = 1024;
+
+thread_local! {
+    /// What may still be collected for the object that this thread is reading. serde gives a
+    /// visitor no context of ours, and a seed for each type would double this file.
+    static ENTRIES_LEFT: Cell<u32> = const { Cell::new(ENTRIES_COUNT_MAX) };
+    static LABELS: Cell<LabelUse> = const { Cell::new(LabelUse::Collect) };
+}
+
+/// Whether labels are wanted: verdicts read none, matching does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelUse {
+    /// They are collected.
+    Collect,
+    /// They are skipped.
+    Skip,
+}
+
+/// A value, and whether all of it was collected.
+#[derive(Debug)]
+pub struct Bounded<T> {
+    /// The value.
+    pub value: T,
+    /// Whether collections had to stop.
+    pub is_cut: bool,
+}
+
+/// Reads one value from JSON text with a fresh allowance.
+pub fn read<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    labels: LabelUse,
+) -> Result<Bounded<T>, serde_json::Error> {
+    ENTRIES_LEFT.set(ENTRIES_COUNT_MAX);
+    LABELS.set(labels);
+    let value = serde_json::from_str(text)?;
+    Ok(Bounded { value, is_cut: ENTRIES_LEFT.get() == 0 })
+}
+
+fn may_collect() -> bool {
+    let left = ENTRIES_LEFT.get();
+    ENTRIES_LEFT.set(left.saturating_sub(1));
+    left > 0
+}
+
+/// Text that is cut at [`TEXT_BYTES_MAX`]; numbers and the like are errors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text(pub Box<str>);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl Visitor<'_> for TextVisitor {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(cut(text)))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+/// The text, or its head and its length, so that a change of either is still a change.
+fn cut(text: &str) -> Box<str> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.into();
+    }
+    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
+    let head = text.get(..end).unwrap_or_default();
+    format!("{head}… ({} bytes)", text.len()).into()
+}
+
+/// A list that stops growing when the allowance is used up.
+#[derive(Debug)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E>(self) -> Result<List<T>, E> {
+                Ok(List::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
+                let mut list = Vec::new();
+                while may_collect() {
+                    match items.next_element()? {
+                        Some(item) => list.push(item),
+                        None => {
+                            ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
+                            return Ok(List(list));
+                        }
+                    }
+                }
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(List(list))
+            }
+        }
+        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+    }
+}
+
+/// Finalizers that decisions read, sorted and without repetition.
+#[derive(Debug, Default)]
+pub struct Finalizers(pub Vec<Box<str>>);
+
+impl<'de> Deserialize<'de> for Finalizers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FinalizersVisitor;
+        impl<'de> Visitor<'de> for FinalizersVisitor {
+            type Value = Finalizers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of finalizers")
+            }
+
+            fn visit_unit<E>(self) -> Result<Finalizers, E> {
+                Ok(Finalizers::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Finalizers, A::Error> {
+                let mut kept = Finalizers::default();
+                while let Some(name) = names.next_element::<KeptFinalizer>()? {
+                    let Some(name) = name.0 else { continue };
+                    if let Err(place) = kept.0.binary_search(&name)
+                        && may_collect()
+                    {
+                        kept.0.insert(place, name);
+                    }
+                }
+                Ok(kept)
+            }
+        }
+        deserializer.deserialize_any(FinalizersVisitor)
+    }
+}
+
+/// A finalizer, kept only if a decision reads it.
+struct KeptFinalizer(Option<Box<str>>);
+
+impl<'de> Deserialize<'de> for KeptFinalizer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+        impl Visitor<'_> for NameVisitor {
+            type Value = KeptFinalizer;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a finalizer's name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<KeptFinalizer, E> {
+                Ok(KeptFinalizer(is_read_finalizer(name).then(|| cut(name))))
+            }
+        }
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+/// Annotations that decisions read; the others are skipped without being kept.
+#[derive(Debug, Default)]
+pub struct ReadAnnotations(pub Annotations);
+
+impl<'de> Deserialize<'de> for ReadAnnotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnnotationsVisitor;
+        impl<'de> Visitor<'de> for AnnotationsVisitor {
+            type Value = ReadAnnotations;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of annotations")
+            }
+
+            fn visit_unit<E>(self) -> Result<ReadAnnotations, E> {
+                Ok(ReadAnnotations::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadAnnotations, A::Error> {
+                let mut kept = Annotations::default();
+                while let Some(KeptKey(key)) = map.next_key()? {
+                    let Some(key) = key else {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    };
+                    // Only its presence counts, and it holds a whole manifest.
+                    let value = if &*key == LAST_APPLIED {
+                        map.next_value::<IgnoredAny>()?;
+                        Text::default()
+                    } else {
+                        map.next_value::<Option<Text>>()?.unwrap_or_default()
+                    };
+                    if may_collect() && kept.insert(&key, &value.0).is_some() {
+                        return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
+                    }
+                }
+                Ok(ReadAnnotations(kept))
+            }
+        }
+        deserializer.deserialize_any(AnnotationsVisitor)
+    }
+}
+
+/// A key of an annotation, kept only if a decision reads it.
+struct KeptKey(Option<Box<str>>);
+
+impl<'de> Deserialize<'de> for KeptKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = KeptKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<KeptKey, E> {
+                Ok(KeptKey(is_read(key).then(|| cut(key))))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Labels, or a map of labels to match.
+#[derive(Debug, Default)]
+pub struct ReadLabels(pub Labels);
+
+impl<'de> Deserialize<'de> for ReadLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LabelsVisitor;
+        impl<'de> Visitor<'de> for LabelsVisitor {
+            type Value = ReadLabels;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of labels")
+            }
+
+            fn visit_unit<E>(self) -> Result<ReadLabels, E> {
+                Ok(ReadLabels::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadLabels, A::Error> {
+                let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
+                while LABELS.get() == LabelUse::Collect && may_collect() {
+                    let Some((key, value)) = map.next_entry::<Text, Option<Text>>()? else {
+                        ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
+                        return Ok(ReadLabels(labels.into_iter().collect()));
+                    };
+                    let value = value.unwrap_or_default();
+                    if labels.insert(key.0.clone(), value.0).is_some() {
+                        let key = key.0;
+                        return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
+                    }
+                }
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(ReadLabels(labels.into_iter().collect()))
+            }
+        }
+        deserializer.deserialize_any(LabelsVisitor)
+    }
+}

@@ -1,0 +1,36 @@
+//! StorageClass: wire form to model.
+
+use serde::Deserialize;
+
+use super::bounded::{LabelUse, Text, read};
+use super::metadata::{Metadata, or_empty};
+use crate::model::{BindingMode, Class, ClassName, Expansion, Provisioner};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClassWire {
+    #[serde(default)]
+    metadata: Metadata,
+    provisioner: Option<Text>,
+    volume_binding_mode: Option<Text>,
+    allow_volume_expansion: Option<bool>,
+}
+
+/// Reads a class from its JSON text.
+pub fn class(text: &str) -> Result<Class, serde_json::Error> {
+    let wire: ClassWire = read(text, LabelUse::Skip)?.value;
+    let provisioner = match or_empty(wire.provisioner.as_ref()) {
+        "" | "kubernetes.io/no-provisioner" => Provisioner::Static,
+        name => Provisioner::Named(name.into()),
+    };
+    let binding_mode = match or_empty(wire.volume_binding_mode.as_ref()) {
+        "WaitForFirstConsumer" => BindingMode::WaitForFirstConsumer,
+        _ => BindingMode::Immediate,
+    };
+    let expansion = match wire.allow_volume_expansion {
+        Some(true) => Expansion::Allowed,
+        Some(false) | None => Expansion::Refused,
+    };
+    let name = ClassName::new(or_empty(wire.metadata.name.as_ref()));
+    Ok(Class { name, provisioner, binding_mode, expansion })
+}

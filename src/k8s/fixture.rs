@@ -1,0 +1,291 @@
+//! A small notation for clusters, one object a line, and the API objects that it stands for.
+//!
+//! The examples of rules are written in it, and every level of tests, the demo and the reference
+//! pages read them from it. It is not a format for users.
+//!
+//! ```text
+//! class  NAME [wait] [expand] [provisioner=P]
+//! volume NAME SIZE MODES [options]
+//! claim  NAMESPACE/NAME SIZE MODES [options]
+//! pair   VOLUME NAMESPACE/NAME SIZE MODES [options]     a volume and a claim bound to each other
+//! pod    NAMESPACE/NAME claim=NAME [node=NODE]
+//! ```
+//!
+//! `{uid:NAMESPACE/NAME}` stands for the uid of that claim, wherever it occurs.
+
+use serde_json::{Map, Value, json};
+
+/// An object of a fixture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME` or `pod/NAMESPACE/NAME`.
+    pub target: String,
+    /// The object, with status; uids of claims are still written `{uid:…}`.
+    pub object: Value,
+    /// Whether its deletion has been asked for.
+    pub is_terminating: bool,
+}
+
+/// A line that is not of the notation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}: {text:?}")]
+pub struct FixtureError {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// The uid of a claim that does not exist.
+pub const DEAD_UID: &str = "dead0000-0000-4000-8000-000000000000";
+
+/// Reads the notation; claims come before the volumes that hold them.
+pub fn parse(text: &str) -> Result<Vec<Item>, FixtureError> {
+    let mut items = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some((kind, words)) = words.split_first() else { continue };
+        let made = match *kind {
+            "class" => class(words).map(|item| vec![item]),
+            "volume" => volume(words).map(|item| vec![item]),
+            "claim" => claim(words).map(|item| vec![item]),
+            "pair" => pair(words),
+            "pod" => pod(words).map(|item| vec![item]),
+            _ => Err("unknown kind of object"),
+        };
+        let error = |reason| FixtureError { line: index + 1, reason, text: line.to_owned() };
+        items.extend(made.map_err(error)?);
+    }
+    Ok(items)
+}
+
+/// Replaces every `{uid:NAMESPACE/NAME}` in `text` by what `uid_of` gives for it.
+pub fn with_uids(text: &str, uid_of: impl Fn(&str) -> Option<String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{uid:") {
+        let Some((key, after)) = after.split_once('}') else { break };
+        out.push_str(before);
+        out.push_str(&uid_of(key).unwrap_or_else(|| DEAD_UID.to_owned()));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+type Parsed<T> = Result<T, &'static str>;
+
+fn class(words: &[&str]) -> Parsed<Item> {
+    let (name, options) = words.split_first().ok_or("a class needs a name")?;
+    let mut object = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate",
+        "reclaimPolicy": "Delete",
+    });
+    for option in options {
+        match option.split_once('=') {
+            Some(("provisioner", driver)) => object["provisioner"] = json!(driver),
+            None if *option == "wait" => {
+                object["volumeBindingMode"] = json!("WaitForFirstConsumer");
+            }
+            None if *option == "expand" => object["allowVolumeExpansion"] = json!(true),
+            _ => return Err("unknown option of a class"),
+        }
+    }
+    Ok(Item { target: format!("sc/{name}"), object, is_terminating: false })
+}
+
+fn modes(text: &str) -> Parsed<Value> {
+    let long = |mode: &str| match mode {
+        "RWO" => Ok("ReadWriteOnce"),
+        "ROX" => Ok("ReadOnlyMany"),
+        "RWX" => Ok("ReadWriteMany"),
+        "RWOP" => Ok("ReadWriteOncePod"),
+        _ => Err("unknown access mode"),
+    };
+    Ok(json!(text.split(',').map(long).collect::<Parsed<Vec<_>>>()?))
+}
+
+fn volume(words: &[&str]) -> Parsed<Item> {
+    let [name, size, access_modes, options @ ..] = words else {
+        return Err("a volume needs name, size and access modes");
+    };
+    let mut item = Item {
+        target: format!("pv/{name}"),
+        object: json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": name, "finalizers": ["kubernetes.io/pv-protection"]},
+            "spec": {
+                "capacity": {"storage": size}, "accessModes": modes(access_modes)?,
+                "volumeMode": "Filesystem", "persistentVolumeReclaimPolicy": "Retain",
+                "nfs": {"server": "nfs.example.com", "path": format!("/{name}")},
+            },
+            "status": {"phase": "Pending"},
+        }),
+        is_terminating: false,
+    };
+    for option in options {
+        volume_option(&mut item, option)?;
+    }
+    Ok(item)
+}
+
+fn volume_option(item: &mut Item, option: &str) -> Parsed<()> {
+    let object = &mut item.object;
+    match option.split_once('=') {
+        Some(("class", class)) => object["spec"]["storageClassName"] = json!(class),
+        Some(("mode", mode)) => object["spec"]["volumeMode"] = json!(mode),
+        Some(("attributes", class)) => object["spec"]["volumeAttributesClassName"] = json!(class),
+        Some(("policy", policy)) => {
+            object["spec"]["persistentVolumeReclaimPolicy"] = json!(policy);
+        }
+        Some(("phase", phase)) => object["status"]["phase"] = json!(phase),
+        Some(("csi", driver)) => {
+            let handle = object["metadata"]["name"].clone();
+            let source = json!({"driver": driver, "volumeHandle": handle});
+            if let Some(spec) = object["spec"].as_object_mut() {
+                spec.remove("nfs");
+                spec.insert("csi".to_owned(), source);
+            }
+        }
+        Some(("for", key)) => object["spec"]["claimRef"] = reference(key, None)?,
+        Some(("held", key)) => {
+            object["spec"]["claimRef"] = reference(key, Some(format!("{{uid:{key}}}")))?;
+        }
+        Some(("dead", key)) => {
+            object["spec"]["claimRef"] = reference(key, Some(DEAD_UID.to_owned()))?;
+        }
+        Some(("claimRef", text)) => {
+            object["spec"]["claimRef"] =
+                serde_json::from_str(text).map_err(|_| "claimRef is not JSON")?;
+        }
+        Some(("annotation", note)) => annotate(object, note)?,
+        Some(("finalizer", name)) => {
+            if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
+                list.push(json!(name));
+            }
+        }
+        None if option == "terminating" => item.is_terminating = true,
+        _ => return Err("unknown option of a volume"),
+    }
+    Ok(())
+}
+
+fn reference(key: &str, uid: Option<String>) -> Parsed<Value> {
+    let (namespace, name) = key.split_once('/').ok_or("a claim is NAMESPACE/NAME")?;
+    let mut reference = json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": name,
+    });
+    if let Some(uid) = uid {
+        reference["uid"] = json!(uid);
+    }
+    Ok(reference)
+}
+
+fn annotate(object: &mut Value, note: &str) -> Parsed<()> {
+    let (key, value) = note.split_once(':').ok_or("an annotation is KEY:VALUE")?;
+    let metadata = object["metadata"].as_object_mut().ok_or("an object has metadata")?;
+    let notes = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+    notes[key] = json!(value);
+    Ok(())
+}
+
+fn claim(words: &[&str]) -> Parsed<Item> {
+    let [key, size, access_modes, options @ ..] = words else {
+        return Err("a claim needs namespace/name, size and access modes");
+    };
+    let (namespace, name) = key.split_once('/').ok_or("a claim is NAMESPACE/NAME")?;
+    let mut item = Item {
+        target: format!("pvc/{key}"),
+        object: json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "namespace": namespace, "name": name,
+                "finalizers": ["kubernetes.io/pvc-protection"],
+            },
+            "spec": {
+                "accessModes": modes(access_modes)?, "volumeMode": "Filesystem",
+                "resources": {"requests": {"storage": size}},
+            },
+            "status": {"phase": "Pending"},
+        }),
+        is_terminating: false,
+    };
+    for option in options {
+        let object = &mut item.object;
+        match option.split_once('=') {
+            Some(("class", class)) => object["spec"]["storageClassName"] = json!(class),
+            Some(("mode", mode)) => object["spec"]["volumeMode"] = json!(mode),
+            Some(("attributes", class)) => {
+                object["spec"]["volumeAttributesClassName"] = json!(class);
+            }
+            Some(("volume", volume)) => object["spec"]["volumeName"] = json!(volume),
+            Some(("request", size)) => {
+                object["spec"]["resources"]["requests"]["storage"] = json!(size);
+            }
+            Some(("annotation", note)) => annotate(object, note)?,
+            None if *option == "terminating" => item.is_terminating = true,
+            _ => return Err("unknown option of a claim"),
+        }
+    }
+    Ok(item)
+}
+
+/// A claim and a volume in the state in which the binder leaves them.
+fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
+    let [volume_name, key, size, access_modes, options @ ..] = words else {
+        return Err("a pair needs volume, namespace/name, size and access modes");
+    };
+    let mut volume = volume(&[volume_name, size, access_modes])?;
+    let mut claim = claim(&[key, size, access_modes])?;
+    volume_option(&mut volume, &format!("held={key}"))?;
+    volume_option(&mut volume, "phase=Bound")?;
+    let bound = &mut claim.object;
+    bound["spec"]["volumeName"] = json!(volume_name);
+    annotate(bound, "pv.kubernetes.io/bind-completed:yes")?;
+    annotate(bound, "pv.kubernetes.io/bound-by-controller:yes")?;
+    bound["status"] = json!({
+        "phase": "Bound", "capacity": {"storage": size}, "accessModes": modes(access_modes)?,
+    });
+    for option in options {
+        match option.split_once('=') {
+            Some(("class", class)) => {
+                volume_option(&mut volume, option)?;
+                claim.object["spec"]["storageClassName"] = json!(class);
+            }
+            Some(("mode", mode)) => {
+                volume_option(&mut volume, option)?;
+                claim.object["spec"]["volumeMode"] = json!(mode);
+            }
+            Some(("request", size)) => {
+                claim.object["spec"]["resources"]["requests"]["storage"] = json!(size);
+            }
+            None if *option == "claim-terminating" => claim.is_terminating = true,
+            None if *option == "volume-terminating" => volume.is_terminating = true,
+            _ => volume_option(&mut volume, option)?,
+        }
+    }
+    Ok(vec![claim, volume])
+}
+
+fn pod(words: &[&str]) -> Parsed<Item> {
+    let (key, options) = words.split_first().ok_or("a pod needs namespace/name")?;
+    let (namespace, name) = key.split_once('/').ok_or("a pod is NAMESPACE/NAME")?;
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": namespace, "name": name},
+        "spec": {"containers": [{"name": "main", "image": "none.example.com/none"}]},
+    });
+    for option in options {
+        match option.split_once('=') {
+            Some(("claim", claim)) => {
+                object["spec"]["volumes"] =
+                    json!([{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]);
+            }
+            Some(("node", node)) => object["spec"]["nodeName"] = json!(node),
+            _ => return Err("unknown option of a pod"),
+        }
+    }
+    Ok(Item { target: format!("pod/{key}"), object, is_terminating: false })
+}

@@ -1,0 +1,69 @@
+//! `metadata` of any object, as far as decisions read it.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::bounded::{Finalizers, List, ReadAnnotations, ReadLabels, Text};
+use crate::model::{Deletion, ResourceVersion, Uid};
+
+/// The wire form of `metadata`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata {
+    /// The name.
+    pub name: Option<Text>,
+    /// The namespace.
+    pub namespace: Option<Text>,
+    /// The uid.
+    pub uid: Option<Text>,
+    /// The resourceVersion.
+    pub resource_version: Option<Text>,
+    /// When deletion was asked for; only its presence counts.
+    pub deletion_timestamp: Option<IgnoredAny>,
+    /// The labels, if they were wanted.
+    pub labels: ReadLabels,
+    /// The annotations that decisions read.
+    pub annotations: ReadAnnotations,
+    /// The finalizers that decisions read.
+    pub finalizers: Finalizers,
+    /// The owners.
+    pub owner_references: List<Owner>,
+}
+
+/// The wire form of an owner reference.
+#[derive(Debug, Deserialize)]
+pub struct Owner {
+    /// The owner's uid.
+    #[serde(default)]
+    pub uid: Option<Text>,
+}
+
+impl Metadata {
+    /// Whether deletion was asked for.
+    pub fn deletion(&self) -> Deletion {
+        match self.deletion_timestamp {
+            Some(_) => Deletion::Terminating,
+            None => Deletion::NotAsked,
+        }
+    }
+
+    /// The uid, where one was given.
+    pub fn uid(&self) -> Option<Uid> {
+        filled(self.uid.as_ref()).map(Uid::new)
+    }
+
+    /// The resourceVersion, where one was given.
+    pub fn version(&self) -> Option<ResourceVersion> {
+        filled(self.resource_version.as_ref()).map(ResourceVersion::new)
+    }
+}
+
+/// The text, unless it is absent or empty.
+pub(super) fn filled(text: Option<&Text>) -> Option<&str> {
+    text.map(|text| &*text.0).filter(|text| !text.is_empty())
+}
+
+/// The text, empty where it is absent.
+pub(super) fn or_empty(text: Option<&Text>) -> &str {
+    text.map_or("", |text| &text.0)
+}

@@ -1,0 +1,15 @@
+//! The border: API objects, reviews, patches and registrations, to and from the model.
+//!
+//! The only place that spells API fields. It decides nothing.
+
+pub mod bounded;
+pub mod claim;
+pub mod class;
+pub mod fixture;
+pub mod metadata;
+pub mod patch;
+pub mod pods;
+pub mod quantity;
+pub mod review;
+pub mod topology;
+pub mod volume;

@@ -1,0 +1,145 @@
+//! Edits as JSON Patch (RFC 6902) against the object as it was sent.
+//!
+//! Paths are exact and maps that do not exist yet are made first, so that nothing else in the
+//! object is touched: unknown fields and the annotations of others survive.
+
+use base64::Engine;
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::rules::Edit;
+
+/// A JSON Patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch(json_patch::Patch);
+
+/// What of the object decides how a path has to be written.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shape<'a> {
+    #[serde(borrow)]
+    metadata: MetadataShape<'a>,
+    #[serde(borrow)]
+    spec: Option<SpecShape<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct MetadataShape<'a> {
+    #[serde(borrow)]
+    annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    finalizers: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SpecShape<'a> {
+    #[serde(borrow)]
+    claim_ref: Option<&'a RawValue>,
+    #[serde(borrow)]
+    storage_class_name: Option<&'a RawValue>,
+}
+
+impl Patch {
+    /// The patch that makes `edits` in the object of text `new`, whose stored form is `old`
+    /// (empty for a creation). `None` if there is nothing to do.
+    pub fn of(edits: &[Edit], new: &str, old: &str) -> Result<Option<Self>, serde_json::Error> {
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let shape: Shape<'_> = serde_json::from_str(new)?;
+        let mut writer = Writer {
+            operations: Vec::new(),
+            has_annotations: shape.metadata.annotations.is_some(),
+            has_finalizers: shape.metadata.finalizers.is_some(),
+        };
+        for edit in edits {
+            writer.write(edit, &shape, old)?;
+        }
+        Ok(Some(Self(json_patch::Patch(writer.operations))))
+    }
+
+    /// The operations.
+    pub fn operations(&self) -> &json_patch::Patch {
+        &self.0
+    }
+
+    /// The patch as the answer to a review carries it.
+    pub fn to_base64(&self) -> String {
+        let text = serde_json::to_vec(&self.0).unwrap_or_default();
+        base64::engine::general_purpose::STANDARD.encode(text)
+    }
+}
+
+struct Writer {
+    operations: Vec<PatchOperation>,
+    has_annotations: bool,
+    has_finalizers: bool,
+}
+
+impl Writer {
+    fn write(
+        &mut self,
+        edit: &Edit,
+        shape: &Shape<'_>,
+        old: &str,
+    ) -> Result<(), serde_json::Error> {
+        match edit {
+            Edit::SetAnnotation { key, value } => {
+                if !std::mem::replace(&mut self.has_annotations, true) {
+                    self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
+                }
+                self.add(&["metadata", "annotations", key], Value::String(value.clone()));
+            }
+            Edit::RemoveAnnotation(key) => {
+                let path = pointer(&["metadata", "annotations", key]);
+                self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
+            }
+            Edit::SetClass(name) => {
+                let is_there =
+                    shape.spec.as_ref().is_some_and(|spec| spec.storage_class_name.is_some());
+                self.put(&["spec", "storageClassName"], Value::String(name.clone()), is_there);
+            }
+            Edit::RestoreReservation => {
+                let stored: Shape<'_> = serde_json::from_str(old)?;
+                let Some(reference) = stored.spec.and_then(|spec| spec.claim_ref) else {
+                    return Ok(());
+                };
+                let is_there = shape.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some());
+                let reference = serde_json::from_str(reference.get())?;
+                self.put(&["spec", "claimRef"], reference, is_there);
+            }
+            Edit::RestoreFinalizer(name) => {
+                let name = Value::String((*name).to_owned());
+                if std::mem::replace(&mut self.has_finalizers, true) {
+                    self.add(&["metadata", "finalizers", "-"], name);
+                } else {
+                    self.add(&["metadata", "finalizers"], Value::Array(vec![name]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &[&str], value: Value) {
+        let path = pointer(path);
+        self.operations.push(PatchOperation::Add(AddOperation { path, value }));
+    }
+
+    fn put(&mut self, path: &[&str], value: Value, is_there: bool) {
+        let path = pointer(path);
+        self.operations.push(if is_there {
+            PatchOperation::Replace(ReplaceOperation { path, value })
+        } else {
+            PatchOperation::Add(AddOperation { path, value })
+        });
+    }
+}
+
+fn pointer(path: &[&str]) -> PointerBuf {
+    PointerBuf::from_tokens(path.iter().copied())
+}

@@ -1,0 +1,69 @@
+//! Label selectors and node affinity: wire form to model.
+
+use serde::Deserialize;
+
+use super::bounded::{List, Text};
+use super::claim::SelectorWire;
+use super::metadata::or_empty;
+use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, Term, TermError};
+
+/// The wire form of one condition of a label or node selector.
+#[derive(Deserialize)]
+pub(super) struct RequirementWire {
+    #[serde(default)]
+    key: Option<Text>,
+    #[serde(default)]
+    operator: Option<Text>,
+    #[serde(default)]
+    values: List<Text>,
+}
+
+/// The wire form of a node selector.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NodeSelectorWire {
+    #[serde(default)]
+    node_selector_terms: List<NodeTermWire>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeTermWire {
+    match_expressions: List<RequirementWire>,
+    match_fields: List<RequirementWire>,
+}
+
+/// The selector of a claim. One that the API server is about to refuse reads as absent: it is not
+/// for us to refuse an object for its shape.
+pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
+    let labels = wire.match_labels.0;
+    let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
+    let expressions = wire.match_expressions.0.iter().map(|wire| {
+        let values = wire.values.0.iter().map(|value| value.0.clone());
+        Term::new(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), values)
+    });
+    let terms: Result<Vec<Term>, TermError> = equal.chain(expressions).collect();
+    terms.ok().map(Selector::new)
+}
+
+/// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of
+/// admits no node.
+pub(super) fn affinity(wire: NodeSelectorWire) -> NodeAffinity {
+    NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
+}
+
+fn node_term(wire: &NodeTermWire) -> NodeTerm {
+    let expressions: Result<Vec<NodeExpression>, _> =
+        wire.match_expressions.0.iter().map(|wire| with_parts(wire, NodeExpression::new)).collect();
+    let names: Result<Vec<NodeName>, _> =
+        wire.match_fields.0.iter().map(|wire| with_parts(wire, NodeName::new)).collect();
+    match (expressions, names) {
+        (Ok(expressions), Ok(names)) => NodeTerm::new(expressions, names),
+        (Err(_), _) | (_, Err(_)) => NodeTerm::default(),
+    }
+}
+
+fn with_parts<T>(wire: &RequirementWire, make: impl Fn(&str, &str, &[&str]) -> T) -> T {
+    let values: Vec<&str> = wire.values.0.iter().map(|value| &*value.0).collect();
+    make(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), &values)
+}

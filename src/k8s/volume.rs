@@ -1,0 +1,158 @@
+//! PersistentVolume: wire form to model.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::bounded::{Bounded, LabelUse, List, Text, read};
+use super::metadata::{Metadata, filled, or_empty};
+use super::quantity::WireQuantity;
+use super::topology::{NodeSelectorWire, affinity};
+use crate::model::{
+    AccessModes, Backend, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
+    ReservationKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
+};
+
+#[derive(Deserialize)]
+struct VolumeWire<'a> {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(borrow)]
+    spec: Option<&'a RawValue>,
+    #[serde(default)]
+    status: Option<StatusWire>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SpecWire {
+    capacity: Option<CapacityWire>,
+    access_modes: List<Text>,
+    volume_mode: Option<Text>,
+    storage_class_name: Option<Text>,
+    volume_attributes_class_name: Option<Text>,
+    claim_ref: Option<ReferenceWire>,
+    persistent_volume_reclaim_policy: Option<Text>,
+    node_affinity: Option<NodeAffinityWire>,
+    csi: Option<CsiWire>,
+}
+
+/// Amounts of a volume or a claim by resource; only storage is read.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct CapacityWire {
+    pub(super) storage: Option<WireQuantity>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReferenceWire {
+    kind: Option<Text>,
+    api_version: Option<Text>,
+    namespace: Option<Text>,
+    name: Option<Text>,
+    uid: Option<Text>,
+    /// Read for its type only: the other keys of a reference mean nothing to a binder.
+    #[serde(default, rename = "resourceVersion")]
+    _resource_version: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct NodeAffinityWire {
+    required: Option<NodeSelectorWire>,
+}
+
+#[derive(Deserialize)]
+struct CsiWire {
+    driver: Option<Text>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StatusWire {
+    phase: Option<Text>,
+}
+
+/// A volume, and the text of its `spec` as it was sent.
+#[derive(Debug)]
+pub struct ReadVolume<'a> {
+    /// The volume.
+    pub volume: Volume,
+    /// The text of `spec`; empty where there is none.
+    pub spec: &'a str,
+}
+
+/// Reads a volume from its JSON text.
+pub fn volume(text: &str, labels: LabelUse) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
+    let outer: Bounded<VolumeWire<'_>> = read(text, labels)?;
+    let spec_text = outer.value.spec.map_or("", RawValue::get);
+    let spec: Bounded<SpecWire> = if spec_text.is_empty() {
+        Bounded { value: SpecWire::default(), is_cut: false }
+    } else {
+        read(spec_text, LabelUse::Collect)?
+    };
+    let is_cut = outer.is_cut || spec.is_cut;
+    let volume = assemble(outer.value.metadata, spec.value, outer.value.status);
+    Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut })
+}
+
+fn assemble(metadata: Metadata, spec: SpecWire, status: Option<StatusWire>) -> Volume {
+    let phase = status.unwrap_or_default().phase;
+    let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
+    Volume {
+        name: VolumeName::new(or_empty(metadata.name.as_ref())),
+        uid: metadata.uid(),
+        version: metadata.version(),
+        deletion: metadata.deletion(),
+        access_modes: AccessModes::from_names(mode_names),
+        capacity: storage(spec.capacity),
+        mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
+        class_field: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
+        attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
+        reservation_kind: spec.claim_ref.as_ref().map_or(ReservationKind::Claim, kind),
+        reservation: spec.claim_ref.as_ref().map_or(Reservation::Free, reservation),
+        policy: ReclaimPolicy::from_text(text_of(spec.persistent_volume_reclaim_policy.as_ref())),
+        node_affinity: match spec.node_affinity.and_then(|affinity| affinity.required) {
+            None => NodeAffinity::Unrestricted,
+            Some(required) => affinity(required),
+        },
+        backend: spec
+            .csi
+            .map_or(Backend::Other, |csi| Backend::Csi(or_empty(csi.driver.as_ref()).into())),
+        phase: VolumePhase::from_text(filled(phase.as_ref())),
+        labels: metadata.labels.0,
+        annotations: metadata.annotations.0,
+        finalizers: metadata.finalizers.0,
+    }
+}
+
+/// The storage entry, zero where absent.
+pub(super) fn storage(amounts: Option<CapacityWire>) -> Quantity {
+    amounts.and_then(|amounts| amounts.storage).map_or(Quantity::ZERO, |storage| storage.0)
+}
+
+/// The text as an option of a plain text.
+pub(super) fn text_of(text: Option<&Text>) -> Option<&str> {
+    text.map(|text| &*text.0)
+}
+
+fn reservation(reference: &ReferenceWire) -> Reservation {
+    let namespace = or_empty(reference.namespace.as_ref());
+    let name = or_empty(reference.name.as_ref());
+    let uid = filled(reference.uid.as_ref()).map(Uid::new);
+    let key = ClaimKey::new(namespace, name);
+    match (namespace.is_empty() || name.is_empty(), uid) {
+        (true, uid) => Reservation::Incomplete(key, uid),
+        (false, None) => Reservation::Named(key),
+        (false, Some(uid)) => Reservation::Held(key, uid),
+    }
+}
+
+fn kind(reference: &ReferenceWire) -> ReservationKind {
+    let kind = or_empty(reference.kind.as_ref());
+    let version = or_empty(reference.api_version.as_ref());
+    match (kind, version) {
+        ("" | "PersistentVolumeClaim", "" | "v1") => ReservationKind::Claim,
+        ("", version) => ReservationKind::Other(format!("kind of {version}").into()),
+        (kind, _) => ReservationKind::Other(kind.into()),
+    }
+}

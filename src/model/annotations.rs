@@ -1,0 +1,110 @@
+//! Names of annotations and finalizers that decisions and messages speak of, and the annotations
+//! that an object carries.
+//!
+//! The one place that spells them. Only annotations that some decision reads are kept: an object
+//! may carry a quarter of a megabyte of others.
+
+use std::collections::BTreeMap;
+
+/// On a claim: the binder finished its half. Presence alone counts.
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+/// On either side: the binder, not a user, chose the other side.
+pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
+/// On a volume: which provisioner made it.
+pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+/// On either side: which driver serves a former in-tree plug-in.
+pub const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
+/// What all binder and provisioner annotations of a volume begin with.
+pub const VOLUME_PREFIX: &str = "pv.kubernetes.io/";
+/// On a claim: which provisioner is asked to act.
+pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+/// The older spelling of [`STORAGE_PROVISIONER`]; always written together with it.
+pub const BETA_STORAGE_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-provisioner";
+/// On a claim of a delayed class: the node that the scheduler chose.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// The class, as it was written before there was a field for it. Wins over the field.
+pub const LEGACY_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+/// What client-side `kubectl apply` keeps: its presence marks an object that a person applied.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Ours, on a claim: how its class bound volumes when the claim was made. A note; nothing reads it.
+pub const BINDING_MODE_NOTE: &str = "bindery.dev/volume-binding-mode";
+/// Ours, on a claim: the provisioner that was expected to act when the claim was made. A note.
+pub const PROVISIONER_NOTE: &str = "bindery.dev/volume-provisioner";
+/// Ours, on a volume: an exemption; the rule's id follows.
+pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
+
+/// Keeps a volume while its phase is Bound.
+pub const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
+/// Keeps a claim while a pod uses it.
+pub const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// Keeps an in-tree provisioned volume until its storage is deleted.
+pub const IN_TREE_DELETION: &str = "kubernetes.io/pv-controller";
+/// Keeps a provisioned volume until its driver has deleted the storage.
+pub const EXTERNAL_DELETION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+/// What the finalizers of attachers begin with; the driver's name follows.
+pub const ATTACHER_PREFIX: &str = "external-attacher/";
+
+/// Whether a decision may read this annotation of a volume or claim.
+///
+/// `populator` covers the keys by which populators name the claim that a helper claim stands for;
+/// each project has a prefix of its own.
+pub fn is_read(key: &str) -> bool {
+    key.starts_with(VOLUME_PREFIX)
+        || key.starts_with(ALLOW_PREFIX)
+        || key.contains("populator")
+        || matches!(
+            key,
+            STORAGE_PROVISIONER
+                | BETA_STORAGE_PROVISIONER
+                | SELECTED_NODE
+                | LEGACY_CLASS
+                | LAST_APPLIED
+                | BINDING_MODE_NOTE
+                | PROVISIONER_NOTE
+        )
+}
+
+/// Whether a decision may read this finalizer of a volume or claim.
+pub fn is_read_finalizer(name: &str) -> bool {
+    name.starts_with(ATTACHER_PREFIX)
+        || matches!(
+            name,
+            VOLUME_PROTECTION | CLAIM_PROTECTION | IN_TREE_DELETION | EXTERNAL_DELETION
+        )
+}
+
+/// The annotations of an object that decisions read, by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations(BTreeMap<Box<str>, Box<str>>);
+
+impl Annotations {
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(|value| &**value)
+    }
+
+    /// Whether `key` is there, with any value.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Puts `value` under `key` and returns what stood there.
+    pub fn insert(&mut self, key: &str, value: &str) -> Option<Box<str>> {
+        self.0.insert(key.into(), value.into())
+    }
+
+    /// Keys that begin with `prefix` and their values, in order.
+    pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let entries = self.0.iter().map(|(key, value)| (&**key, &**value));
+        entries.filter(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// Keys below `prefix` whose value differs between `self` and `other`, or that only one has.
+    pub fn changed_keys<'a>(&'a self, other: &'a Self, prefix: &'a str) -> Vec<&'a str> {
+        let here = self.with_prefix(prefix).filter(|(key, value)| other.get(key) != Some(value));
+        let there = other.with_prefix(prefix).filter(|(key, _)| !self.has(key));
+        let mut keys: Vec<&str> = here.chain(there).map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        keys
+    }
+}

@@ -1,0 +1,117 @@
+//! A claim (PersistentVolumeClaim) as decisions see it.
+//!
+//! Only what some decision reads is here; the wire form lives in `k8s`.
+
+use std::fmt;
+
+use super::access_modes::AccessModes;
+use super::annotations::{Annotations, BIND_COMPLETED, LEGACY_CLASS};
+use super::class::ClassRequest;
+use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
+use super::quantity::Quantity;
+use super::selector::Selector;
+use super::volume::{Deletion, VolumeMode};
+
+/// A PersistentVolumeClaim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Namespace and name; the name is empty while it is still to be generated.
+    pub key: ClaimKey,
+    /// Its uid; absent before the API server has given one.
+    pub uid: Option<Uid>,
+    /// Its resourceVersion; absent where none was sent.
+    pub version: Option<ResourceVersion>,
+    /// Whether somebody asked to delete it.
+    pub deletion: Deletion,
+    /// The annotations that decisions read.
+    pub annotations: Annotations,
+    /// The finalizers that decisions read, sorted.
+    pub finalizers: Vec<Box<str>>,
+    /// Uids of its owners.
+    pub owners: Vec<Uid>,
+    /// `spec.resources.requests.storage`; zero where absent, as the binder reads it.
+    pub request: Quantity,
+    /// `spec.accessModes`.
+    pub access_modes: AccessModes,
+    /// `spec.volumeMode`.
+    pub mode: VolumeMode,
+    /// `spec.storageClassName` alone; [`Claim::class`] is what counts.
+    pub class_field: ClassRequest,
+    /// `spec.volumeAttributesClassName`; empty text and absence are the same.
+    pub attributes_class: Option<ClassName>,
+    /// `spec.selector`.
+    pub selector: Option<Selector>,
+    /// `spec.volumeName`.
+    pub volume: Option<VolumeName>,
+    /// `status.phase`.
+    pub phase: ClaimPhase,
+    /// The largest size in `status.allocatedResources.storage`: an expansion under way.
+    pub allocated: Option<Quantity>,
+}
+
+impl Claim {
+    /// The class that counts: the legacy annotation, even an empty one, before the field.
+    ///
+    /// Kubernetes: `pkg/volume/util`, `GetPersistentVolumeClaimClass`.
+    pub fn class(&self) -> ClassRequest {
+        match self.annotations.get(LEGACY_CLASS) {
+            Some(text) => ClassRequest::from_text(Some(text)),
+            None => self.class_field.clone(),
+        }
+    }
+
+    /// How far its binding has come.
+    pub fn stage(&self) -> Stage {
+        if self.annotations.has(BIND_COMPLETED) { Stage::Completed } else { Stage::Unbound }
+    }
+
+    /// Whether the finalizer is on the claim.
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        self.finalizers.iter().any(|finalizer| &**finalizer == name)
+    }
+}
+
+/// How far the binding of a claim has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The binder has not finished with it.
+    Unbound,
+    /// The annotation `bind-completed` is there.
+    Completed,
+}
+
+/// `status.phase` of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClaimPhase {
+    /// Waits for a volume; what an absent phase means.
+    Pending,
+    /// Has its volume.
+    Bound,
+    /// Its volume is gone.
+    Lost,
+    /// Any other text: the API server checks no phase.
+    Unknown(Box<str>),
+}
+
+impl ClaimPhase {
+    /// The phase that an optional text spells.
+    pub fn from_text(text: Option<&str>) -> Self {
+        match text {
+            None | Some("Pending") => Self::Pending,
+            Some("Bound") => Self::Bound,
+            Some("Lost") => Self::Lost,
+            Some(other) => Self::Unknown(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for ClaimPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "Pending",
+            Self::Bound => "Bound",
+            Self::Lost => "Lost",
+            Self::Unknown(text) => text,
+        })
+    }
+}

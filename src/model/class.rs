@@ -1,0 +1,99 @@
+//! Storage classes: what a claim asks for, what a volume has, and what the class object says.
+//!
+//! Absent, empty and named are three different requests; they are told apart here once, so that no
+//! rule compares texts.
+
+use std::fmt;
+
+use super::names::ClassName;
+
+/// Which class a claim asks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClassRequest {
+    /// Field and legacy annotation are both absent: the default class may be filled in.
+    Unset,
+    /// The empty text: only volumes without a class, and never the default class.
+    Classless,
+    /// This class.
+    Named(ClassName),
+}
+
+impl ClassRequest {
+    /// The request that an optional text spells.
+    pub fn from_text(text: Option<&str>) -> Self {
+        match text {
+            None => Self::Unset,
+            Some("") => Self::Classless,
+            Some(name) => Self::Named(ClassName::new(name)),
+        }
+    }
+
+    /// The class that a volume must have to match.
+    ///
+    /// Kubernetes: `pkg/volume/util`, `GetPersistentVolumeClaimClass`: nil and `""` are equal for
+    /// matching.
+    pub fn wanted(&self) -> VolumeClass<'_> {
+        match self {
+            Self::Unset | Self::Classless => VolumeClass::Classless,
+            Self::Named(name) => VolumeClass::Named(name),
+        }
+    }
+}
+
+/// The class of a volume, or the one that a claim would match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VolumeClass<'a> {
+    /// No class.
+    Classless,
+    /// This class; the class object need not exist.
+    Named(&'a ClassName),
+}
+
+impl fmt::Display for VolumeClass<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Classless => f.write_str("no class"),
+            Self::Named(name) => write!(f, "class \"{name}\""),
+        }
+    }
+}
+
+/// When a claim of a class may be bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BindingMode {
+    /// As soon as a volume fits.
+    Immediate,
+    /// Once a pod that uses the claim has been given a node.
+    WaitForFirstConsumer,
+}
+
+/// Who makes volumes of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provisioner {
+    /// `kubernetes.io/no-provisioner`: volumes are made by hand.
+    Static,
+    /// The driver or plug-in of this name.
+    Named(Box<str>),
+}
+
+/// A storage class object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: ClassName,
+    /// Who makes its volumes.
+    pub provisioner: Provisioner,
+    /// When its claims bind.
+    pub binding_mode: BindingMode,
+    /// What `allowVolumeExpansion` says.
+    pub expansion: Expansion,
+}
+
+/// Whether claims of a class may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expansion {
+    /// `allowVolumeExpansion: true`.
+    Allowed,
+    /// False or absent.
+    Refused,
+}

@@ -1,0 +1,85 @@
+//! Names and identities of objects: what a volume, a claim or a class is called, and which one it is.
+//!
+//! Each is a type of its own, so that a volume's name never stands where a claim's is expected.
+//! Nothing is validated here: the API server has done that, and a manifest that has not met it yet
+//! is refused by it, not by us.
+
+use std::fmt;
+
+/// Declares a text newtype: private field, cheap to compare, printed as it is.
+macro_rules! text_name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// The name for this text.
+            pub fn new(text: impl Into<Box<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+    };
+}
+
+text_name! {
+    /// `metadata.name` of a volume; volumes are cluster-scoped.
+    VolumeName
+}
+text_name! {
+    /// `metadata.name` of a storage class.
+    ClassName
+}
+text_name! {
+    /// `metadata.uid`: never used twice, so two objects with one uid are the same object.
+    Uid
+}
+text_name! {
+    /// `metadata.resourceVersion`: opaque, compared for equality only.
+    ResourceVersion
+}
+
+/// Namespace and name of a claim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimKey {
+    /// The namespace; empty only in a reference that somebody left incomplete.
+    pub namespace: Box<str>,
+    /// The name.
+    pub name: Box<str>,
+}
+
+impl ClaimKey {
+    /// The key of claim `name` in `namespace`.
+    pub fn new(namespace: impl Into<Box<str>>, name: impl Into<Box<str>>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for ClaimKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl fmt::Debug for ClaimKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}

@@ -1,0 +1,184 @@
+//! An amount of storage, exactly as the Kubernetes API server reads, compares and prints it.
+//!
+//! It exists because amounts decide which volume a claim gets: floating point, or text with its
+//! suffix cut off, gets `0.5Gi`, `1e9` and `100m` wrong, and the API server re-spells what users
+//! write (`1.5Gi` comes back as `1536Mi`), so text can not be compared either.
+//!
+//! Not here: the white space that the API server trims around an amount, and amounts written as
+//! JSON numbers or `null`; the JSON border deals with those.
+
+mod large;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use self::large::Large;
+pub use self::parse::QuantityError;
+
+/// An exact amount: a whole number of billionths of a unit, of any size.
+///
+/// Order, equality and hash look at the value alone: `1Ki`, `1024` and `1.024k` are the same
+/// amount. The family of suffixes that an amount was written with is remembered for printing only.
+///
+/// An amount below 1.7 × 10²⁹ units takes 32 bytes and no allocation; a larger one keeps its
+/// decimal digits in a box.
+///
+/// Kubernetes: `k8s.io/apimachinery/pkg/api/resource`, 1.36.3.
+///
+/// **Differs from Kubernetes**
+///
+/// * Display is always the canonical form. Kubernetes repeats some amounts as they were typed
+///   (`+5`, `0010`, `5.001`), which says nothing about the value.
+/// * Display never loses digits: `1000E` prints as itself. Kubernetes has no suffix above `E` and
+///   prints `1`, an amount 10²¹ times smaller.
+/// * Amounts with an enormous exponent (`1e2000000000`) are compared at once. Kubernetes computes
+///   the power of ten first, which takes minutes and gigabytes.
+#[derive(Clone)]
+pub struct Quantity(Amount);
+
+/// The two representations. An amount is `Large` only if it does not fit `Nanos`, so every value
+/// has one representation and unequal variants are unequal amounts. The family sits inside the
+/// variants because beside them it would cost 16 bytes of padding.
+#[derive(Clone)]
+enum Amount {
+    Nanos { nanos: i128, family: Family },
+    Large { large: Box<Large>, family: Family },
+}
+
+/// Family of suffixes that an amount was written with, and is printed with.
+///
+/// Kubernetes: `Format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// `n u m k M G T P E`, or no suffix.
+    Decimal,
+    /// `Ki Mi Gi Ti Pi Ei`.
+    Binary,
+    /// `e3`, `E-3`.
+    Exponent,
+}
+
+/// Steps in one unit. Kubernetes: `Nano` is the finest scale that it keeps.
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
+
+impl Quantity {
+    /// No storage at all; what a missing capacity or request counts as.
+    pub const ZERO: Self = Self(Amount::Nanos { nanos: 0, family: Family::Decimal });
+
+    /// Reads an amount as the API server does.
+    ///
+    /// A value between two billionths of a unit is rounded away from zero, so that whoever asks
+    /// for something gets something. An amount with a binary suffix is capped at 2⁶³−1 units in
+    /// either direction; other amounts have no upper limit. A spelling without any digit (`+`,
+    /// `Gi`, `.`) is zero, except with the suffixes `Pi` and `Ei` and with exponents below −9,
+    /// where it is refused. An exponent counts modulo 2³², as it does in Kubernetes, which keeps
+    /// the low 32 bits.
+    ///
+    /// **Differs from Kubernetes**: next to ±2³¹ Kubernetes' 32-bit sum of exponent and decimal
+    /// places overflows (`1.5e-2147483648` becomes astronomically large); here it is exact.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the spelling, and at which byte.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        parse::parse(text)
+    }
+
+    /// Whether there is more than nothing.
+    pub fn is_positive(&self) -> bool {
+        match &self.0 {
+            Amount::Nanos { nanos, .. } => *nanos > 0,
+            Amount::Large { large, .. } => !large.is_negative(),
+        }
+    }
+
+    /// The amount in whole units (bytes, for storage), a fraction rounded away from zero.
+    ///
+    /// This is what Kubernetes compares when a claim names its volume, where matching compares
+    /// exactly: 9.2 and 9.7 bytes are both 10.
+    ///
+    /// **Differs from Kubernetes**: `Quantity.Value()` overflows above 2⁶³−1 units (`10E` counts
+    /// as 0); this saturates at the ends of `i128`, far above any disk.
+    pub fn rounded_up_units(&self) -> i128 {
+        match &self.0 {
+            Amount::Nanos { nanos, .. } => {
+                let up = i128::from(nanos % NANOS_PER_UNIT != 0);
+                nanos / NANOS_PER_UNIT + nanos.signum() * up
+            }
+            Amount::Large { large, .. } => large.rounded_up_units(),
+        }
+    }
+
+    /// The amount as a person says it: the largest binary suffix that leaves at least 1, at most
+    /// two decimals, and a `~` in front when those are not the whole value: `10Gi`, `~9.31Gi`.
+    ///
+    /// For sentences only. Whoever sends an amount to the API server uses `Display`.
+    pub fn bytes_display(&self) -> impl fmt::Display + '_ {
+        print::Bytes(self)
+    }
+
+    /// An amount of so many billionths of a unit.
+    fn from_nanos(nanos: i128, family: Family) -> Self {
+        Self(Amount::Nanos { nanos, family })
+    }
+
+    fn from_large(large: Large, family: Family) -> Self {
+        Self(Amount::Large { large: Box::new(large), family })
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Amount::Nanos { nanos: mine, .. }, Amount::Nanos { nanos: theirs, .. }) => {
+                mine.cmp(theirs)
+            }
+            (Amount::Large { large: mine, .. }, Amount::Large { large: theirs, .. }) => {
+                mine.cmp(theirs)
+            }
+            // A large amount lies beyond every small one, on the side of its sign.
+            (Amount::Large { large, .. }, Amount::Nanos { .. }) => large.against_small(),
+            (Amount::Nanos { .. }, Amount::Large { large, .. }) => large.against_small().reverse(),
+        }
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Amount::Nanos { nanos, .. } => nanos.hash(state),
+            Amount::Large { large, .. } => large.hash(state),
+        }
+    }
+}
+
+impl Default for Quantity {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl fmt::Debug for Quantity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Quantity({self})")
+    }
+}

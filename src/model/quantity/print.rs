@@ -1,0 +1,123 @@
+//! Prints amounts: the canonical form that the API server uses, and a rounded one for sentences.
+//!
+//! Canonical: no fraction, and the largest suffix of the amount's own family that loses nothing.
+
+use std::fmt;
+use std::iter::repeat_n;
+
+use super::large::Large;
+use super::{Amount, Family, NANOS_PER_UNIT, Quantity};
+
+/// Suffixes of the powers of 1024, from the zeroth on.
+const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Amount::Nanos { nanos: 0, .. } => formatter.write_str("0"),
+            Amount::Nanos { nanos, family: Family::Binary } => binary(formatter, *nanos),
+            Amount::Nanos { nanos, family: family @ (Family::Decimal | Family::Exponent) } => {
+                decimal(formatter, *nanos, *family)
+            }
+            Amount::Large { large, family } => large_decimal(formatter, large, *family),
+        }
+    }
+}
+
+/// Kubernetes: `CanonicalizeBytes` prints what is below 1024 or not whole as a decimal.
+fn binary(formatter: &mut fmt::Formatter<'_>, nanos: i128) -> fmt::Result {
+    if nanos % NANOS_PER_UNIT != 0 || nanos.abs() < 1024 * NANOS_PER_UNIT {
+        return decimal(formatter, nanos, Family::Decimal);
+    }
+    let mut units = nanos / NANOS_PER_UNIT;
+    let mut suffixes = BINARY_SUFFIXES.iter();
+    let mut suffix = suffixes.next();
+    while units % 1024 == 0 && suffixes.len() > 0 {
+        units /= 1024;
+        suffix = suffixes.next();
+    }
+    write!(formatter, "{units}{}", suffix.copied().unwrap_or_default())
+}
+
+fn decimal(formatter: &mut fmt::Formatter<'_>, nanos: i128, family: Family) -> fmt::Result {
+    let mut mantissa = nanos;
+    let mut exponent = -9;
+    while mantissa % 1000 == 0 && (family == Family::Exponent || exponent < LARGEST_SUFFIX) {
+        mantissa /= 1000;
+        exponent += 3;
+    }
+    write!(formatter, "{mantissa}")?;
+    suffix(formatter, exponent, family)
+}
+
+fn large_decimal(formatter: &mut fmt::Formatter<'_>, large: &Large, family: Family) -> fmt::Result {
+    let mut exponent = large.exponent() - large.exponent().rem_euclid(3);
+    if family != Family::Exponent {
+        exponent = exponent.min(LARGEST_SUFFIX);
+    }
+    // With a suffix there are no more zeros than were written, with an exponent at most two.
+    let zeros = usize::try_from(large.exponent() - exponent).unwrap_or(0);
+    if large.is_negative() {
+        formatter.write_str("-")?;
+    }
+    for digit in large.digits().iter().copied().chain(repeat_n(b'0', zeros)) {
+        write!(formatter, "{}", char::from(digit))?;
+    }
+    suffix(formatter, exponent, family)
+}
+
+/// Power of ten of `E`, above which decimal suffixes end.
+const LARGEST_SUFFIX: i64 = 18;
+
+/// Prints the suffix of a power of ten, which is a multiple of three.
+fn suffix(formatter: &mut fmt::Formatter<'_>, exponent: i64, family: Family) -> fmt::Result {
+    let suffix = match exponent {
+        0 => "",
+        _ if family == Family::Exponent => return write!(formatter, "e{exponent}"),
+        -9 => "n",
+        -6 => "u",
+        -3 => "m",
+        3 => "k",
+        6 => "M",
+        9 => "G",
+        12 => "T",
+        15 => "P",
+        _ => "E",
+    };
+    formatter.write_str(suffix)
+}
+
+/// See [`Quantity::bytes_display`].
+pub(super) struct Bytes<'a>(pub(super) &'a Quantity);
+
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = match &self.0.0 {
+            Amount::Nanos { nanos, .. } => *nanos,
+            // Nobody says such an amount; the exact form is as good as any.
+            Amount::Large { .. } => return write!(formatter, "{}", self.0),
+        };
+        let magnitude = nanos.unsigned_abs();
+        let unit = NANOS_PER_UNIT.unsigned_abs();
+        let mut suffixes = BINARY_SUFFIXES.iter();
+        let mut suffix = suffixes.next();
+        let mut divisor = unit;
+        while magnitude / divisor >= 1024 && suffixes.len() > 0 {
+            divisor *= 1024;
+            suffix = suffixes.next();
+        }
+        // The divisor is at most 10⁹ × 2⁶⁰, so a hundred remainders fit.
+        let hundredths = magnitude % divisor * 100 / divisor;
+        let exact = (magnitude % divisor * 100).is_multiple_of(divisor);
+        let whole = magnitude / divisor;
+        let about = if exact { "" } else { "~" };
+        let sign = if nanos < 0 { "-" } else { "" };
+        write!(formatter, "{about}{sign}{whole}")?;
+        match hundredths {
+            0 => {}
+            tenths if tenths.is_multiple_of(10) => write!(formatter, ".{}", tenths / 10)?,
+            hundredths => write!(formatter, ".{hundredths:02}")?,
+        }
+        formatter.write_str(suffix.copied().unwrap_or_default())
+    }
+}

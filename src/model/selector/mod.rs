@@ -1,0 +1,281 @@
+//! Labels of an object, and the label selector with which a claim chooses among volumes.
+//!
+//! It exists so that a selector is checked once, where it is read, and every later question is a
+//! plain comparison that can name the term that failed.
+//!
+//! Not here: the JSON shape (`matchLabels`, `matchExpressions`); nor the terms that only nodes are
+//! chosen with, see [`NodeAffinity`](super::NodeAffinity).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Labels of an object, ordered by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(BTreeMap<Box<str>, Box<str>>);
+
+impl Labels {
+    /// The value of a label; an empty value is a value.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(AsRef::as_ref)
+    }
+
+    /// All labels, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))
+    }
+}
+
+impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(labels: I) -> Self {
+        Self(labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+    }
+}
+
+/// Terms that must all hold. Without terms it matches everything, as does a claim without selector.
+///
+/// Kubernetes: `LabelSelector`. (A claim's missing selector matches every volume; elsewhere in
+/// Kubernetes a missing selector matches nothing.)
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    terms: Vec<Term>,
+}
+
+impl Selector {
+    /// The terms keep their order, in which the first unmatched one is looked for.
+    pub fn new(terms: Vec<Term>) -> Self {
+        Self { terms }
+    }
+
+    /// The terms, in order.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// Whether every term holds.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.first_unmatched(labels).is_none()
+    }
+
+    /// The first term that does not hold, for the sentence that says why.
+    pub fn first_unmatched(&self, labels: &Labels) -> Option<&Term> {
+        self.terms.iter().find(|term| !term.matches(labels))
+    }
+}
+
+/// One condition on one label. Displays as `kubectl get -l` takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    key: Box<str>,
+    test: Test,
+}
+
+/// What a term asks of its label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Test {
+    In(Values),
+    NotIn(Values),
+    Exists,
+    DoesNotExist,
+}
+
+/// A set of label values, sorted, so that equal sets are equal and print alike. Nearly always there
+/// is one, so a slice is smaller and faster than a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Values(Box<[Box<str>]>);
+
+/// Why parts do not make a term.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TermError {
+    /// An operator that the selector does not have.
+    #[error("{operator:?} is not an operator of the term on {key:?}; use one of {known}")]
+    UnknownOperator {
+        /// Label of the term.
+        key: Box<str>,
+        /// The operator as written; they are spelled with capitals.
+        operator: Box<str>,
+        /// The operators that exist there.
+        known: &'static str,
+    },
+    /// `In` or `NotIn` without values.
+    #[error("{operator} on {key:?} has no values; name at least one")]
+    NoValues {
+        /// Label of the term.
+        key: Box<str>,
+        /// The operator as written.
+        operator: Box<str>,
+    },
+    /// `Exists` or `DoesNotExist` with values.
+    #[error("{operator} on {key:?} takes no values; remove them or use In")]
+    UnexpectedValues {
+        /// Label of the term.
+        key: Box<str>,
+        /// The operator as written.
+        operator: Box<str>,
+    },
+    /// A key that no label can have.
+    #[error("{0:?} can not be the key of a label; no object matches it; correct the key")]
+    InvalidKey(Box<str>),
+    /// A value that no label can have.
+    #[error("{value:?} can not be the value of label {key:?}; no object has it; correct the value")]
+    InvalidValue {
+        /// Label of the term.
+        key: Box<str>,
+        /// The value as written.
+        value: Box<str>,
+    },
+}
+
+impl Term {
+    /// The label has this value: one entry of `matchLabels`.
+    ///
+    /// # Errors
+    ///
+    /// The key or the value is none that a label can have.
+    pub fn equals(key: &str, value: &str) -> Result<Self, TermError> {
+        Self::new(key, "In", [value])
+    }
+
+    /// One entry of `matchExpressions`, its operator spelled as in the API.
+    ///
+    /// # Errors
+    ///
+    /// As `labels.NewRequirement` of Kubernetes: unknown operator; values missing for `In` and
+    /// `NotIn` or given for the others; a key or a value that no label can have.
+    pub fn new<V: Into<Box<str>>>(
+        key: &str,
+        operator: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Result<Self, TermError> {
+        check_key(key)?;
+        let values = Values::new(values);
+        for value in values.iter() {
+            check_value(key, value)?;
+        }
+        let test = match operator {
+            "In" if !values.is_empty() => Test::In(values),
+            "NotIn" if !values.is_empty() => Test::NotIn(values),
+            "Exists" if values.is_empty() => Test::Exists,
+            "DoesNotExist" if values.is_empty() => Test::DoesNotExist,
+            _ => return Err(misshapen(key, operator)),
+        };
+        Ok(Self { key: key.into(), test })
+    }
+
+    /// The key of the label that is looked at.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Whether the labels fulfil it. `NotIn` and `DoesNotExist` hold when the label is absent.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        match &self.test {
+            Test::In(values) => value.is_some_and(|value| values.contains(value)),
+            Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+        }
+    }
+
+    pub(super) fn test(&self) -> &Test {
+        &self.test
+    }
+}
+
+fn misshapen(key: &str, operator: &str) -> TermError {
+    let (key, operator): (Box<str>, Box<str>) = (key.into(), operator.into());
+    match &*operator {
+        "In" | "NotIn" => TermError::NoValues { key, operator },
+        "Exists" | "DoesNotExist" => TermError::UnexpectedValues { key, operator },
+        _ => {
+            let known = "In, NotIn, Exists, DoesNotExist";
+            TermError::UnknownOperator { key, operator, known }
+        }
+    }
+}
+
+/// Kubernetes: `IsQualifiedName`, a name of at most 63 bytes, perhaps after a DNS name of at most
+/// 253 and a slash.
+pub(super) fn check_key(key: &str) -> Result<(), TermError> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    if is_name(name) && prefix.is_none_or(is_dns_name) {
+        Ok(())
+    } else {
+        Err(TermError::InvalidKey(key.into()))
+    }
+}
+
+/// Kubernetes: `IsValidLabelValue`, nothing or a name.
+pub(super) fn check_value(key: &str, value: &str) -> Result<(), TermError> {
+    if value.is_empty() || is_name(value) {
+        Ok(())
+    } else {
+        Err(TermError::InvalidValue { key: key.into(), value: value.into() })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let bytes = name.as_bytes();
+    bytes.len() <= 63 && outer(bytes.first()) && outer(bytes.last()) && name.bytes().all(inner)
+}
+
+fn is_dns_name(name: &str) -> bool {
+    let outer = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower(*byte));
+    let is_part = |part: &[u8]| {
+        outer(part.first())
+            && outer(part.last())
+            && part.iter().all(|byte| is_lower(*byte) || *byte == b'-')
+    };
+    name.len() <= 253 && name.as_bytes().split(|byte| *byte == b'.').all(is_part)
+}
+
+fn is_lower(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+impl Values {
+    fn new<V: Into<Box<str>>>(values: impl IntoIterator<Item = V>) -> Self {
+        let mut values: Vec<Box<str>> = values.into_iter().map(Into::into).collect();
+        values.sort_unstable();
+        values.dedup();
+        Self(values.into())
+    }
+
+    pub(super) fn contains(&self, value: &str) -> bool {
+        self.0.binary_search_by(|own| own.as_ref().cmp(value)).is_ok()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match &self.test {
+            Test::In(Values(values)) => match &**values {
+                [value] => write!(formatter, "{key}={value}"),
+                values => write!(formatter, "{key} in ({})", values.join(",")),
+            },
+            Test::NotIn(Values(values)) => match &**values {
+                [value] => write!(formatter, "{key}!={value}"),
+                values => write!(formatter, "{key} notin ({})", values.join(",")),
+            },
+            Test::Exists => formatter.write_str(key),
+            Test::DoesNotExist => write!(formatter, "!{key}"),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Where a volume can be reached from: the node affinity of a volume, and the nodes it admits.
+//!
+//! It exists for the half of binding that the scheduler does, and for the rule that lets the
+//! affinity of a bound volume grow but not shrink.
+//!
+//! Not here: preferred affinity, pods, and the JSON shape.
+
+#[cfg(test)]
+mod tests;
+mod widening;
+
+use std::fmt;
+
+use super::selector::{self, Labels, Term, TermError};
+
+/// What is known of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// `metadata.name`. If empty, conditions on the name are passed over, as in Kubernetes.
+    pub name: Box<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+}
+
+/// Which nodes can reach a volume: `spec.nodeAffinity`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NodeAffinity {
+    /// No affinity, or one without `required`: every node.
+    #[default]
+    Unrestricted,
+    /// `required.nodeSelectorTerms`: the nodes that one of the terms admits. Without terms: none.
+    Required(Vec<NodeTerm>),
+}
+
+/// Conditions that a node must all fulfil. Without any it admits no node.
+///
+/// That is also the form of a term which Kubernetes can not make sense of (`Gt` with a text, for
+/// one): it passes over such a term and still asks the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeTerm {
+    expressions: Vec<NodeExpression>,
+    names: Vec<NodeName>,
+}
+
+/// One entry of `matchExpressions`: a condition on one label of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeExpression {
+    /// `In`, `NotIn`, `Exists`, `DoesNotExist`.
+    Label(Term),
+    /// `Gt`: the label is an integer above the bound.
+    Above(Bound),
+    /// `Lt`: the label is an integer below the bound.
+    Below(Bound),
+}
+
+/// The label and the limit of a `Gt` or `Lt`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    key: Box<str>,
+    limit: i64,
+}
+
+/// One entry of `matchFields`; the only field that Kubernetes knows is `metadata.name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeName {
+    /// `In` with its one value.
+    Is(Box<str>),
+    /// `NotIn` with its one value.
+    IsNot(Box<str>),
+}
+
+/// Why parts do not make a condition on nodes. Kubernetes passes over a term with such a part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeTermError {
+    /// What is wrong with any condition on a label.
+    #[error(transparent)]
+    Label(#[from] TermError),
+    /// `Gt` or `Lt` without exactly one integer of 64 bits.
+    #[error("{operator} on {key:?} takes one whole number; write exactly one")]
+    NotOneInteger {
+        /// Label of the condition.
+        key: Box<str>,
+        /// The operator as written.
+        operator: Box<str>,
+    },
+    /// A field of the node that can not be selected by.
+    #[error("{0:?} is not a field that nodes are selected by; use metadata.name or a label")]
+    UnknownField(Box<str>),
+    /// `matchFields` with another operator than `In` or `NotIn`, or without exactly one value.
+    #[error("a condition on metadata.name takes In or NotIn with one value, not {operator:?}")]
+    MisshapenField {
+        /// The operator as written.
+        operator: Box<str>,
+    },
+}
+
+impl NodeAffinity {
+    /// Whether the node can reach the volume.
+    ///
+    /// **Differs from Kubernetes**: its scheduler and kubelet ask a volume's affinity about the
+    /// labels only, so that `matchFields` admits every node. The API documents and validates
+    /// `matchFields`, so it is honoured here. Asking about a node with an empty name gives
+    /// Kubernetes' answer.
+    pub fn admits(&self, node: &Node) -> bool {
+        match self {
+            Self::Unrestricted => true,
+            Self::Required(terms) => terms.iter().any(|term| term.admits(node)),
+        }
+    }
+}
+
+impl NodeTerm {
+    /// All conditions of the term.
+    pub fn new(expressions: Vec<NodeExpression>, names: Vec<NodeName>) -> Self {
+        Self { expressions, names }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.expressions.is_empty() && self.names.is_empty()
+    }
+
+    fn admits(&self, node: &Node) -> bool {
+        !self.is_empty()
+            && self.expressions.iter().all(|expression| expression.admits(&node.labels))
+            && (node.name.is_empty() || self.names.iter().all(|name| name.admits(&node.name)))
+    }
+}
+
+impl NodeExpression {
+    /// One entry of `matchExpressions`, its operator spelled as in the API.
+    ///
+    /// # Errors
+    ///
+    /// What Kubernetes passes over the whole term for: unknown operator, wrong number of values, a
+    /// key or a value that no label can have (negative numbers among them), or a `Gt` or `Lt` that
+    /// is not an integer.
+    pub fn new(key: &str, operator: &str, values: &[&str]) -> Result<Self, NodeTermError> {
+        match operator {
+            "Gt" => Bound::new(key, operator, values).map(Self::Above),
+            "Lt" => Bound::new(key, operator, values).map(Self::Below),
+            _ => match Term::new(key, operator, values.iter().copied()) {
+                Ok(term) => Ok(Self::Label(term)),
+                Err(TermError::UnknownOperator { key, operator, .. }) => {
+                    let known = "In, NotIn, Exists, DoesNotExist, Gt, Lt";
+                    Err(TermError::UnknownOperator { key, operator, known }.into())
+                }
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    fn admits(&self, labels: &Labels) -> bool {
+        match self {
+            Self::Label(term) => term.matches(labels),
+            Self::Above(bound) => bound.read(labels).is_some_and(|value| value > bound.limit),
+            Self::Below(bound) => bound.read(labels).is_some_and(|value| value < bound.limit),
+        }
+    }
+}
+
+impl Bound {
+    fn new(key: &str, operator: &str, values: &[&str]) -> Result<Self, NodeTermError> {
+        selector::check_key(key)?;
+        for value in values {
+            selector::check_value(key, value)?;
+        }
+        let limit = match values {
+            [value] => value.parse().ok(),
+            _ => None,
+        };
+        let limit = limit.ok_or_else(|| NodeTermError::NotOneInteger {
+            key: key.into(),
+            operator: operator.into(),
+        })?;
+        Ok(Self { key: key.into(), limit })
+    }
+
+    /// The label as a number; a label that is none fulfils no bound.
+    fn read(&self, labels: &Labels) -> Option<i64> {
+        labels.get(&self.key)?.parse().ok()
+    }
+}
+
+impl NodeName {
+    /// One entry of `matchFields`, its operator spelled as in the API.
+    ///
+    /// # Errors
+    ///
+    /// Another field than `metadata.name`, another operator than `In` and `NotIn`, or another
+    /// number of values than one: the API server refuses each of them.
+    pub fn new(field: &str, operator: &str, values: &[&str]) -> Result<Self, NodeTermError> {
+        if field != "metadata.name" {
+            return Err(NodeTermError::UnknownField(field.into()));
+        }
+        match (operator, values) {
+            ("In", [name]) => Ok(Self::Is((*name).into())),
+            ("NotIn", [name]) => Ok(Self::IsNot((*name).into())),
+            _ => Err(NodeTermError::MisshapenField { operator: operator.into() }),
+        }
+    }
+
+    fn admits(&self, node: &str) -> bool {
+        match self {
+            Self::Is(name) => **name == *node,
+            Self::IsNot(name) => **name != *node,
+        }
+    }
+}
+
+impl fmt::Display for NodeAffinity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let terms = match self {
+            Self::Unrestricted => return formatter.write_str("any node"),
+            Self::Required(terms) if terms.is_empty() => return formatter.write_str("no node"),
+            Self::Required(terms) => terms,
+        };
+        join(formatter, terms, " or ")
+    }
+}
+
+impl fmt::Display for NodeTerm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return formatter.write_str("no node");
+        }
+        join(formatter, &self.expressions, ",")?;
+        if !self.expressions.is_empty() && !self.names.is_empty() {
+            formatter.write_str(",")?;
+        }
+        join(formatter, &self.names, ",")
+    }
+}
+
+impl fmt::Display for NodeExpression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(term) => write!(formatter, "{term}"),
+            Self::Above(bound) => write!(formatter, "{}>{}", bound.key, bound.limit),
+            Self::Below(bound) => write!(formatter, "{}<{}", bound.key, bound.limit),
+        }
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(name) => write!(formatter, "metadata.name={name}"),
+            Self::IsNot(name) => write!(formatter, "metadata.name!={name}"),
+        }
+    }
+}
+
+fn join<T: fmt::Display>(
+    formatter: &mut fmt::Formatter<'_>,
+    parts: &[T],
+    separator: &str,
+) -> fmt::Result {
+    for (place, part) in parts.iter().enumerate() {
+        if place > 0 {
+            formatter.write_str(separator)?;
+        }
+        write!(formatter, "{part}")?;
+    }
+    Ok(())
+}

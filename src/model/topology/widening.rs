@@ -1,0 +1,104 @@
+//! Whether a volume that changes its node affinity stays reachable from every node it was
+//! reachable from: what the rule on the affinity of bound volumes asks.
+//!
+//! Not here: an exact decision. Affinities are compared condition by condition, and a doubt is
+//! a no.
+
+use super::super::selector::Test;
+use super::{NodeAffinity, NodeExpression, NodeName, NodeTerm};
+
+impl NodeAffinity {
+    /// Whether `new` surely admits every node that this affinity admits.
+    ///
+    /// Surely: for each term there is a new one whose every condition follows from a condition of
+    /// the old term. Where that can not be seen condition by condition the answer is no.
+    ///
+    /// A condition on a beta label counts as one on the label that replaced it, because nodes
+    /// carry both with the same value. Unless its gate `MutablePVNodeAffinity` is on, Kubernetes
+    /// lets an affinity change in this way only, and not back.
+    pub fn widened_by(&self, new: &Self) -> bool {
+        match (self, new) {
+            (_, Self::Unrestricted) => true,
+            (Self::Unrestricted, Self::Required(_)) => false,
+            (Self::Required(old), Self::Required(new)) => old
+                .iter()
+                .filter(|term| !term.is_empty())
+                .all(|old| new.iter().any(|new| old.widened_by(new))),
+        }
+    }
+}
+
+impl NodeTerm {
+    /// Labels follow from labels and names from names, so that the answer holds whether or not
+    /// names are asked about (see `admits`). A term that lost all its conditions admits nothing.
+    fn widened_by(&self, new: &Self) -> bool {
+        let follows = |new: &NodeExpression| self.expressions.iter().any(|old| old.implies(new));
+        let name_follows = |new: &NodeName| self.names.iter().any(|old| old.implies(new));
+        !new.is_empty() && new.expressions.iter().all(follows) && new.names.iter().all(name_follows)
+    }
+}
+
+impl NodeExpression {
+    fn key(&self) -> &str {
+        match self {
+            Self::Label(term) => term.key(),
+            Self::Above(bound) | Self::Below(bound) => &bound.key,
+        }
+    }
+
+    /// Whether every node that fulfils this condition fulfils the other one.
+    fn implies(&self, other: &Self) -> bool {
+        if self.key() != other.key() && successor(self.key()) != Some(other.key()) {
+            return false;
+        }
+        match (self, other) {
+            (Self::Label(mine), Self::Label(theirs)) => test_implies(mine.test(), theirs.test()),
+            (Self::Above(mine), Self::Above(theirs)) => mine.limit >= theirs.limit,
+            (Self::Below(mine), Self::Below(theirs)) => mine.limit <= theirs.limit,
+            (Self::Above(_) | Self::Below(_), Self::Label(theirs)) => {
+                *theirs.test() == Test::Exists
+            }
+            (Self::Label(_), Self::Above(_) | Self::Below(_))
+            | (Self::Above(_), Self::Below(_))
+            | (Self::Below(_), Self::Above(_)) => false,
+        }
+    }
+}
+
+impl NodeName {
+    fn implies(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Is(mine), other) => other.admits(mine),
+            (Self::IsNot(mine), Self::IsNot(theirs)) => mine == theirs,
+            (Self::IsNot(_), Self::Is(_)) => false,
+        }
+    }
+}
+
+fn test_implies(mine: &Test, theirs: &Test) -> bool {
+    match (mine, theirs) {
+        (Test::In(mine), Test::In(theirs)) => mine.iter().all(|value| theirs.contains(value)),
+        (Test::In(mine), Test::NotIn(theirs)) => mine.iter().all(|value| !theirs.contains(value)),
+        (Test::NotIn(mine), Test::NotIn(theirs)) => theirs.iter().all(|value| mine.contains(value)),
+        (Test::In(_) | Test::Exists, Test::Exists)
+        | (Test::DoesNotExist, Test::DoesNotExist | Test::NotIn(_)) => true,
+        (Test::NotIn(_), Test::In(_) | Test::Exists | Test::DoesNotExist)
+        | (Test::Exists, Test::In(_) | Test::NotIn(_) | Test::DoesNotExist)
+        | (Test::DoesNotExist, Test::In(_) | Test::Exists)
+        | (Test::In(_), Test::DoesNotExist) => false,
+    }
+}
+
+/// The label that replaced a beta label.
+///
+/// Kubernetes: `betaToGALabel` of `pkg/apis/core/validation`, 1.36.3.
+pub(super) fn successor(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "failure-domain.beta.kubernetes.io/zone" => "topology.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region" => "topology.kubernetes.io/region",
+        "beta.kubernetes.io/os" => "kubernetes.io/os",
+        "beta.kubernetes.io/arch" => "kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type" => "node.kubernetes.io/instance-type",
+        _ => return None,
+    })
+}

@@ -1,0 +1,258 @@
+//! A volume (PersistentVolume) as decisions see it, and its reservation for a claim.
+//!
+//! Only what some decision reads is here; the wire form lives in `k8s`.
+
+use std::fmt;
+
+use super::access_modes::AccessModes;
+use super::annotations::{Annotations, LEGACY_CLASS};
+use super::class::VolumeClass;
+use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
+use super::quantity::Quantity;
+use super::selector::Labels;
+use super::topology::NodeAffinity;
+
+/// A PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Its name; empty in a review of an object whose name is still to be generated.
+    pub name: VolumeName,
+    /// Its uid; absent before the API server has given one.
+    pub uid: Option<Uid>,
+    /// Its resourceVersion; absent where none was sent.
+    pub version: Option<ResourceVersion>,
+    /// Whether somebody asked to delete it.
+    pub deletion: Deletion,
+    /// Its labels, which claims select by.
+    pub labels: Labels,
+    /// The annotations that decisions read.
+    pub annotations: Annotations,
+    /// The finalizers that decisions read, sorted.
+    pub finalizers: Vec<Box<str>>,
+    /// `spec.capacity.storage`; zero where absent, as the binder reads it.
+    pub capacity: Quantity,
+    /// `spec.accessModes`.
+    pub access_modes: AccessModes,
+    /// `spec.volumeMode`.
+    pub mode: VolumeMode,
+    /// `spec.storageClassName`; empty text and absence are the same for a volume.
+    pub class_field: Option<ClassName>,
+    /// `spec.volumeAttributesClassName`; empty text and absence are the same.
+    pub attributes_class: Option<ClassName>,
+    /// `spec.claimRef`.
+    pub reservation: Reservation,
+    /// The kind that `spec.claimRef` names.
+    pub reservation_kind: ReservationKind,
+    /// `spec.persistentVolumeReclaimPolicy`.
+    pub policy: ReclaimPolicy,
+    /// `spec.nodeAffinity`.
+    pub node_affinity: NodeAffinity,
+    /// What kind of storage is behind it.
+    pub backend: Backend,
+    /// `status.phase`.
+    pub phase: VolumePhase,
+}
+
+impl Volume {
+    /// The class that counts: the legacy annotation, even an empty one, before the field.
+    ///
+    /// Kubernetes: `pkg/volume/util`, `GetPersistentVolumeClass`.
+    pub fn class(&self) -> EffectiveClass {
+        match self.annotations.get(LEGACY_CLASS) {
+            Some("") => EffectiveClass(None),
+            Some(name) => EffectiveClass(Some(ClassName::new(name))),
+            None => EffectiveClass(self.class_field.clone()),
+        }
+    }
+
+    /// Whether the finalizer is on the volume.
+    pub fn has_finalizer(&self, name: &str) -> bool {
+        self.finalizers.iter().any(|finalizer| &**finalizer == name)
+    }
+}
+
+/// The class of a volume after the legacy annotation was taken into account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectiveClass(Option<ClassName>);
+
+impl EffectiveClass {
+    /// The class to compare a claim's request with.
+    pub fn as_class(&self) -> VolumeClass<'_> {
+        match &self.0 {
+            None => VolumeClass::Classless,
+            Some(name) => VolumeClass::Named(name),
+        }
+    }
+}
+
+/// Whether an object is being deleted; that can never be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// Nobody asked for it.
+    NotAsked,
+    /// `deletionTimestamp` is set: the object goes when its last finalizer does.
+    Terminating,
+}
+
+/// What a volume offers to a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VolumeMode {
+    /// A mounted file system; what an absent field means.
+    Filesystem,
+    /// A raw device.
+    Block,
+    /// A mode of a newer API.
+    Newer(Box<str>),
+}
+
+impl VolumeMode {
+    /// The mode that an optional text spells.
+    pub fn from_text(text: Option<&str>) -> Self {
+        match text {
+            None | Some("Filesystem" | "") => Self::Filesystem,
+            Some("Block") => Self::Block,
+            Some(other) => Self::Newer(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for VolumeMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Filesystem => f.write_str("Filesystem"),
+            Self::Block => f.write_str("Block"),
+            Self::Newer(text) => f.write_str(text),
+        }
+    }
+}
+
+/// For whom a volume is kept: its `spec.claimRef` as namespace, name and uid.
+///
+/// Kubernetes looks at these three only; the other keys of the reference mean nothing to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reservation {
+    /// For nobody.
+    Free,
+    /// For the claim of this name, whichever it will be.
+    Named(ClaimKey),
+    /// For exactly this claim.
+    Held(ClaimKey, Uid),
+    /// Namespace or name is missing: no claim can ever take it.
+    Incomplete(ClaimKey, Option<Uid>),
+}
+
+impl Reservation {
+    /// Namespace and name that the reference gives, complete or not.
+    pub fn key(&self) -> Option<&ClaimKey> {
+        match self {
+            Self::Free => None,
+            Self::Named(key) | Self::Held(key, _) | Self::Incomplete(key, _) => Some(key),
+        }
+    }
+
+    /// The uid that the reference gives.
+    pub fn uid(&self) -> Option<&Uid> {
+        match self {
+            Self::Free | Self::Named(_) | Self::Incomplete(_, None) => None,
+            Self::Held(_, uid) | Self::Incomplete(_, Some(uid)) => Some(uid),
+        }
+    }
+}
+
+/// The kind of object that a reservation names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReservationKind {
+    /// A claim; what an empty kind and apiVersion mean.
+    Claim,
+    /// Something else, as spelled. The binder treats it as a claim all the same.
+    Other(Box<str>),
+}
+
+/// What happens to a volume when its claim is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReclaimPolicy {
+    /// Nothing; what an absent field means.
+    Retain,
+    /// Volume and storage are deleted.
+    Delete,
+    /// The files are removed and the volume is offered again.
+    Recycle,
+    /// A policy of a newer API.
+    Newer(Box<str>),
+}
+
+impl ReclaimPolicy {
+    /// The policy that an optional text spells.
+    pub fn from_text(text: Option<&str>) -> Self {
+        match text {
+            None | Some("Retain" | "") => Self::Retain,
+            Some("Delete") => Self::Delete,
+            Some("Recycle") => Self::Recycle,
+            Some(other) => Self::Newer(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for ReclaimPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Retain => f.write_str("Retain"),
+            Self::Delete => f.write_str("Delete"),
+            Self::Recycle => f.write_str("Recycle"),
+            Self::Newer(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The storage behind a volume, as far as a decision tells one from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A volume of this CSI driver.
+    Csi(Box<str>),
+    /// Anything else: no driver grows or deletes it by itself.
+    Other,
+}
+
+/// `status.phase` of a volume.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VolumePhase {
+    /// Just created; what an absent phase means.
+    Pending,
+    /// Free to be bound.
+    Available,
+    /// Bound to a claim.
+    Bound,
+    /// Its claim is gone.
+    Released,
+    /// Reclaiming it failed.
+    Failed,
+    /// Any other text: the API server checks no phase.
+    Unknown(Box<str>),
+}
+
+impl VolumePhase {
+    /// The phase that an optional text spells.
+    pub fn from_text(text: Option<&str>) -> Self {
+        match text {
+            None | Some("Pending") => Self::Pending,
+            Some("Available") => Self::Available,
+            Some("Bound") => Self::Bound,
+            Some("Released") => Self::Released,
+            Some("Failed") => Self::Failed,
+            Some(other) => Self::Unknown(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for VolumePhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "Pending",
+            Self::Available => "Available",
+            Self::Bound => "Bound",
+            Self::Released => "Released",
+            Self::Failed => "Failed",
+            Self::Unknown(text) => text,
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! Editing the capacity of a bound volume.
+
+use super::vocabulary::*;
+use crate::model::{Backend, Claim, Volume};
+
+pub(super) static RULE: Rule = Rule {
+    id: "bound-volume-capacity",
+    mode: Mode::Deny,
+    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "spec.capacity.storage of a bound volume is edited by hand.",
+        consequence: "A smaller number shrinks no disk; the claim goes on reporting the old size. \
+            A larger number is an order to the kubelet to grow a file system whose disk was never \
+            grown.",
+        instead: "Grow the claim: spec.resources.requests.storage; its driver then raises the \
+            volume. Volumes without a driver (NFS, local) may be raised by hand, with a warning.",
+    },
+    refuses: &[
+        Example {
+            title: "shrinking a bound volume",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"5Gi\""),
+                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
+            ],
+        },
+        Example {
+            title: "growing a bound CSI volume by hand",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"20Gi\""),
+                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
+            ],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "a driver raising the volume of a claim that asked for more",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com request=20Gi",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
+            },
+            then: &[],
+        },
+        Example {
+            title: "writing the same size in other words",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"10240Mi"}}}"#,
+            },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some((old, new)) = change.volume_update() else { return Vec::new() };
+    if old.capacity == new.capacity {
+        return Vec::new();
+    }
+    let Pair::Bound { claim, rest, .. } = pair(old, evidence) else { return Vec::new() };
+    let from_to = format!(
+        "spec.capacity.storage of bound volume \"{}\" would {} from {} to {}",
+        old.name,
+        if new.capacity < old.capacity { "shrink" } else { "grow" },
+        old.capacity,
+        new.capacity
+    );
+    let violation = if new.capacity < old.capacity {
+        let text = format!(
+            "{from_to}; the disk does not shrink and the claim still reports {0}; put {0} back",
+            old.capacity
+        );
+        Violation::new("spec.capacity.storage", text)
+    } else if claim.is_some_and(|claim| is_growing(claim, old)) {
+        return Vec::new();
+    } else {
+        grown(&from_to, old)
+    };
+    vec![violation.resting_on(rest)]
+}
+
+fn grown(from_to: &str, old: &Volume) -> Violation {
+    let field = "spec.capacity.storage";
+    match old.backend {
+        Backend::Csi(_) => Violation::new(
+            field,
+            format!(
+                "{from_to}; the disk stays as it is and the kubelet is told to grow its file \
+                 system; raise the claim's request instead, or put {} back",
+                old.capacity
+            ),
+        ),
+        // No driver will ever do it: by hand is the only way.
+        Backend::Other => Violation::new(
+            field,
+            format!("{from_to}; nothing grows the storage itself; make sure that it has the room"),
+        )
+        .as_warning(),
+    }
+}
+
+/// Whether an expansion beyond the volume's size is under way.
+fn is_growing(claim: &Claim, old: &Volume) -> bool {
+    claim.request > old.capacity
+        || claim.allocated.as_ref().is_some_and(|allocated| *allocated > old.capacity)
+}

@@ -1,0 +1,108 @@
+//! Removing or re-pointing the claimRef of a bound pair.
+
+use super::judging::actor::Actor;
+use super::vocabulary::*;
+use crate::model::{Claim, ClaimKey, Reservation, Uid, Volume};
+
+pub(super) static RULE: Rule = Rule {
+    id: "bound-volume-claim-ref",
+    mode: Mode::Deny,
+    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    terminating: Terminating::Passes,
+    extent: Extent::Essentials,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "spec.claimRef of a bound volume is removed, loses its uid, or is pointed at \
+            another claim.",
+        consequence: "The owner turns Lost; whoever is matched or named next reads the owner's \
+            files. With another uid and the policy Delete the storage is destroyed.",
+        instead: "Set the policy to Retain, delete the claim, then change claimRef. Populators \
+            that hand a volume over pass by their pattern, or are listed under trusted.populators.",
+    },
+    refuses: &[
+        Example {
+            title: "pointing a bound volume at another claim",
+            given: "pair pv-a db/data 10Gi RWO\nclaim qa/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
+            },
+            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")],
+        },
+        Example {
+            title: "removing the claimRef of a bound volume",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
+            then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "clearing the claimRef of a volume whose claim is gone",
+            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
+            then: &[],
+        },
+        Example {
+            title: "a populator handing its volume to the claim that it works for",
+            given: "claim qa/data 10Gi RWO\npair pv-a db/prime-{uid:qa/data} 10Gi RWO",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
+            },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some((old, new)) = change.volume_update() else { return Vec::new() };
+    if old.reservation == new.reservation || change.actor == Actor::Populator {
+        return Vec::new();
+    }
+    let Pair::Bound { key, claim, rest } = pair(old, evidence) else { return Vec::new() };
+    if change.actor.is_binder() || claim.is_some_and(|claim| is_handed_over(claim, new)) {
+        return Vec::new();
+    }
+    vec![Violation::new("spec.claimRef", text(old, key, &new.reservation)).resting_on(rest)]
+}
+
+fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
+    let head = format!("spec.claimRef of bound volume \"{}\" would", old.name);
+    let tail = format!("set Retain, delete claim \"{key}\", then change claimRef");
+    match new {
+        Reservation::Free => format!(
+            "{head} be removed; \"{key}\" may turn Lost and the next claimant reads its files; {tail}"
+        ),
+        Reservation::Named(other) | Reservation::Held(other, _) if other == key => format!(
+            "{head} lose the uid of \"{key}\"; the claim turns Lost, with policy Delete its data is \
+             destroyed; put the uid back"
+        ),
+        Reservation::Named(other) | Reservation::Held(other, _) => format!(
+            "{head} move from \"{key}\" to \"{other}\"; \"{key}\" turns Lost and \"{}\" reads its \
+             files; {tail}",
+            other.namespace
+        ),
+        Reservation::Incomplete(..) => {
+            format!("{head} lose its namespace or name; \"{key}\" turns Lost; put them back")
+        }
+    }
+}
+
+/// Whether `claim` is a helper that a populator made for the claim to which the volume goes.
+///
+/// Kubernetes: `lib-volume-populator` names it `prime-<uid>`; others own it by the real claim or
+/// name that in an annotation.
+fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
+    let Reservation::Held(target, uid) = &new.reservation else { return false };
+    let named = |uid: &Uid| claim.key.name.strip_prefix("prime-") == Some(uid.as_str());
+    let annotated = claim.annotations.with_prefix("").any(|(key, value)| {
+        key.contains("populator") && (value == uid.as_str() || value == target.to_string())
+    });
+    named(uid) || claim.owners.contains(uid) || annotated
+}

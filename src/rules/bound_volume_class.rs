@@ -1,0 +1,58 @@
+//! Changing the class of a bound volume.
+
+use super::vocabulary::*;
+
+pub(super) static RULE: Rule = Rule {
+    id: "bound-volume-class",
+    mode: Mode::Deny,
+    routes: &[
+        Route::guard(Resource::Volumes, Operation::Update),
+        Route::guard(Resource::Volumes, Operation::UpdateStatus),
+    ],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "The class of a bound volume is changed, by spec.storageClassName or by the legacy \
+            annotation.",
+        consequence: "The claim's class can never be changed to match. A claim that is made anew \
+            no longer fits the volume, and expansion follows a class that the volume does not have.",
+        instead: "Leave the class; it does nothing for a bound volume. To rename a class, make the \
+            new one beside the old and let new claims use it.",
+    },
+    refuses: &[Example {
+        title: "moving a bound volume to another class",
+        given: "pair pv-a db/data 10Gi RWO class=fast",
+        by: Persona::Admin,
+        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"storageClassName":"slow"}}"# },
+        then: &[
+            Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\""),
+            Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\""),
+        ],
+    }],
+    allows: &[Example {
+        title: "moving a volume that nobody has to another class",
+        given: "volume pv-a 10Gi RWO class=fast phase=Available",
+        by: Persona::Admin,
+        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"storageClassName":"slow"}}"# },
+        then: &[],
+    }],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some((old, new)) = change.volume_update() else { return Vec::new() };
+    let (old_class, new_class) = (old.class(), new.class());
+    if old_class == new_class {
+        return Vec::new();
+    }
+    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let text = format!(
+        "bound volume \"{}\" would change from {} to {}; the class of claim \"{key}\" cannot \
+         follow, so a new claim would no longer fit; put the old class back",
+        old.name,
+        old_class.as_class(),
+        new_class.as_class()
+    );
+    vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
+}

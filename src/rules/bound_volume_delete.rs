@@ -1,0 +1,76 @@
+//! Deleting a volume of a bound pair.
+
+use super::vocabulary::*;
+
+pub(super) static RULE: Rule = Rule {
+    id: "bound-volume-delete",
+    mode: Mode::Deny,
+    routes: &[Route::guard(Resource::Volumes, Operation::Delete)],
+    terminating: Terminating::Passes,
+    extent: Extent::Essentials,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
+        consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \
+            its claim goes; then the object goes with it, and with the policy Delete the data too. \
+            With the policy Retain the data is left without an object.",
+        instead: "Delete the claim first. To keep the data, set the policy to Retain before that.",
+    },
+    refuses: &[Example {
+        title: "deleting a bound volume",
+        given: "pair pv-a db/data 10Gi RWO",
+        by: Persona::Admin,
+        send: Send::Delete("pv/pv-a"),
+        then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
+    }],
+    allows: &[
+        Example {
+            title: "deleting a volume that nobody has",
+            given: "volume pv-a 10Gi RWO phase=Available",
+            by: Persona::Admin,
+            send: Send::Delete("pv/pv-a"),
+            then: &[],
+        },
+        Example {
+            title: "deleting a volume whose claim is gone",
+            given: "volume pv-a 10Gi RWO phase=Bound dead=db/data",
+            by: Persona::Admin,
+            send: Send::Delete("pv/pv-a"),
+            then: &[],
+        },
+        Example {
+            title: "deleting a volume whose claim is going",
+            given: "pair pv-a db/data 10Gi RWO claim-terminating",
+            by: Persona::Admin,
+            send: Send::Delete("pv/pv-a"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Delete(volume)) = change.volume() else { return Vec::new() };
+    let violation = match pair(volume, evidence) {
+        Pair::Bound { key, rest, .. } => {
+            let text = format!(
+                "volume \"{}\" is bound to claim \"{key}\"; a delete cannot be undone: when the \
+                 claim goes, the volume object goes with it (policy Delete: the data too); delete \
+                 the claim first, then retry",
+                volume.name
+            );
+            let violation = Violation::new("metadata.name", text).resting_on(rest);
+            if change.actor.is_garbage_collector() { violation.as_warning() } else { violation }
+        }
+        Pair::Ending { key, rest } => {
+            let text = format!(
+                "claim \"{key}\" of volume \"{}\" is gone or going; the volume object goes too; \
+                 check that its data is not needed",
+                volume.name
+            );
+            Violation::new("metadata.name", text).resting_on(rest).as_warning()
+        }
+        Pair::Unbound => return Vec::new(),
+    };
+    vec![violation]
+}

@@ -1,0 +1,66 @@
+//! Copies the class from the legacy annotation to the field that everything else reads.
+
+use super::vocabulary::*;
+use crate::model::ClassRequest;
+use crate::model::annotations::LEGACY_CLASS;
+
+pub(super) static REPAIR: Repair = Repair {
+    id: "legacy-class",
+    routes: &[
+        Route::mutate(Resource::Claims, Operation::Create),
+        Route::mutate(Resource::Volumes, Operation::Create),
+    ],
+    page: Page {
+        hazard: "A new claim or volume gives its class by the annotation of old only.",
+        consequence: "The binder honours it, but quotas, dashboards and people read the field and \
+            see no class.",
+        instead: "The class is copied into spec.storageClassName; the annotation stays and wins.",
+    },
+    edits: &[
+        Example {
+            title: "a new claim with the annotation only",
+            given: "",
+            by: Persona::Tenant,
+            send: Send::Create(
+                "claim db/data 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast",
+            ),
+            then: &[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\"")],
+        },
+        Example {
+            title: "a new volume with the annotation only",
+            given: "",
+            by: Persona::Admin,
+            send: Send::Create(
+                "volume pv-a 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast",
+            ),
+            then: &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"fast\"")],
+        },
+    ],
+    leaves: &[Example {
+        title: "a new claim that has both",
+        given: "",
+        by: Persona::Tenant,
+        send: Send::Create(
+            "claim db/data 10Gi RWO class=slow annotation=volume.beta.kubernetes.io/storage-class:slow",
+        ),
+        then: &[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")],
+    }],
+    plan,
+};
+
+fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
+    let class = match (change.claim(), change.volume()) {
+        (Some(Transition::Create(claim)), _) if claim.class_field == ClassRequest::Unset => {
+            claim.annotations.get(LEGACY_CLASS)
+        }
+        (_, Some(Transition::Create(volume))) if volume.class_field.is_none() => {
+            volume.annotations.get(LEGACY_CLASS).filter(|class| !class.is_empty())
+        }
+        _ => None,
+    }?;
+    Some(Plan {
+        edits: vec![Edit::SetClass(class.to_owned())],
+        warning: format!("spec.storageClassName set to \"{class}\" from annotation {LEGACY_CLASS}"),
+        rests_on: Vec::new(),
+    })
+}

@@ -1,0 +1,132 @@
+//! Puts back what a re-applied manifest dropped from a bound volume.
+
+use super::vocabulary::*;
+use crate::binding::{Pairing, pairing};
+use crate::model::annotations::{VOLUME_PREFIX, VOLUME_PROTECTION};
+use crate::model::{Claim, Deletion, Reservation, Volume, VolumePhase};
+use crate::rules::judging::rule::Entry;
+
+pub(super) static REPAIR: Repair = Repair {
+    id: "restore-binding",
+    routes: &[Route {
+        entry: Entry::Restore,
+        resource: Resource::Volumes,
+        operation: Operation::Update,
+    }],
+    page: Page {
+        hazard: "A manifest of a bound volume is applied or replaced again, without what the binder \
+            has written since.",
+        consequence: "The volume loses its owner; the claim turns Lost and the next claimant reads \
+            its files.",
+        instead: "The uid of claimRef is put back while its name stays, or the reverse; and, where a \
+            manifest drops them all together, claimRef, the protection finalizer and the \
+            annotations under pv.kubernetes.io/. Removing or re-pointing claimRef alone is refused, \
+            not repaired.",
+    },
+    edits: &[
+        Example {
+            title: "a manifest that names the claim without its uid",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}"#,
+            },
+            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/uid", "\"{uid:db/data}\"")],
+        },
+        Example {
+            title: "a manifest that drops everything the binder wrote",
+            given: "pair pv-a db/data 10Gi RWO annotation=pv.kubernetes.io/bound-by-controller:yes",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"metadata":{"finalizers":null,"annotations":null},"spec":{"claimRef":null}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/claimRef/uid", "\"{uid:db/data}\""),
+                Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\""),
+                Fact::Is("pv/pv-a", "/metadata/finalizers/0", "\"kubernetes.io/pv-protection\""),
+                Fact::Is(
+                    "pv/pv-a",
+                    "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+                    "\"yes\"",
+                ),
+            ],
+        },
+    ],
+    leaves: &[Example {
+        title: "clearing the uid of a volume whose claim is gone",
+        given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
+        by: Persona::Admin,
+        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"uid":null}}}"# },
+        then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")],
+    }],
+    plan,
+};
+
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+    let (old, new) = change.volume_update()?;
+    let Reservation::Held(key, uid) = &old.reservation else { return None };
+    if old.phase != VolumePhase::Bound || change.actor.is_binder() {
+        return None;
+    }
+    let edits = dropped(old, new)?;
+    let lookup = evidence.holder(key, uid);
+    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let whole = match lookup {
+        Lookup::Present(claim) => is_whole(old, claim),
+        // Assumed until the live read settles it.
+        Lookup::Unknown => true,
+        Lookup::Absent => false,
+    };
+    whole.then(|| Plan {
+        edits,
+        warning: format!(
+            "what the manifest drops from bound volume \"{}\" was put back; claim \"{key}\" has it",
+            old.name
+        ),
+        rests_on: vec![rest],
+    })
+}
+
+/// Whether the pair is bound from both sides and stays so.
+fn is_whole(old: &Volume, claim: &Claim) -> bool {
+    pairing(old, claim) == Pairing::Bound && claim.deletion == Deletion::NotAsked
+}
+
+/// What a re-applied manifest dropped; nothing if the request means something else.
+fn dropped(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
+    let Reservation::Held(key, uid) = &old.reservation else { return None };
+    match &new.reservation {
+        // The name stays, the uid goes.
+        Reservation::Named(same) if same == key => Some(vec![Edit::RestoreReservation]),
+        // The uid stays, the name or the namespace goes.
+        Reservation::Incomplete(_, Some(same)) if same == uid => {
+            Some(vec![Edit::RestoreReservation])
+        }
+        Reservation::Free => dropped_together(old, new),
+        Reservation::Named(_) | Reservation::Held(..) | Reservation::Incomplete(..) => None,
+    }
+}
+
+/// claimRef, protection and notes, if all that were there are dropped by one request: that is a
+/// manifest from before the binding. claimRef alone is somebody's will.
+fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
+    let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
+    let protected = old.has_finalizer(VOLUME_PROTECTION);
+    let keeps_protection = protected && new.has_finalizer(VOLUME_PROTECTION);
+    let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
+    if keeps_protection || keeps_note || (!protected && notes.is_empty()) {
+        return None;
+    }
+    let mut edits = vec![Edit::RestoreReservation];
+    if protected {
+        edits.push(Edit::RestoreFinalizer(VOLUME_PROTECTION));
+    }
+    let put_back = |(key, value): (&str, &str)| Edit::SetAnnotation {
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    edits.extend(notes.into_iter().map(put_back));
+    Some(edits)
+}

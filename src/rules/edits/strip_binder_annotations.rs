@@ -1,0 +1,80 @@
+//! Removes the binder's notes from a new claim: an exported manifest carries those of another life.
+
+use super::vocabulary::*;
+use crate::model::Claim;
+use crate::model::annotations::{
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, LAST_APPLIED, SELECTED_NODE,
+    STORAGE_PROVISIONER,
+};
+
+pub(super) static REPAIR: Repair = Repair {
+    id: "strip-binder-annotations",
+    routes: &[Route::mutate(Resource::Claims, Operation::Create)],
+    page: Page {
+        hazard: "A claim is made from an exported manifest, with the binder's annotations in it.",
+        consequence: "The binder believes that it has bound the claim before and declares it Lost, \
+            or binds it without any check.",
+        instead: "The annotations are removed. selected-node and the provisioner's keys are removed \
+            only from exported objects: backup tools and other schedulers set them on purpose.",
+    },
+    edits: &[
+        Example {
+            title: "a claim from an exported manifest",
+            given: "",
+            by: Persona::Tenant,
+            send: Send::Create(
+                "claim db/data 10Gi RWO class=none-such \
+                 annotation=pv.kubernetes.io/bind-completed:yes \
+                 annotation=pv.kubernetes.io/bound-by-controller:yes \
+                 annotation=volume.kubernetes.io/selected-node:n1",
+            ),
+            then: &[
+                Fact::Lacks("pvc/db/data", "/metadata/annotations/pv.kubernetes.io~1bind-completed"),
+                Fact::Lacks(
+                    "pvc/db/data",
+                    "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+                ),
+                Fact::Lacks(
+                    "pvc/db/data",
+                    "/metadata/annotations/volume.kubernetes.io~1selected-node",
+                ),
+            ],
+        },
+    ],
+    leaves: &[Example {
+        title: "a new claim that a scheduler gave a node on purpose",
+        given: "",
+        by: Persona::Tenant,
+        send: Send::Create(
+            "claim db/data 10Gi RWO class=none-such annotation=volume.kubernetes.io/selected-node:n1",
+        ),
+        then: &[Fact::Is(
+            "pvc/db/data",
+            "/metadata/annotations/volume.kubernetes.io~1selected-node",
+            "\"n1\"",
+        )],
+    }],
+    plan,
+};
+
+fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
+    let Some(Transition::Create(claim)) = change.claim() else { return None };
+    let exported = claim.annotations.has(BIND_COMPLETED) || claim.annotations.has(LAST_APPLIED);
+    let always: &[&'static str] = &[BIND_COMPLETED, BOUND_BY_CONTROLLER];
+    let of_exports: &[&'static str] = if exported {
+        &[SELECTED_NODE, STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER]
+    } else {
+        &[]
+    };
+    let keys = always.iter().chain(of_exports).copied();
+    let keys: Vec<&'static str> = keys.filter(|key| claim.annotations.has(key)).collect();
+    let first = keys.first()?;
+    let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
+    let warning = format!("{first}{others} removed from new claim \"{}\": the binder sets it", name(claim));
+    let edits = keys.into_iter().map(Edit::RemoveAnnotation).collect();
+    Some(Plan { edits, warning, rests_on: Vec::new() })
+}
+
+fn name(claim: &Claim) -> &str {
+    &claim.key.name
+}

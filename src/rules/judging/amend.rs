@@ -1,0 +1,139 @@
+//! Edits: what the mutating endpoint changes in an object, and what a repair is.
+//!
+//! Edits are typed values on exact fields; their wire form is in `k8s`. There is none for a
+//! deletion: the API server would take it for an error.
+
+use std::fmt;
+
+use super::change::{Change, Extent, Transition};
+use super::judge::{Question, unread};
+use super::rule::{Entry, Example, Page, Route, is_routed};
+use super::violation::{Footing, Rest};
+use crate::binding::{Confirmation, Evidence, Lookup, Read};
+
+/// One repair: what it does, to which requests, and how it is told.
+pub struct Repair {
+    /// Its stable name, in kebab case.
+    pub id: &'static str,
+    /// The requests that it looks at: the only source of registrations.
+    pub routes: &'static [Route],
+    /// Its reference page.
+    pub page: Page,
+    /// Changes that it edits, with what is true afterwards.
+    pub edits: &'static [Example],
+    /// Changes that it leaves as they are, with what is true afterwards.
+    pub leaves: &'static [Example],
+    /// Plans the edits for a change.
+    pub plan: fn(&Change, &Evidence<'_>) -> Option<Plan>,
+}
+
+impl fmt::Debug for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Repair").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// One change of one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Puts this annotation.
+    SetAnnotation {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// Removes the annotation of this key.
+    RemoveAnnotation(&'static str),
+    /// Puts `spec.storageClassName`.
+    SetClass(String),
+    /// Puts `spec.claimRef` back as it is stored.
+    RestoreReservation,
+    /// Puts this finalizer back.
+    RestoreFinalizer(&'static str),
+}
+
+/// What one repair would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The edits, in order.
+    pub edits: Vec<Edit>,
+    /// What the asker is told.
+    pub warning: String,
+    /// The other objects without which it would not be right.
+    pub rests_on: Vec<Rest>,
+}
+
+impl Rest {
+    /// Whether the fact was only assumed or not confirmed although somebody tried.
+    fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
+        self.footing == Footing::Assumed
+            || evidence.confirmation(&self.read) == Confirmation::Failed
+    }
+}
+
+/// What a change is edited to, and what would have to be read live before.
+#[derive(Clone, Debug, Default)]
+pub struct Amendment {
+    /// Reads to make; empty when the amendment stands.
+    pub reads: Vec<Read>,
+    /// The plans that hold, by repair.
+    pub plans: Vec<(&'static str, Plan)>,
+    /// Warnings about repairs that could not be checked.
+    pub unchecked: Vec<String>,
+}
+
+impl Amendment {
+    /// The warnings that go with the edits.
+    pub fn warnings(&self) -> Vec<String> {
+        let told = self.plans.iter().map(|(id, plan)| format!("[{id}] {}", plan.warning));
+        told.chain(self.unchecked.iter().cloned()).collect()
+    }
+}
+
+/// Plans every repair of `repairs` that looks at the change.
+///
+/// A plan that rests on another object is handed back as a read first. If the read fails, the
+/// object stays as it is, with a warning: a wrong edit is worse than none.
+pub fn amend(
+    repairs: &[&'static Repair],
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Amendment {
+    let mut amendment = Amendment::default();
+    for repair in repairs {
+        let looks = is_routed(repair.routes, question.change, question.entry)
+            && question.change.extent == Extent::Whole
+            && !question.change.is_terminating()
+            && !question.policy.edits_off.contains(repair.id);
+        let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
+            continue;
+        };
+        let reads = unread(&plan.rests_on, evidence);
+        if reads.is_empty() && plan.rests_on.iter().any(|rest| rest.is_unsure(evidence)) {
+            amendment.unchecked.push(format!(
+                "[{}] not applied: the cluster did not answer in time; the object is left as it is",
+                repair.id
+            ));
+            continue;
+        }
+        amendment.reads.extend(reads);
+        amendment.plans.push((repair.id, plan));
+    }
+    amendment.reads.sort();
+    amendment.reads.dedup();
+    amendment
+}
+
+/// The plan that a class decides: `lookup` is the class, `read` would confirm it.
+pub fn rest_on_class<T>(read: Read, lookup: Lookup<'_, T>) -> Vec<Rest> {
+    vec![Rest::on(read, lookup)]
+}
+
+/// Whether a claim or volume is being created.
+pub fn is_create<T>(transition: Option<&Transition<T>>) -> bool {
+    matches!(transition, Some(Transition::Create(_)))
+}
+
+/// The entries through which edits are made.
+pub const ENTRIES: [Entry; 2] = [Entry::Mutate, Entry::Restore];

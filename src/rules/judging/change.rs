@@ -1,0 +1,163 @@
+//! A change as it is judged: which object, from what to what, by whom.
+//!
+//! A deletion with a new object, or an update without an old one, has no spelling. How a change is
+//! read from bytes is in `k8s`.
+
+use super::actor::{Actor, User};
+use crate::model::annotations::{EXTERNAL_DELETION, LAST_APPLIED, PROVISIONED_BY};
+use crate::model::{Claim, Deletion, Reservation, Volume};
+
+/// A requested change of one object.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Who asks.
+    pub user: User,
+    /// What the asker is to the rules.
+    pub actor: Actor,
+    /// Which part of the object the request may write.
+    pub part: Part,
+    /// How much of the object was read.
+    pub extent: Extent,
+    /// Whether an update changes `spec`, in any field.
+    pub spec: Spec,
+    /// The object, before and after.
+    pub subject: Subject,
+}
+
+/// Which part of the object a request may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Everything but status.
+    Main,
+    /// Status and, as the API server lets it through, metadata.
+    Status,
+}
+
+/// How much of an object was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All that decisions read.
+    Whole,
+    /// Too many labels, annotations or terms to collect: phase, reservation, deletion and
+    /// finalizers only.
+    Essentials,
+}
+
+/// Whether an update changes `spec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// It stays as it is; also where there is no old or no new object.
+    Same,
+    /// Some field of it changes, known to us or not.
+    Changed,
+}
+
+/// The object that changes.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A volume.
+    Volume(Transition<Volume>),
+    /// A claim.
+    Claim(Transition<Claim>),
+}
+
+/// One object before and after.
+#[derive(Clone, Debug)]
+pub enum Transition<T> {
+    /// It comes to be.
+    Create(T),
+    /// It changes.
+    Update {
+        /// As it is stored.
+        old: T,
+        /// As it would be.
+        new: T,
+    },
+    /// It goes.
+    Delete(T),
+}
+
+impl<T> Transition<T> {
+    /// The object as it would be, or as it was when it goes.
+    pub fn latest(&self) -> &T {
+        match self {
+            Self::Create(object) | Self::Delete(object) => object,
+            Self::Update { new, .. } => new,
+        }
+    }
+
+    /// The object as it is stored, if it is.
+    pub fn stored(&self) -> Option<&T> {
+        match self {
+            Self::Create(_) => None,
+            Self::Update { old, .. } => Some(old),
+            Self::Delete(object) => Some(object),
+        }
+    }
+
+    /// The object as it would be, if it stays.
+    pub fn proposed(&self) -> Option<&T> {
+        match self {
+            Self::Create(object) => Some(object),
+            Self::Update { new, .. } => Some(new),
+            Self::Delete(_) => None,
+        }
+    }
+}
+
+impl Change {
+    /// The volume's transition, if a volume changes.
+    pub fn volume(&self) -> Option<&Transition<Volume>> {
+        match &self.subject {
+            Subject::Volume(transition) => Some(transition),
+            Subject::Claim(_) => None,
+        }
+    }
+
+    /// The claim's transition, if a claim changes.
+    pub fn claim(&self) -> Option<&Transition<Claim>> {
+        match &self.subject {
+            Subject::Claim(transition) => Some(transition),
+            Subject::Volume(_) => None,
+        }
+    }
+
+    /// Old and new volume of an update.
+    pub fn volume_update(&self) -> Option<(&Volume, &Volume)> {
+        match self.volume()? {
+            Transition::Update { old, new } => Some((old, new)),
+            Transition::Create(_) | Transition::Delete(_) => None,
+        }
+    }
+
+    /// Old and new claim of an update.
+    pub fn claim_update(&self) -> Option<(&Claim, &Claim)> {
+        match self.claim()? {
+            Transition::Update { old, new } => Some((old, new)),
+            Transition::Create(_) | Transition::Delete(_) => None,
+        }
+    }
+
+    /// Whether the stored object is being deleted already.
+    pub fn is_terminating(&self) -> bool {
+        let deletion = match &self.subject {
+            Subject::Volume(transition) => transition.stored().map(|volume| volume.deletion),
+            Subject::Claim(transition) => transition.stored().map(|claim| claim.deletion),
+        };
+        deletion == Some(Deletion::Terminating)
+    }
+
+    /// Whether this is a provisioner registering the storage that it has just made. If that were
+    /// refused, the provisioner would destroy the storage after a few tries.
+    ///
+    /// Kubernetes: `sig-storage-lib-external-provisioner`, `provisionClaimOperation`.
+    pub fn is_provisioner_create(&self) -> bool {
+        let Some(Transition::Create(volume)) = self.volume() else { return false };
+        let Reservation::Held(_, uid) = &volume.reservation else { return false };
+        let made_by_provisioner = volume.name.as_str().strip_prefix("pvc-") == Some(uid.as_str())
+            || volume.has_finalizer(EXTERNAL_DELETION);
+        volume.annotations.has(PROVISIONED_BY)
+            && !volume.annotations.has(LAST_APPLIED)
+            && made_by_provisioner
+    }
+}

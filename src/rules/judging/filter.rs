@@ -1,0 +1,157 @@
+//! Which requests reach which entry of the registration: each condition as CEL, which the API
+//! server evaluates, and as a predicate, which decides everywhere else.
+//!
+//! The two are compared over every recorded request by the end-to-end tests.
+
+use super::actor::{BREAK_GLASS, CONTROLLER_MANAGER, NODES, SCHEDULER, SYSTEM_ACCOUNTS};
+use super::change::{Change, Part, Spec, Subject, Transition};
+use super::rule::Entry;
+use crate::model::annotations::{
+    EXTERNAL_DELETION, IN_TREE_DELETION, VOLUME_PREFIX, VOLUME_PROTECTION,
+};
+use crate::model::{ClassRequest, Volume, VolumePhase};
+
+/// One condition of a registration's entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Its name in the registration.
+    pub name: &'static str,
+    /// What the API server evaluates.
+    pub expression: String,
+}
+
+/// The user name of our own controller where the configuration names no other.
+pub const OWN_CONTROLLER: &str = "system:serviceaccount:bindery:bindery-controller";
+
+/// The conditions of `entry`; all must hold for a request to be sent.
+pub fn conditions(entry: Entry, own_controller: &str) -> Vec<Condition> {
+    let quoted = own_controller.replace('\\', "\\\\").replace('\'', "\\'");
+    let own = match entry {
+        Entry::Guard => dangerous(),
+        Entry::Advise => Condition {
+            name: "not-the-control-plane",
+            expression: format!(
+                "request.operation == 'CREATE' || !(request.userInfo.username in \
+                 ['{CONTROLLER_MANAGER}', '{SCHEDULER}'] || ['{SYSTEM_ACCOUNTS}', '{NODES}']\
+                 .exists(g, g in request.userInfo.?groups.orValue([])))"
+            ),
+        },
+        Entry::Mutate => Condition {
+            name: "new-or-newly-classed",
+            expression: "request.operation == 'CREATE' || (request.resource.resource == \
+                 'persistentvolumeclaims' && !has(oldObject.spec.storageClassName) && \
+                 has(object.spec.storageClassName))"
+                .to_owned(),
+        },
+        Entry::Restore => Condition {
+            name: "bound-reference-changes",
+            expression: "oldObject.?status.?phase.orValue('') == 'Bound' && \
+                 ['namespace', 'name', 'uid'].exists(k, \
+                 oldObject.spec.?claimRef[?k].orValue('') != \
+                 object.spec.?claimRef[?k].orValue(''))"
+                .to_owned(),
+        },
+    };
+    vec![
+        Condition {
+            name: "not-break-glass",
+            expression: format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
+        },
+        Condition {
+            name: "not-own-controller",
+            expression: format!("request.userInfo.?username.orValue('') != '{quoted}'"),
+        },
+        own,
+    ]
+}
+
+/// Whether a registration with these conditions sends `change` to `entry`.
+pub fn reaches(entry: Entry, change: &Change, own_controller: &str) -> bool {
+    if change.user.is_in(BREAK_GLASS) || change.user.name == own_controller {
+        return false;
+    }
+    match entry {
+        Entry::Guard => is_dangerous(change),
+        Entry::Advise => is_create(change) || !is_control_plane(change),
+        Entry::Mutate => is_create(change) || sets_class(change),
+        Entry::Restore => changes_bound_reference(change),
+    }
+}
+
+/// Whether a change can harm bound data: the predicate behind guard's condition.
+pub fn is_dangerous(change: &Change) -> bool {
+    let Subject::Volume(transition) = &change.subject else { return false };
+    match transition {
+        Transition::Create(_) => false,
+        Transition::Delete(old) => old.phase == VolumePhase::Bound,
+        Transition::Update { old, new } => {
+            matches!(old.phase, VolumePhase::Bound | VolumePhase::Released)
+                && (change.spec == Spec::Changed
+                    || drops_finalizer(old, new)
+                    || !old.annotations.changed_keys(&new.annotations, VOLUME_PREFIX).is_empty())
+        }
+    }
+}
+
+const GUARDED_FINALIZERS: [&str; 3] = [VOLUME_PROTECTION, IN_TREE_DELETION, EXTERNAL_DELETION];
+
+fn drops_finalizer(old: &Volume, new: &Volume) -> bool {
+    let dropped = |name: &&str| old.has_finalizer(name) && !new.has_finalizer(name);
+    GUARDED_FINALIZERS.iter().any(dropped)
+}
+
+fn dangerous() -> Condition {
+    let finalizers = GUARDED_FINALIZERS.map(|name| format!("'{name}'")).join(", ");
+    // Annotations are looked through only where they differ at all: an object may carry so many
+    // that looking through them twice would exceed the budget of an expression.
+    let annotations = "oldObject.metadata.?annotations.orValue({})";
+    let new_annotations = "object.metadata.?annotations.orValue({})";
+    let changed_from = |here: &str, there: &str| {
+        format!(
+            "{here}.exists(k, k.startsWith('{VOLUME_PREFIX}') && {there}[?k].orValue('') != {here}[k])"
+        )
+    };
+    let added = format!(
+        "{new_annotations}.exists(k, k.startsWith('{VOLUME_PREFIX}') && !(k in {annotations}))"
+    );
+    let removed = format!(
+        "{annotations}.exists(k, k.startsWith('{VOLUME_PREFIX}') && !(k in {new_annotations}))"
+    );
+    Condition {
+        name: "can-harm-bound-data",
+        expression: format!(
+            "request.operation == 'DELETE' ? oldObject.?status.?phase.orValue('') == 'Bound' : \
+             (oldObject.?status.?phase.orValue('') in ['Bound', 'Released'] && \
+             (object.spec != oldObject.spec || \
+             [{finalizers}].exists(f, f in oldObject.metadata.?finalizers.orValue([]) && \
+             !(f in object.metadata.?finalizers.orValue([]))) || \
+             ({annotations} != {new_annotations} && ({changed} || {added} || {removed}))))",
+            changed = changed_from(annotations, new_annotations),
+        ),
+    }
+}
+
+fn is_create(change: &Change) -> bool {
+    match &change.subject {
+        Subject::Volume(transition) => transition.stored().is_none(),
+        Subject::Claim(transition) => transition.stored().is_none(),
+    }
+}
+
+fn is_control_plane(change: &Change) -> bool {
+    [CONTROLLER_MANAGER, SCHEDULER].contains(&change.user.name.as_str())
+        || [SYSTEM_ACCOUNTS, NODES].iter().any(|group| change.user.is_in(group))
+}
+
+fn sets_class(change: &Change) -> bool {
+    change.claim_update().is_some_and(|(old, new)| {
+        old.class_field == ClassRequest::Unset && new.class_field != ClassRequest::Unset
+    })
+}
+
+fn changes_bound_reference(change: &Change) -> bool {
+    change.part == Part::Main
+        && change.volume_update().is_some_and(|(old, new)| {
+            old.phase == VolumePhase::Bound && old.reservation != new.reservation
+        })
+}

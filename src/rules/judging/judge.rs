@@ -1,0 +1,127 @@
+//! Judging a change: every rule that looks at it, all violations at once.
+//!
+//! Pure. What a denial rests on is handed back as reads to make; the caller makes them and asks
+//! again, until nothing is left to read.
+
+use jiff::Timestamp;
+
+use super::change::{Change, Subject, Transition};
+use super::exemption;
+use super::filter;
+use super::policy::Policy;
+use super::rule::{Entry, Exemptable, Mode, Rule};
+use super::verdict::{Effect, Judgement, Ruling, Verdict, WayPast};
+use super::violation::{Footing, Rest, Violation, Weight};
+use crate::binding::{Confirmation, Evidence, Read};
+
+/// A change that came through an entry, and under which policy and at what time it is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The entry through which it came.
+    pub entry: Entry,
+    /// The change.
+    pub change: &'a Change,
+    /// The operator's decisions.
+    pub policy: &'a Policy,
+    /// The time, for exemptions.
+    pub now: Timestamp,
+}
+
+/// Judges a change by every rule of `rules` that looks at it.
+///
+/// # Expected flow
+///
+/// 1. Rules of the entry look at the change; `advise` also takes the rules of `guard` for changes
+///    that guard's conditions let by, so that each change meets each rule once.
+/// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read.
+/// 3. The caller makes the reads and asks again. A failed read leaves a denial standing only on
+///    positive evidence: an object that was seen. Otherwise the change passes with a warning.
+///
+/// # Guarantees
+///
+/// The answer depends on the arguments only, and not on the order of anything in them.
+pub fn judge(
+    rules: &[&'static Rule],
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Judgement {
+    let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
+    for rule in rules {
+        if !takes(rule, question) || question.policy.mode(rule) == Mode::Off {
+            continue;
+        }
+        for violation in (rule.check)(question.change, evidence) {
+            let effect = effect_of(rule, &violation, question, evidence);
+            if effect == Effect::Denied {
+                judgement.reads.extend(unread(&violation.rests_on, evidence));
+            }
+            let effect = confirmed(effect, &violation, evidence);
+            let way_past = way_past(rule, question.change);
+            judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
+        }
+    }
+    judgement.reads.sort();
+    judgement.reads.dedup();
+    judgement.verdict.exemption_warnings =
+        exemption::warnings(question.change, question.now, question.policy.longest_exemption);
+    judgement
+}
+
+/// The reads behind `rests` that nobody has made yet.
+pub(super) fn unread(rests: &[Rest], evidence: &Evidence<'_>) -> Vec<Read> {
+    let unread = |rest: &&Rest| evidence.confirmation(&rest.read) == Confirmation::NotTried;
+    rests.iter().filter(unread).map(|rest| rest.read.clone()).collect()
+}
+
+fn takes(rule: &Rule, question: Question<'_>) -> bool {
+    if rule.looks_at(question.change, question.entry) {
+        return true;
+    }
+    question.entry == Entry::Advise
+        && rule.looks_at(question.change, Entry::Guard)
+        && !filter::is_dangerous(question.change)
+}
+
+fn effect_of(
+    rule: &Rule,
+    violation: &Violation,
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Effect {
+    let limits = (question.now, question.policy.longest_exemption);
+    if rule.exemption == Exemptable::Yes
+        && let Some(exemption) = exemption::find(rule, question.change, evidence, limits)
+    {
+        return Effect::Exempted(exemption);
+    }
+    match question.policy.mode(rule) {
+        Mode::Deny if violation.weight == Weight::Warning => Effect::Warned,
+        // The storage exists already: refusing its volume would destroy it.
+        Mode::Deny if question.change.is_provisioner_create() => Effect::Warned,
+        Mode::Deny => Effect::Denied,
+        Mode::Warn => Effect::Warned,
+        Mode::Audit | Mode::Off => Effect::Audited,
+    }
+}
+
+fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> Effect {
+    let guessed = |rest: &Rest| {
+        rest.footing == Footing::Assumed
+            && evidence.confirmation(&rest.read) == Confirmation::Failed
+    };
+    if effect == Effect::Denied && violation.rests_on.iter().any(guessed) {
+        return Effect::Unconfirmed;
+    }
+    effect
+}
+
+fn way_past(rule: &Rule, change: &Change) -> WayPast {
+    match &change.subject {
+        Subject::Claim(_) => WayPast::Untold,
+        Subject::Volume(_) if rule.exemption == Exemptable::No => WayPast::Untold,
+        Subject::Volume(Transition::Create(_)) => WayPast::AnnotateNew,
+        Subject::Volume(transition) => {
+            WayPast::AnnotateStored(transition.latest().name.to_string())
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The machinery of verdicts: what a change is, who makes it, what a rule may answer, and how the
+//! answers become one verdict.
+//!
+//! No hazard is described here: each has a file of its own one folder up.
+
+pub mod actor;
+pub mod amend;
+pub mod change;
+pub mod exemption;
+pub mod filter;
+pub mod judge;
+pub mod pair;
+pub mod policy;
+pub mod prebind;
+pub mod rule;
+pub mod verdict;
+pub mod violation;

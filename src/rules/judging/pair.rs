@@ -1,0 +1,55 @@
+//! Whether a volume belongs to a bound pair: the question behind every rule about bound volumes.
+
+use super::violation::Rest;
+use crate::binding::{Evidence, Lookup, Pairing, Read, pairing};
+use crate::model::{Claim, ClaimKey, Deletion, Reservation, Volume};
+
+/// What a volume's reservation comes to.
+#[derive(Clone, Debug)]
+pub enum Pair<'a> {
+    /// The claim of the reservation's uid lives and is not bound to another volume, whether or not
+    /// it points back yet.
+    Bound {
+        /// The claim's name.
+        key: &'a ClaimKey,
+        /// The claim; absent while it is only assumed to live.
+        claim: Option<&'a Claim>,
+        /// What that rests on.
+        rest: Rest,
+    },
+    /// The claim is gone or going.
+    Ending {
+        /// The claim's name.
+        key: &'a ClaimKey,
+        /// What that rests on.
+        rest: Rest,
+    },
+    /// No claim has a hold on the volume.
+    Unbound,
+}
+
+/// What the reservation of `volume` comes to.
+pub fn pair<'a>(volume: &'a Volume, evidence: &Evidence<'a>) -> Pair<'a> {
+    let Reservation::Held(key, uid) = &volume.reservation else { return Pair::Unbound };
+    let lookup = evidence.holder(key, uid);
+    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    match lookup {
+        Lookup::Present(claim) if claim.deletion == Deletion::Terminating => {
+            Pair::Ending { key, rest }
+        }
+        Lookup::Present(claim) if pairing(volume, claim) == Pairing::ClaimElsewhere => {
+            Pair::Unbound
+        }
+        Lookup::Present(claim) => Pair::Bound { key, claim: Some(claim), rest },
+        Lookup::Absent => Pair::Ending { key, rest },
+        Lookup::Unknown => Pair::Bound { key, claim: None, rest },
+    }
+}
+
+/// Key and footing of a bound pair, for rules that ask no more.
+pub fn bound<'a>(volume: &'a Volume, evidence: &Evidence<'a>) -> Option<(&'a ClaimKey, Rest)> {
+    match pair(volume, evidence) {
+        Pair::Bound { key, rest, .. } => Some((key, rest)),
+        Pair::Ending { .. } | Pair::Unbound => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! Prebinds: a volume kept for a claim, or a claim that names a volume, before a binder has acted.
+//!
+//! From either side and in either order of arrival; what is wrong with one is the list of
+//! mismatches that `fit` gives. Each mismatch has a rule of its own.
+
+use super::actor::Actor;
+use super::change::{Change, Subject, Transition};
+use super::pair::{Pair, pair};
+use super::violation::{Rest, Violation};
+use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
+use crate::model::{Claim, Deletion, Reservation, Volume};
+
+/// A volume and a claim that one change makes name each other, or one the other.
+#[derive(Clone, Debug)]
+pub struct Prebind<'a> {
+    /// The volume.
+    pub volume: &'a Volume,
+    /// The claim.
+    pub claim: &'a Claim,
+    /// From which side the change comes.
+    pub side: Side,
+    /// How the two point at each other after the change.
+    pub pairing: Pairing,
+    /// The mismatches that the change brings about.
+    pub mismatches: Vec<Mismatch>,
+    /// What that rests on.
+    pub rest: Rest,
+}
+
+/// The side from which a prebind comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Somebody writes the volume.
+    Volume,
+    /// Somebody writes a claim that names the volume.
+    ClaimNames,
+    /// Somebody writes a claim for which the volume is kept already.
+    ClaimFinds,
+}
+
+impl Prebind<'_> {
+    /// Whether both name each other: the binder asks nothing more of such a pair.
+    pub fn is_mutual(&self) -> bool {
+        matches!(self.pairing, Pairing::Agreed | Pairing::Bound)
+    }
+
+    /// The field that made the pair.
+    pub fn field(&self) -> &'static str {
+        match self.side {
+            Side::Volume => "spec.claimRef",
+            Side::ClaimNames => "spec.volumeName",
+            Side::ClaimFinds => "metadata.name",
+        }
+    }
+
+    /// How a text about the claim speaks of the volume without telling its name.
+    pub fn the_volume(&self) -> &'static str {
+        match self.side {
+            Side::Volume | Side::ClaimNames => "the volume that it names",
+            Side::ClaimFinds => "the volume that is kept for it",
+        }
+    }
+
+    /// What a claimant can do about it, besides `first`.
+    pub fn way_out(&self, first: &str) -> String {
+        match self.side {
+            Side::Volume | Side::ClaimNames => format!("{first} or remove spec.volumeName"),
+            Side::ClaimFinds => format!("{first} or ask your platform team"),
+        }
+    }
+}
+
+/// One violation per prebind in `change` for which `tell` has something to say.
+pub fn violations(
+    change: &Change,
+    evidence: &Evidence<'_>,
+    tell: impl Fn(&Prebind<'_>, &Mismatch) -> Option<String>,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for prebind in prebinds(change, evidence) {
+        let texts = prebind.mismatches.iter().filter_map(|mismatch| tell(&prebind, mismatch));
+        found
+            .extend(texts.map(|text| {
+                Violation::new(prebind.field(), text).resting_on(prebind.rest.clone())
+            }));
+    }
+    found
+}
+
+/// Every prebind that `change` makes or worsens and that is nobody else's.
+///
+/// The binder completing a reservation and the scheduler making one are not prebinds.
+pub fn prebinds<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
+    if change.actor.is_binder() || change.actor == Actor::Scheduler {
+        return Vec::new();
+    }
+    match &change.subject {
+        Subject::Volume(Transition::Create(new)) => from_volume(None, new, evidence),
+        Subject::Volume(Transition::Update { old, new }) => from_volume(Some(old), new, evidence),
+        Subject::Claim(Transition::Create(new)) => from_claim(new, evidence),
+        Subject::Claim(Transition::Update { old, new })
+            if old.volume.is_none() && new.volume.is_some() =>
+        {
+            from_claim(new, evidence)
+        }
+        Subject::Volume(Transition::Delete(_))
+        | Subject::Claim(Transition::Update { .. } | Transition::Delete(_)) => Vec::new(),
+    }
+}
+
+fn from_volume<'a>(
+    old: Option<&'a Volume>,
+    new: &'a Volume,
+    evidence: &Evidence<'a>,
+) -> Vec<Prebind<'a>> {
+    let (key, lookup) = match &new.reservation {
+        Reservation::Named(key) => (key, evidence.claim(key)),
+        Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
+        Reservation::Free | Reservation::Incomplete(..) => return Vec::new(),
+    };
+    let kept_before = old.filter(|old| old.reservation.key() == Some(key));
+    if kept_before.is_some_and(|old| matches!(pair(old, evidence), Pair::Bound { .. })) {
+        return Vec::new();
+    }
+    let Lookup::Present(claim) = lookup else { return Vec::new() };
+    let before = kept_before.map(|old| mismatches(old, claim)).unwrap_or_default();
+    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let prebind = prebind(new, claim, Side::Volume, rest);
+    prebind.map(|prebind| prebind.without(&before)).into_iter().collect()
+}
+
+fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
+    if let Some(name) = &new.volume {
+        let lookup = evidence.volume(name);
+        let rest = Rest::on(Read::Volume(name.clone()), lookup);
+        let volume = lookup.present();
+        return volume
+            .and_then(|volume| prebind(volume, new, Side::ClaimNames, rest))
+            .into_iter()
+            .collect();
+    }
+    let kept = evidence.kept_for(&new.key);
+    kept.filter_map(|volume| {
+        let read = Read::Volume(volume.name.clone());
+        let rest = Rest::on(read, evidence.volume(&volume.name));
+        prebind(volume, new, Side::ClaimFinds, rest)
+    })
+    .collect()
+}
+
+fn prebind<'a>(
+    volume: &'a Volume,
+    claim: &'a Claim,
+    side: Side,
+    rest: Rest,
+) -> Option<Prebind<'a>> {
+    if volume.deletion == Deletion::Terminating || claim.deletion == Deletion::Terminating {
+        return None;
+    }
+    let pairing = pairing(volume, claim);
+    match pairing {
+        // Somebody else's: that is for `prebind-taken` to say, and for nobody to say more about.
+        Pairing::Strangers | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => None,
+        Pairing::Asked | Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => {
+            let mismatches = mismatches(volume, claim);
+            Some(Prebind { volume, claim, side, pairing, mismatches, rest })
+        }
+    }
+}
+
+fn mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
+    match fit(volume, claim, Asker::Prebind) {
+        Ok(_) => Vec::new(),
+        Err(mismatches) => mismatches.iter().cloned().collect(),
+    }
+}
+
+impl Prebind<'_> {
+    fn without(mut self, before: &[Mismatch]) -> Self {
+        let stood =
+            |mismatch: &Mismatch| before.iter().any(|earlier| earlier.label() == mismatch.label());
+        self.mismatches.retain(|mismatch| !stood(mismatch));
+        self
+    }
+}

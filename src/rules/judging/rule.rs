@@ -1,0 +1,259 @@
+//! What a rule is: one value that says everything about one hazard.
+//!
+//! Registrations, reference pages and the tests of every level follow from it.
+
+use std::fmt;
+
+use super::change::{Change, Extent, Part, Subject, Transition};
+use super::violation::Violation;
+use crate::binding::Evidence;
+
+/// One hazard: what it is, where it is looked for, and how it is told.
+pub struct Rule {
+    /// Its stable name, in kebab case.
+    pub id: &'static str,
+    /// What it does unless the configuration says otherwise.
+    pub mode: Mode,
+    /// The requests that it looks at: the only source of registrations.
+    pub routes: &'static [Route],
+    /// Whether it still counts on an object that is being deleted.
+    pub terminating: Terminating,
+    /// Whether it can be judged on an object of which only the essentials were read.
+    pub extent: Extent,
+    /// Whether an annotation can exempt from it.
+    pub exemption: Exemptable,
+    /// Its reference page.
+    pub page: Page,
+    /// Changes that it refuses, each with the harm that follows where it is not installed.
+    pub refuses: &'static [Example],
+    /// Legitimate twins that pass.
+    pub allows: &'static [Example],
+    /// Finds every violation in a change.
+    pub check: fn(&Change, &Evidence<'_>) -> Vec<Violation>,
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Rule {
+    /// Whether the rule looks at `change` when it comes through `entry`.
+    pub fn looks_at(&self, change: &Change, entry: Entry) -> bool {
+        is_routed(self.routes, change, entry)
+            && (self.terminating == Terminating::Judged || !change.is_terminating())
+            && (change.extent == Extent::Whole || self.extent == Extent::Essentials)
+    }
+}
+
+/// Whether one of `routes` is that of `change` through `entry`.
+pub fn is_routed(routes: &[Route], change: &Change, entry: Entry) -> bool {
+    let (resource, operation) = address(change);
+    routes.contains(&Route { entry, resource, operation })
+}
+
+/// The resource and operation by which routes know a change.
+pub fn address(change: &Change) -> (Resource, Operation) {
+    fn operation<T>(transition: &Transition<T>, part: Part) -> Operation {
+        match (transition, part) {
+            (Transition::Create(_), _) => Operation::Create,
+            (Transition::Delete(_), _) => Operation::Delete,
+            (Transition::Update { .. }, Part::Main) => Operation::Update,
+            (Transition::Update { .. }, Part::Status) => Operation::UpdateStatus,
+        }
+    }
+    match &change.subject {
+        Subject::Volume(transition) => (Resource::Volumes, operation(transition, change.part)),
+        Subject::Claim(transition) => (Resource::Claims, operation(transition, change.part)),
+    }
+}
+
+/// What a rule does when it is violated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// Refuses the change.
+    Deny,
+    /// Lets it pass with a warning.
+    Warn,
+    /// Lets it pass, counted and logged.
+    Audit,
+    /// Is not looked at.
+    Off,
+}
+
+impl Mode {
+    /// The spelling in configuration and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Warn => "warn",
+            Self::Audit => "audit",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// One kind of request that a rule looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// Through which entry of the registration it comes.
+    pub entry: Entry,
+    /// On which resource.
+    pub resource: Resource,
+    /// With which operation.
+    pub operation: Operation,
+}
+
+impl Route {
+    /// A route through the entry that must not be bypassed.
+    pub const fn guard(resource: Resource, operation: Operation) -> Self {
+        Self { entry: Entry::Guard, resource, operation }
+    }
+
+    /// A route through the entry that edits new objects.
+    pub const fn mutate(resource: Resource, operation: Operation) -> Self {
+        Self { entry: Entry::Mutate, resource, operation }
+    }
+
+    /// A route through the entry that lets requests pass when the webhook is down.
+    pub const fn advise(resource: Resource, operation: Operation) -> Self {
+        Self { entry: Entry::Advise, resource, operation }
+    }
+}
+
+/// The entries of the registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// Fails closed; only requests that can harm bound data reach it.
+    Guard,
+    /// Fails open; everything else that is validated.
+    Advise,
+    /// Edits new objects; fails open.
+    Mutate,
+    /// Puts back what a re-applied manifest dropped from a bound volume; fails open.
+    Restore,
+}
+
+/// The resources that rules look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// `persistentvolumes`.
+    Volumes,
+    /// `persistentvolumeclaims`.
+    Claims,
+}
+
+/// The operations that rules look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// CREATE.
+    Create,
+    /// UPDATE of the object.
+    Update,
+    /// UPDATE through `/status`.
+    UpdateStatus,
+    /// DELETE, single or of a collection.
+    Delete,
+}
+
+/// Whether a rule counts on an object that is being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminating {
+    /// Everything passes: a refusal would only hold up the deletion.
+    Passes,
+    /// It is judged all the same.
+    Judged,
+}
+
+/// Whether an annotation can exempt from a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exemptable {
+    /// For a time, with a reason.
+    Yes,
+    /// Never.
+    No,
+}
+
+/// The reference page of a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// What goes wrong.
+    pub hazard: &'static str,
+    /// What follows from it.
+    pub consequence: &'static str,
+    /// How to do legitimately what was meant.
+    pub instead: &'static str,
+}
+
+/// A change in a small cluster, run as a test at every level.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// What happens, as a sentence without full stop.
+    pub title: &'static str,
+    /// The cluster before, one object a line (notation: `k8s::fixture`).
+    pub given: &'static str,
+    /// Who asks.
+    pub by: Persona,
+    /// What is sent.
+    pub send: Send,
+    /// What is true afterwards where nothing refuses it.
+    pub then: &'static [Fact],
+}
+
+/// What an example sends.
+#[derive(Clone, Copy, Debug)]
+pub enum Send {
+    /// Creates the object of one line.
+    Create(&'static str),
+    /// Changes `target` by a JSON merge patch.
+    Merge {
+        /// `pv/NAME` or `pvc/NAMESPACE/NAME`.
+        target: &'static str,
+        /// The patch; `{uid:NAMESPACE/NAME}` stands for a claim's uid.
+        patch: &'static str,
+    },
+    /// The same through `/status`.
+    MergeStatus {
+        /// `pv/NAME` or `pvc/NAMESPACE/NAME`.
+        target: &'static str,
+        /// The patch.
+        patch: &'static str,
+    },
+    /// Deletes `target`.
+    Delete(&'static str),
+}
+
+/// Who sends an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Persona {
+    /// A cluster administrator.
+    Admin,
+    /// A user who may do everything in their namespace.
+    Tenant,
+    /// The in-tree binder.
+    Binder,
+    /// The scheduler.
+    Scheduler,
+    /// The controller of volume protection.
+    VolumeProtection,
+    /// The controller of claim protection.
+    ClaimProtection,
+    /// The garbage collector.
+    GarbageCollector,
+    /// A storage driver's service account.
+    Driver,
+}
+
+/// Something that is true of an object: at `pointer` (RFC 6901), in JSON, or that it is gone.
+#[derive(Clone, Copy, Debug)]
+pub enum Fact {
+    /// The value at the pointer is this JSON text.
+    Is(&'static str, &'static str, &'static str),
+    /// There is something at the pointer.
+    Has(&'static str, &'static str),
+    /// There is nothing at the pointer.
+    Lacks(&'static str, &'static str),
+    /// The object does not exist.
+    Gone(&'static str),
+}

@@ -1,0 +1,135 @@
+//! A verdict: what became of each violation in a change.
+//!
+//! The wire form and every report are renderings of it.
+
+use std::fmt;
+
+use super::exemption::Exemption;
+use super::rule::{Exemptable, Rule};
+use super::violation::Violation;
+use crate::binding::Read;
+
+/// What a change comes to. It is refused if one of its rulings denies.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// One ruling per violation, in the order of the rules.
+    pub rulings: Vec<Ruling>,
+    /// Warnings about the annotations of exemptions in the object itself.
+    pub exemption_warnings: Vec<String>,
+}
+
+/// One violation and what became of it.
+#[derive(Clone, Debug)]
+pub struct Ruling {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The violation.
+    pub violation: Violation,
+    /// What became of it.
+    pub effect: Effect,
+    /// How the asker could get past it, if that may be said.
+    pub way_past: WayPast,
+}
+
+/// What becomes of a violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The change is refused.
+    Denied,
+    /// The change passes with a warning.
+    Warned,
+    /// The change passes; counted and logged.
+    Audited,
+    /// The change passes because somebody said so beforehand.
+    Exempted(Exemption),
+    /// The change passes because what it rests on could not be read in time.
+    Unconfirmed,
+}
+
+impl Effect {
+    /// The spelling in logs, metrics and reports.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Warned => "warned",
+            Self::Audited => "audited",
+            Self::Exempted(_) => "exempted",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
+/// How the asker could get past a denial. Only an administrator's request is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WayPast {
+    /// Nothing is said: the request is a tenant's, or the rule knows no exemption.
+    Untold,
+    /// Annotate the stored volume of this name first.
+    AnnotateStored(String),
+    /// Put the annotation into the new volume.
+    AnnotateNew,
+}
+
+/// A verdict, and what would have to be read live before it may be given.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// Reads to make; empty when the verdict stands.
+    pub reads: Vec<Read>,
+    /// The verdict on what is known.
+    pub verdict: Verdict,
+}
+
+impl Verdict {
+    /// Whether the change passes.
+    pub fn is_allowed(&self) -> bool {
+        self.rulings.iter().all(|ruling| ruling.effect != Effect::Denied)
+    }
+
+    /// The text of a refusal: every denial on a line of its own; empty if the change passes.
+    pub fn refusal(&self) -> String {
+        let denied = self.rulings.iter().filter(|ruling| ruling.effect == Effect::Denied);
+        let lines: Vec<String> = denied.map(Ruling::to_string).collect();
+        lines.join("\n")
+    }
+
+    /// The warnings that go with a change, refused or not.
+    pub fn warnings(&self) -> Vec<String> {
+        let spoken = |ruling: &Ruling| match &ruling.effect {
+            Effect::Warned => Some(ruling.to_string()),
+            Effect::Exempted(exemption) => Some(format!(
+                "exempt from {} until {}: {}",
+                ruling.rule.id, exemption.until, exemption.reason
+            )),
+            Effect::Unconfirmed => Some(format!(
+                "[{}] could not be checked: the cluster did not answer in time; the change passes",
+                ruling.rule.id
+            )),
+            Effect::Denied | Effect::Audited => None,
+        };
+        let rulings = self.rulings.iter().filter_map(spoken);
+        rulings.chain(self.exemption_warnings.iter().cloned()).collect()
+    }
+}
+
+impl fmt::Display for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.rule.id;
+        write!(f, "[{id}] {}", self.violation.text)?;
+        if self.effect != Effect::Denied || self.rule.exemption == Exemptable::No {
+            return Ok(());
+        }
+        match &self.way_past {
+            WayPast::Untold => Ok(()),
+            WayPast::AnnotateStored(name) => write!(
+                f,
+                "; to do it anyway: kubectl annotate pv {name} \
+                 allow.bindery.dev/{id}=\"<until> <reason>\", then retry"
+            ),
+            WayPast::AnnotateNew => write!(
+                f,
+                "; to do it anyway: add the annotation allow.bindery.dev/{id}: \
+                 \"<until> <reason>\" to the volume"
+            ),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! One reason to refuse a change, and what it rests on.
+//!
+//! Whether it refuses, warns or is only counted is not decided here: see `judge`.
+
+use crate::binding::{Lookup, Read};
+
+/// One reason against a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The field that is wrong, as a path from the object's root.
+    pub field: &'static str,
+    /// Fact; consequence; what to do.
+    pub text: String,
+    /// How much the rule itself makes of it.
+    pub weight: Weight,
+    /// The other objects without which it would not hold.
+    pub rests_on: Vec<Rest>,
+}
+
+/// How much a rule makes of a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// As much as the rule's mode says.
+    Full,
+    /// A warning at most.
+    Warning,
+}
+
+/// A fact about another object on which a violation or an edit rests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The live read that confirms it.
+    pub read: Read,
+    /// Whether the object was seen at all.
+    pub footing: Footing,
+}
+
+/// Whether the object that a fact rests on was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Footing {
+    /// It was seen in the view or live: positive evidence.
+    Seen,
+    /// It was assumed, to be on the safe side until a live read settles it.
+    Assumed,
+}
+
+impl Rest {
+    /// What rests on `lookup`, which `read` would confirm.
+    pub fn on<T>(read: Read, lookup: Lookup<'_, T>) -> Self {
+        let footing = match lookup {
+            Lookup::Present(_) | Lookup::Absent => Footing::Seen,
+            Lookup::Unknown => Footing::Assumed,
+        };
+        Self { read, footing }
+    }
+}
+
+impl Violation {
+    /// A reason that counts in full and follows from the request alone.
+    pub fn new(field: &'static str, text: String) -> Self {
+        Self { field, text, weight: Weight::Full, rests_on: Vec::new() }
+    }
+
+    /// The same, resting on one more fact.
+    pub fn resting_on(mut self, rest: Rest) -> Self {
+        self.rests_on.push(rest);
+        self
+    }
+
+    /// The same, as a warning at most.
+    pub fn as_warning(mut self) -> Self {
+        self.weight = Weight::Warning;
+        self
+    }
+}

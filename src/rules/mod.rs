@@ -1,0 +1,67 @@
+//! Verdicts on changes: one file per hazard, one file per repair, and the machinery that runs them.
+//!
+//! A rule is one file in this folder and one word in the list below; a repair the same under
+//! `edits`. Registrations, reference pages and the tests of every level follow from the values.
+
+pub mod edits;
+pub mod judging;
+
+pub use judging::actor::{Actor, User};
+pub use judging::amend::{Amendment, Edit, Plan, Repair, amend};
+pub use judging::change::{Change, Extent, Part, Spec, Subject, Transition};
+pub use judging::judge::{Question, judge};
+pub use judging::policy::Policy;
+pub use judging::rule::{
+    Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
+    Terminating,
+};
+pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
+pub use judging::violation::{Rest, Violation, Weight};
+
+/// Declares the modules of the rules and lists their values in the same order.
+macro_rules! rules {
+    ($($name:ident)*) => {
+        $(mod $name;)*
+
+        /// All rules, in the order in which their violations are told.
+        pub static RULES: &[&Rule] = &[$(&$name::RULE),*];
+    };
+}
+
+rules! {
+    bound_volume_delete
+    bound_volume_claim_ref
+    bound_volume_capacity
+    bound_volume_access_modes
+    bound_volume_class
+    bound_volume_node_affinity
+    bound_volume_annotations
+    protection_finalizer
+    released_volume_policy
+    status_forgery
+    prebind_incomplete
+    prebind_taken
+    prebind_class
+    prebind_volume_mode
+    prebind_capacity
+    prebind_access_modes
+    prebind_attributes_class
+    forged_binder_annotations
+}
+
+/// The rule of this id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.id == id).copied()
+}
+
+/// What a rule file needs besides the model: its vocabulary.
+mod vocabulary {
+    pub(super) use super::judging::change::{Change, Extent, Subject, Transition};
+    pub(super) use super::judging::pair::{Pair, bound, pair};
+    pub(super) use super::judging::rule::{
+        Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
+        Terminating,
+    };
+    pub(super) use super::judging::violation::{Rest, Violation};
+    pub(super) use crate::binding::{Evidence, Lookup, Read};
+}

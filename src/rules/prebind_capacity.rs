@@ -1,0 +1,136 @@
+//! Prebinding a volume that is too small.
+
+use super::judging::prebind::{Prebind, Side, prebinds};
+use super::vocabulary::*;
+use crate::binding::Mismatch;
+use crate::model::{ClassRequest, Expansion};
+
+pub(super) static RULE: Rule = Rule {
+    id: "prebind-capacity",
+    mode: Mode::Deny,
+    routes: &[
+        Route::advise(Resource::Volumes, Operation::Create),
+        Route::advise(Resource::Volumes, Operation::Update),
+        Route::advise(Resource::Claims, Operation::Create),
+        Route::advise(Resource::Claims, Operation::Update),
+    ],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "A claim names a volume that is smaller than its request, or such a volume is kept for the claim.",
+        consequence: "The claim stays Pending for ever; or, where both name each other, it is bound to less than it \
+            asked for.",
+        instead: "Ask for no more than the volume has. Where the class allows expansion the volume may follow: a \
+            warning.",
+    },
+    refuses: &[
+        Example {
+            title: "pairing a volume with a larger request, by a new claim",
+            given: "volume pv-a 5Gi RWO phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
+            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
+        },
+        Example {
+            title: "pairing a volume with a larger request, by a claim that waits",
+            given: "volume pv-a 5Gi RWO phase=Available\nclaim db/data 10Gi RWO class=none-such",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
+            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
+        },
+        Example {
+            title: "pairing a volume with a larger request, by a new volume",
+            given: "claim db/data 10Gi RWO class=none-such",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 5Gi RWO for=db/data"),
+            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
+        },
+        Example {
+            title: "pairing a volume with a larger request, by a volume that was free",
+            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 5Gi RWO phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
+            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "a new claim naming a volume that fits",
+            given: "volume pv-a 10Gi RWO class=none-such phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
+            then: &[],
+        },
+        Example {
+            title: "a claim that waits naming a volume that fits",
+            given: "volume pv-a 10Gi RWO class=none-such phase=Available\nclaim db/data 10Gi RWO class=none-such",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
+            then: &[],
+        },
+        Example {
+            title: "keeping a new volume that fits",
+            given: "claim db/data 10Gi RWO class=none-such",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi RWO class=none-such for=db/data"),
+            then: &[],
+        },
+        Example {
+            title: "keeping a volume that fits",
+            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 10Gi RWO class=none-such phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for prebind in prebinds(change, evidence) {
+        for mismatch in &prebind.mismatches {
+            let Mismatch::TooSmall { .. } = mismatch else { continue };
+            let violation = Violation::new(prebind.field(), text(&prebind));
+            let violation = violation.resting_on(prebind.rest.clone());
+            found.push(unless_it_may_grow(&prebind, violation, evidence));
+        }
+    }
+    found
+}
+
+fn text(prebind: &Prebind<'_>) -> String {
+    let (claim, volume) = (prebind.claim, prebind.volume);
+    match prebind.side {
+        Side::Volume => format!(
+            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {}; the claim \
+             would not find it; leave spec.claimRef out or name another claim",
+            volume.name, volume.capacity, claim.key, claim.request
+        ),
+        Side::ClaimNames | Side::ClaimFinds => format!(
+            "claim \"{}\" asks for {} but {} is smaller; it would stay Pending for ever; {}",
+            claim.key.name,
+            claim.request,
+            prebind.the_volume(),
+            prebind.way_out("ask for less")
+        ),
+    }
+}
+
+/// A class that allows expansion may let the volume follow: a warning then.
+fn unless_it_may_grow(
+    prebind: &Prebind<'_>,
+    violation: Violation,
+    evidence: &Evidence<'_>,
+) -> Violation {
+    let ClassRequest::Named(name) = prebind.claim.class() else { return violation };
+    let lookup = evidence.class(&name);
+    match lookup {
+        Lookup::Present(class) if class.expansion == Expansion::Allowed => violation.as_warning(),
+        Lookup::Present(_) | Lookup::Unknown => {
+            violation.resting_on(Rest::on(Read::Class(name), lookup))
+        }
+        Lookup::Absent => violation,
+    }
+}

@@ -1,0 +1,189 @@
+//! Prebinding to what somebody else has.
+
+use super::judging::actor::Actor;
+use super::vocabulary::*;
+use crate::binding::{Pairing, pairing};
+use crate::model::{Claim, Deletion, Reservation, Volume};
+
+pub(super) static RULE: Rule = Rule {
+    id: "prebind-taken",
+    mode: Mode::Deny,
+    routes: &[
+        Route::advise(Resource::Volumes, Operation::Create),
+        Route::advise(Resource::Volumes, Operation::Update),
+        Route::advise(Resource::Claims, Operation::Create),
+        Route::advise(Resource::Claims, Operation::Update),
+    ],
+    terminating: Terminating::Passes,
+    extent: Extent::Essentials,
+    exemption: Exemptable::Yes,
+    page: Page {
+        hazard: "A claim names a volume that is kept for another claim, or a volume is kept for a \
+            claim that has another volume.",
+        consequence: "The claim stays Pending for ever, or the volume is kept for nobody.",
+        instead: "Name a free volume, or let the binder choose. A claim's refusal tells nothing \
+            about the volume: ask whoever runs the platform.",
+    },
+    refuses: &[
+        Example {
+            title: "naming a volume that another claim has",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Tenant,
+            send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
+            then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
+        },
+        Example {
+            title: "naming a volume that is kept for another claim",
+            given: "volume pv-a 10Gi RWO phase=Available for=db/data\nclaim qa/data 10Gi RWO class=none-such",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
+            then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
+        },
+        Example {
+            title: "keeping a new volume for a claim that has one",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO for=db/data"),
+            then: &[
+                Fact::Is("pv/pv-b", "/status/phase", "\"Available\""),
+                Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\""),
+            ],
+        },
+        Example {
+            title: "keeping a volume for a claim that has one",
+            given: "pair pv-a db/data 10Gi RWO\nvolume pv-b 10Gi RWO phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-b",
+                patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#,
+            },
+            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "naming a free volume",
+            given: "volume pv-a 10Gi RWO phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
+            then: &[],
+        },
+        Example {
+            title: "naming a volume whose holder is gone",
+            given: "volume pv-a 10Gi RWO phase=Released dead=db/data\nclaim qa/data 10Gi RWO",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
+            then: &[],
+        },
+        Example {
+            title: "keeping a volume for a claim that waits",
+            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-b 10Gi RWO class=none-such phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-b",
+                patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#,
+            },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    if change.actor.is_binder() || change.actor == Actor::Scheduler {
+        return Vec::new();
+    }
+    let violation = match &change.subject {
+        Subject::Claim(Transition::Create(new)) => claim(new, evidence),
+        Subject::Claim(Transition::Update { old, new }) if old.volume != new.volume => {
+            claim(new, evidence)
+        }
+        Subject::Volume(Transition::Create(new)) => volume(new, evidence),
+        Subject::Volume(Transition::Update { old, new })
+            if old.reservation.key() != new.reservation.key() =>
+        {
+            volume(new, evidence)
+        }
+        Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
+        | Subject::Volume(Transition::Update { .. } | Transition::Delete(_)) => None,
+    };
+    violation.into_iter().collect()
+}
+
+/// A claim that names a volume. The text is the same whoever has it: a refusal tells a tenant
+/// nothing about other namespaces.
+fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    let name = new.volume.as_ref()?;
+    let lookup = evidence.volume(name);
+    let volume = lookup.present()?;
+    if pairing(volume, new) != Pairing::VolumeElsewhere {
+        return None;
+    }
+    let text = format!(
+        "volume \"{name}\" is not available to claim \"{}\"; the claim would stay Pending; remove \
+         spec.volumeName or ask your platform team",
+        new.key.name
+    );
+    let violation = Violation::new("spec.volumeName", text)
+        .resting_on(Rest::on(Read::Volume(name.clone()), lookup));
+    Some(match &volume.reservation {
+        Reservation::Held(key, uid) => {
+            let holder = evidence.holder(key, uid);
+            let violation = violation.resting_on(Rest::on(Read::Claim(key.clone()), holder));
+            match holder {
+                Lookup::Present(holder) if holder.deletion == Deletion::Terminating => {
+                    violation.as_warning()
+                }
+                Lookup::Absent => violation.as_warning(),
+                Lookup::Present(_) | Lookup::Unknown => violation,
+            }
+        }
+        // Nobody can take it, so nobody has it: for `prebind-incomplete` to say.
+        Reservation::Free | Reservation::Incomplete(..) => violation.as_warning(),
+        Reservation::Named(_) => violation,
+    })
+}
+
+/// A volume that is kept for a claim which has another volume, or for which another is kept.
+fn volume(new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let (key, lookup) = match &new.reservation {
+        Reservation::Named(key) => (key, evidence.claim(key)),
+        Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
+        Reservation::Free | Reservation::Incomplete(..) => return None,
+    };
+    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let claim = lookup.present();
+    if let Some(claim) = claim
+        && pairing(new, claim) == Pairing::ClaimElsewhere
+    {
+        let other = claim.volume.as_ref()?;
+        let text = format!(
+            "claim \"{key}\" has volume \"{other}\"; volume \"{}\" would be kept for nobody; leave \
+             spec.claimRef out or name another claim",
+            new.name
+        );
+        let violation = Violation::new("spec.claimRef", text).resting_on(rest);
+        let going = claim.deletion == Deletion::Terminating;
+        return Some(if going { violation.as_warning() } else { violation });
+    }
+    let rival = evidence.kept_for(key).find(|rival| is_rival(rival, new, claim))?;
+    let text = format!(
+        "volume \"{}\" is already kept for claim \"{key}\"; one of the two would be kept for \
+         nobody; leave spec.claimRef of \"{}\" out or clear the other",
+        rival.name, new.name
+    );
+    let read = Read::Volume(rival.name.clone());
+    let rest = Rest::on(read, evidence.volume(&rival.name));
+    Some(Violation::new("spec.claimRef", text).resting_on(rest))
+}
+
+/// Whether `rival` is kept for the claim that `new` is to be kept for, and still of use to it.
+fn is_rival(rival: &Volume, new: &Volume, claim: Option<&Claim>) -> bool {
+    let counts = match &rival.reservation {
+        Reservation::Named(_) => true,
+        Reservation::Held(_, uid) => claim.is_some_and(|claim| claim.uid.as_ref() == Some(uid)),
+        Reservation::Free | Reservation::Incomplete(..) => false,
+    };
+    let chosen = claim.is_some_and(|claim| claim.volume.as_ref() == Some(&new.name));
+    counts && !chosen && rival.name != new.name && rival.deletion == Deletion::NotAsked
+}

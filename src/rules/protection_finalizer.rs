@@ -1,0 +1,181 @@
+//! Removing the finalizers that keep a volume or a claim while it is needed.
+
+use super::judging::actor::Actor;
+use super::vocabulary::*;
+use crate::binding::PodUse;
+use crate::model::annotations::{
+    ATTACHER_PREFIX, CLAIM_PROTECTION, EXTERNAL_DELETION, IN_TREE_DELETION, VOLUME_PROTECTION,
+};
+use crate::model::{Claim, ReclaimPolicy, Reservation, Volume, VolumePhase};
+
+pub(super) static RULE: Rule = Rule {
+    id: "protection-finalizer",
+    mode: Mode::Deny,
+    routes: &[
+        Route::guard(Resource::Volumes, Operation::Update),
+        Route::guard(Resource::Volumes, Operation::UpdateStatus),
+        Route::advise(Resource::Claims, Operation::Update),
+        Route::advise(Resource::Claims, Operation::UpdateStatus),
+    ],
+    terminating: Terminating::Judged,
+    extent: Extent::Essentials,
+    exemption: Exemptable::No,
+    page: Page {
+        hazard: "A finalizer that keeps a bound volume, a claim in use, or storage that is still to \
+            be deleted is taken off by hand.",
+        consequence: "An object that is being deleted is gone at once: the claim turns Lost, a pod \
+            loses the volume under its feet, or the disk is left behind and paid for.",
+        instead: "Let the controller that owns the finalizer remove it: delete the pods, then the \
+            claim, then the volume.",
+    },
+    refuses: &[
+        Example {
+            title: "taking the protection off a bound volume",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[Fact::Lacks("pv/pv-a", "/metadata/finalizers/0")],
+        },
+        Example {
+            title: "taking the last protection off a bound volume that is being deleted",
+            given: "pair pv-a db/data 10Gi RWO volume-terminating",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[Fact::Gone("pv/pv-a")],
+        },
+        Example {
+            title: "taking the protection off a claim that a pod uses",
+            given: "pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/db/data", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[Fact::Lacks("pvc/db/data", "/metadata/finalizers/0")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "taking the protection off a claim that no pod uses",
+            given: "pair pv-a db/data 10Gi RWO\npod db/waiting claim=data",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/db/data", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[],
+        },
+        Example {
+            title: "taking the protection off a volume that nobody has",
+            given: "volume pv-a 10Gi RWO phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[],
+        },
+        Example {
+            title: "taking the protection off a released volume that is being deleted",
+            given: "volume pv-a 10Gi RWO phase=Released dead=db/data terminating",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    match &change.subject {
+        Subject::Volume(Transition::Update { old, new }) => volume(change, old, new, evidence),
+        Subject::Claim(Transition::Update { old, new }) => {
+            claim(change.actor, old, new, evidence).into_iter().collect()
+        }
+        Subject::Volume(Transition::Create(_) | Transition::Delete(_))
+        | Subject::Claim(Transition::Create(_) | Transition::Delete(_)) => Vec::new(),
+    }
+}
+
+fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let removed = old.finalizers.iter().filter(|name| !new.has_finalizer(name));
+    let violation = |name: &str| match name {
+        VOLUME_PROTECTION => volume_protection(change.actor, old, evidence),
+        IN_TREE_DELETION | EXTERNAL_DELETION => deletion(change.actor, name, (old, new), evidence),
+        name if name.starts_with(ATTACHER_PREFIX) && !change.user.is_service_account() => {
+            let text = format!(
+                "finalizer {name} of volume \"{}\" would be removed; it may stay attached to a \
+                 node and be attached to a second one; let its attacher remove it",
+                old.name
+            );
+            Some(Violation::new("metadata.finalizers", text).as_warning())
+        }
+        _ => None,
+    };
+    removed.filter_map(|name| violation(name)).collect()
+}
+
+fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    if matches!(actor, Actor::VolumeProtection | Actor::ControllerManager) {
+        return None;
+    }
+    let text = |why: String| {
+        format!(
+            "finalizer {VOLUME_PROTECTION} of volume \"{}\" would be removed while {why}; once it \
+             is being deleted it is gone at once; leave the finalizer to Kubernetes",
+            old.name
+        )
+    };
+    if old.phase == VolumePhase::Bound {
+        return Some(Violation::new("metadata.finalizers", text("it is Bound".to_owned())));
+    }
+    let (key, rest) = living_claim(old, evidence)?;
+    let why = format!("its claim \"{key}\" lives");
+    Some(Violation::new("metadata.finalizers", text(why)).resting_on(rest))
+}
+
+/// The finalizers that keep a volume until its storage is deleted may go once the claim is gone or
+/// the storage is to stay.
+fn deletion(
+    actor: Actor,
+    name: &str,
+    (old, new): (&Volume, &Volume),
+    evidence: &Evidence<'_>,
+) -> Option<Violation> {
+    let stays = old.policy != ReclaimPolicy::Delete && new.policy != ReclaimPolicy::Delete;
+    if actor.is_binder() || stays {
+        return None;
+    }
+    let (key, rest) = living_claim(old, evidence)?;
+    let text = format!(
+        "finalizer {name} of volume \"{}\" would be removed while its claim \"{key}\" lives; the \
+         storage would be left behind when the volume goes; set Retain first or leave it",
+        old.name
+    );
+    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+}
+
+/// The claim of the reservation's uid, if it lives, be it terminating or not.
+fn living_claim(volume: &Volume, evidence: &Evidence<'_>) -> Option<(String, Rest)> {
+    let Reservation::Held(key, uid) = &volume.reservation else { return None };
+    let lookup = evidence.holder(key, uid);
+    match lookup {
+        Lookup::Present(_) | Lookup::Unknown => {
+            Some((key.to_string(), Rest::on(Read::Claim(key.clone()), lookup)))
+        }
+        Lookup::Absent => None,
+    }
+}
+
+fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    if matches!(actor, Actor::ClaimProtection | Actor::ControllerManager)
+        || !old.has_finalizer(CLAIM_PROTECTION)
+        || new.has_finalizer(CLAIM_PROTECTION)
+    {
+        return None;
+    }
+    let lookup = evidence.pod_use(&old.key);
+    let user = match lookup {
+        Lookup::Present(PodUse::UsedBy(pod)) => format!("pod \"{pod}\" uses it"),
+        Lookup::Unknown => "pods may use it".to_owned(),
+        Lookup::Present(PodUse::Unused) | Lookup::Absent => return None,
+    };
+    let text = format!(
+        "finalizer {CLAIM_PROTECTION} of claim \"{}\" would be removed while {user}; a deletion \
+         would take the volume from under it; delete the pod first",
+        old.key.name
+    );
+    let rest = Rest::on(Read::PodsUsing(old.key.clone()), lookup);
+    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+}

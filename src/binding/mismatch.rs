@@ -105,11 +105,21 @@ impl fmt::Display for Mismatch {
                 write!(f, "access modes {offered} do not offer {requested}")
             }
             Self::Class { requested, offered } => {
-                write!(f, "{} is not {}", named("class", offered), named("class", requested))
+                write!(
+                    f,
+                    "{} is not {}",
+                    named("class", offered.as_ref()),
+                    named("class", requested.as_ref())
+                )
             }
             Self::AttributesClass { requested, offered } => {
                 let kind = "attributes class";
-                write!(f, "{} is not {}", named(kind, offered), named(kind, requested))
+                write!(
+                    f,
+                    "{} is not {}",
+                    named(kind, offered.as_ref()),
+                    named(kind, requested.as_ref())
+                )
             }
             Self::Terminating => f.write_str("being deleted"),
             Self::NotAvailable { phase } => write!(f, "phase is {phase}, not Available"),
@@ -122,7 +132,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-fn named(kind: &str, name: &Option<ClassName>) -> String {
+fn named(kind: &str, name: Option<&ClassName>) -> String {
     match name {
         None => format!("no {kind}"),
         Some(name) => format!("{kind} \"{name}\""),

@@ -123,13 +123,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
                 let mut list = Vec::new();
                 while may_collect() {
-                    match items.next_element()? {
-                        Some(item) => list.push(item),
-                        None => {
-                            ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
-                            return Ok(List(list));
-                        }
-                    }
+                    let Some(item) = items.next_element()? else {
+                        ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
+                        return Ok(List(list));
+                    };
+                    list.push(item);
                 }
                 while items.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(List(list))

@@ -48,7 +48,7 @@ pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
 
 /// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of
 /// admits no node.
-pub(super) fn affinity(wire: NodeSelectorWire) -> NodeAffinity {
+pub(super) fn affinity(wire: &NodeSelectorWire) -> NodeAffinity {
     NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
 }
 

@@ -113,7 +113,7 @@ fn assemble(metadata: Metadata, spec: SpecWire, status: Option<StatusWire>) -> V
         policy: ReclaimPolicy::from_text(text_of(spec.persistent_volume_reclaim_policy.as_ref())),
         node_affinity: match spec.node_affinity.and_then(|affinity| affinity.required) {
             None => NodeAffinity::Unrestricted,
-            Some(required) => affinity(required),
+            Some(required) => affinity(&required),
         },
         backend: spec
             .csi

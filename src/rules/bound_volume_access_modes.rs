@@ -1,6 +1,6 @@
 //! Changing the access modes of a bound volume.
 
-use super::vocabulary::*;
+use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",

@@ -1,7 +1,7 @@
 //! Editing the binder's and provisioner's annotations of a bound volume.
 
 use super::judging::actor::Actor;
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::annotations::{MIGRATED_TO, PROVISIONED_BY, VOLUME_PREFIX};
 use crate::model::{Backend, Volume};
 

@@ -1,6 +1,6 @@
 //! Editing the capacity of a bound volume.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::{Backend, Claim, Volume};
 
 pub(super) static RULE: Rule = Rule {

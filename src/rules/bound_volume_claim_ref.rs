@@ -1,7 +1,7 @@
 //! Removing or re-pointing the claimRef of a bound pair.
 
 use super::judging::actor::Actor;
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::{Claim, ClaimKey, Reservation, Uid, Volume};
 
 pub(super) static RULE: Rule = Rule {

@@ -1,6 +1,6 @@
 //! Deleting a volume of a bound pair.
 
-use super::vocabulary::*;
+use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",

@@ -1,6 +1,6 @@
 //! Setting or changing the node affinity of a bound volume.
 
-use super::vocabulary::*;
+use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-node-affinity",

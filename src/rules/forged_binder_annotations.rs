@@ -1,7 +1,7 @@
 //! Writing the binder's annotations of a claim by hand.
 
 use super::judging::actor::Actor;
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::Annotations;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE,

@@ -54,8 +54,8 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id).copied()
 }
 
-/// What a rule file needs besides the model: its vocabulary.
-mod vocabulary {
+/// What a rule file needs besides the model.
+mod prelude {
     pub(super) use super::judging::change::{Change, Extent, Subject, Transition};
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{

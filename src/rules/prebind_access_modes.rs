@@ -1,7 +1,7 @@
 //! Prebinding a volume that lacks an access mode that the claim asks for.
 
 use super::judging::prebind::{Prebind, Side, violations};
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::AccessModes;
 

@@ -1,7 +1,7 @@
 //! Prebinding a volume of another attributes class.
 
 use super::judging::prebind::{Prebind, Side, prebinds};
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::ClassName;
 

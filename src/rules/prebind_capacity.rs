@@ -1,7 +1,7 @@
 //! Prebinding a volume that is too small.
 
 use super::judging::prebind::{Prebind, Side, prebinds};
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::{ClassRequest, Expansion};
 

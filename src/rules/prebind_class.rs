@@ -1,7 +1,7 @@
 //! Prebinding a volume to a claim of another class.
 
 use super::judging::prebind::{Prebind, Side, prebinds};
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::ClassName;
 

@@ -1,6 +1,6 @@
 //! A claimRef that no claim can ever answer to.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::{Reservation, ReservationKind, Volume};
 
 pub(super) static RULE: Rule = Rule {

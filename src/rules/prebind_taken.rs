@@ -1,7 +1,7 @@
 //! Prebinding to what somebody else has.
 
 use super::judging::actor::Actor;
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::{Claim, Deletion, Reservation, Volume};
 

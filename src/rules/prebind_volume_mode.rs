@@ -1,7 +1,7 @@
 //! Prebinding a raw device to a claim for a file system, or the reverse.
 
 use super::judging::prebind::{Prebind, Side, violations};
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::VolumeMode;
 

@@ -1,7 +1,7 @@
 //! Removing the finalizers that keep a volume or a claim while it is needed.
 
 use super::judging::actor::Actor;
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::PodUse;
 use crate::model::annotations::{
     ATTACHER_PREFIX, CLAIM_PROTECTION, EXTERNAL_DELETION, IN_TREE_DELETION, VOLUME_PROTECTION,

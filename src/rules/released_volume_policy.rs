@@ -1,6 +1,6 @@
 //! Switching a released volume to a policy that destroys its data.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::{ReclaimPolicy, Reservation};
 
 pub(super) static RULE: Rule = Rule {

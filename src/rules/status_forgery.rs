@@ -1,6 +1,6 @@
 //! Writing the phase of a volume or a claim by hand.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::{Claim, ClaimPhase, Reservation, Volume, VolumePhase};
 

@@ -1,6 +1,6 @@
 //! Records on a claim that its class delays binding: what was true when the claim was made.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::annotations::{BINDING_MODE_NOTE, PROVISIONER_NOTE};
 use crate::model::{BindingMode, ClassRequest, Provisioner};
 

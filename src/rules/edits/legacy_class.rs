@@ -1,6 +1,6 @@
 //! Copies the class from the legacy annotation to the field that everything else reads.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::ClassRequest;
 use crate::model::annotations::LEGACY_CLASS;
 

@@ -26,8 +26,8 @@ pub fn find(id: &str) -> Option<&'static Repair> {
     REPAIRS.iter().find(|repair| repair.id == id).copied()
 }
 
-/// What a repair's file needs besides the model: its vocabulary.
-mod vocabulary {
+/// What a repair's file needs besides the model.
+mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
     pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair};
     pub(super) use crate::rules::judging::change::{Change, Transition};

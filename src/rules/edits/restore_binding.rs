@@ -1,6 +1,6 @@
 //! Puts back what a re-applied manifest dropped from a bound volume.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::{VOLUME_PREFIX, VOLUME_PROTECTION};
 use crate::model::{Claim, Deletion, Reservation, Volume, VolumePhase};

@@ -1,6 +1,6 @@
 //! Removes the binder's notes from a new claim: an exported manifest carries those of another life.
 
-use super::vocabulary::*;
+use super::prelude::*;
 use crate::model::Claim;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, LAST_APPLIED, SELECTED_NODE,

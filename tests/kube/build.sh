@@ -60,7 +60,7 @@ if [[ -z $missing ]]; then
 	(cd "$folder" && pwd)
 	exit 0
 fi
-[[ $where == build ]] || fail "The control plane is not built ($folder does not hold: $missing); run make kube, which takes about four minutes, once."
+[[ $where == build ]] || fail "The control plane is not built ($folder does not hold: $missing), so no end-to-end case can run; run make kube, which takes about four minutes, once."
 
 command -v go >/dev/null || fail "Go is missing, and the control plane of the end-to-end tests is built with it; install Go 1.26 or later, or point KUBEBUILDER_ASSETS at a folder with ${binaries[*]}."
 

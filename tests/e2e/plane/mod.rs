@@ -73,7 +73,8 @@ type Shared = OnceLock<Result<Plane, String>>;
 
 impl Plane {
     /// The plane that all cases of this binary share; the first that asks starts it. Panics with one
-    /// sentence if it cannot be started: a case is never skipped.
+    /// sentence if it cannot be started: a case is never skipped. A case that registers a webhook or a
+    /// policy for all volumes starts a plane of its own, or every other case meets it.
     #[track_caller]
     pub(crate) fn shared(peers: Peers) -> &'static Self {
         let slot = match peers {

@@ -108,6 +108,8 @@ impl Api {
             format!("https://127.0.0.1:{port}").parse().map_err(|error| failed(&error))?;
         let mut config = kube::Config::new(address);
         config.root_cert = Some(vec![authority.der.clone()]);
+        // A stranger on the port may accept and say nothing; loopback needs no longer, even under load.
+        config.connect_timeout = Some(Duration::from_secs(10));
         // A case looks at each answer; a retry would hide the first.
         config.default_retry = false;
         let client = {

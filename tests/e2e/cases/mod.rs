@@ -1,0 +1,12 @@
+//! The cases, one module per subject. A module lists its cases in `CASES`; a function that is
+//! forgotten there is dead code, which the linter refuses.
+
+mod lifetime;
+mod smoke;
+
+use crate::runner::Case;
+
+/// Every case, in the order in which they start.
+pub(crate) fn all() -> Vec<Case> {
+    [smoke::CASES, lifetime::CASES].concat()
+}

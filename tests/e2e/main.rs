@@ -1,0 +1,56 @@
+//! End-to-end tests: every case talks to a real etcd, kube-apiserver and kube-controller-manager.
+//!
+//! They exist because only the real server says what the real server does. The binary has its own
+//! `main` as the planes are shared by the cases and must be stopped after the last one.
+//! `cargo test --features e2e --test e2e -- FILTER` runs the cases whose name contains FILTER; with
+//! `--hold` instead it starts a plane, prints a kubeconfig for it, and keeps it until it is interrupted.
+//!
+//! Not here: building the binaries (`tests/kube/build.sh`).
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a case fails by panicking; clippy knows test code only under the built-in harness"
+)]
+
+mod cases;
+mod eventually;
+mod plane;
+mod runner;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match runner::Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            return ExitCode::from(2);
+        }
+    };
+    plane::die_on_interrupt();
+    if arguments.hold() {
+        return hold();
+    }
+    let outcome = runner::run(&cases::all(), &arguments);
+    plane::stop_shared(outcome);
+    match outcome {
+        runner::Outcome::Passed => ExitCode::SUCCESS,
+        runner::Outcome::Failed => ExitCode::from(101),
+    }
+}
+
+/// Keeps a plane for a person with kubectl. Ends by a signal only.
+fn hold() -> ExitCode {
+    match plane::Plane::start(plane::Peers::WithBinder) {
+        Ok(plane) => {
+            println!("{}", plane.kubeconfig(plane::persona::ADMIN).display());
+            loop {
+                std::thread::park();
+            }
+        }
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

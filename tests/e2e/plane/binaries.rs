@@ -1,0 +1,21 @@
+//! Where the control plane's binaries are.
+//!
+//! It exists so that a missing binary is one sentence and never a skipped test. Not here: building them,
+//! and the rules for where they are looked for (`tests/kube/build.sh`, which both sides ask).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder that holds `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl`. The error is
+/// a sentence that says what is missing and what to run.
+pub(crate) fn locate() -> Result<PathBuf, String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kube/build.sh");
+    let output = Command::new(&script)
+        .arg("--where")
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", script.display()))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+}

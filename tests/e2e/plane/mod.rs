@@ -1,0 +1,236 @@
+//! A real control plane as plain processes: etcd, kube-apiserver, kube-controller-manager, and kubectl.
+//!
+//! It exists to give cases a cluster in seconds without containers. Two planes are shared by all cases,
+//! one with the in-tree binder and one without it; a case keeps to its own namespace and names
+//! ([`Plane::objects`]). A plane's files are under the build folder's `tmp/`; its logs stay there when a
+//! case failed.
+//!
+//! Not here: kubelets (no pod ever runs), a scheduler, the webhook under test.
+
+mod api;
+mod binaries;
+mod certificates;
+mod folder;
+mod kubectl;
+mod objects;
+pub(crate) mod persona;
+mod process;
+mod start;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hyper::Method;
+
+pub(crate) use api::{Body, Reply};
+pub(crate) use kubectl::Output;
+pub(crate) use objects::{Objects, Pair, claim_path, volume_path};
+pub(crate) use persona::Persona;
+
+use crate::runner::Outcome;
+use api::Api;
+use folder::Folder;
+use process::Process;
+
+/// Which in-tree controllers run beside the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peers {
+    /// Protection of volumes and claims, garbage collection, namespaces, aggregated roles (the `edit` of
+    /// tenants is one), and the binder.
+    WithBinder,
+    /// The same without the binder: the cluster in which another binder does its work.
+    WithoutBinder,
+}
+
+/// A running control plane. Dropping it stops it.
+#[derive(Debug)]
+pub(crate) struct Plane {
+    api: Api,
+    port: u16,
+    binaries: PathBuf,
+    folder: Arc<Folder>,
+    running: Arc<Running>,
+}
+
+/// The processes of a plane, in the order in which they started; they stop in the reverse order, as
+/// kube-apiserver hangs for a minute once etcd is gone.
+#[derive(Debug, Default)]
+struct Running(Mutex<Vec<Process>>);
+
+/// How long each process may take to end. Kubernetes: kube-apiserver waits for its watches, which takes
+/// up to a minute, and nothing of it is worth keeping.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Every plane that was started, for the interrupt.
+static STARTED: Mutex<Vec<(Arc<Running>, Arc<Folder>)>> = Mutex::new(Vec::new());
+
+static WITH_BINDER: Shared = OnceLock::new();
+static WITHOUT_BINDER: Shared = OnceLock::new();
+
+/// A plane for all cases, or the sentence that says why there is none.
+type Shared = OnceLock<Result<Plane, String>>;
+
+impl Plane {
+    /// The plane that all cases of this binary share; the first that asks starts it. Panics with one
+    /// sentence if it cannot be started: a case is never skipped. A case that registers a webhook or a
+    /// policy for all volumes starts a plane of its own, or every other case meets it.
+    #[track_caller]
+    pub(crate) fn shared(peers: Peers) -> &'static Self {
+        let slot = match peers {
+            Peers::WithBinder => &WITH_BINDER,
+            Peers::WithoutBinder => &WITHOUT_BINDER,
+        };
+        match slot.get_or_init(|| Self::start(peers)) {
+            Ok(plane) => plane,
+            Err(sentence) => panic!("{sentence}"),
+        }
+    }
+
+    /// Starts a plane of the caller's own, in about four seconds. The error is one sentence, then the
+    /// end of the log of the process that failed.
+    pub(crate) fn start(peers: Peers) -> Result<Self, String> {
+        start::start(peers)
+    }
+
+    /// Sends a raw request and returns the reply, refused or not. Panics if there is none.
+    #[track_caller]
+    pub(crate) fn request(
+        &self,
+        persona: Persona,
+        method: Method,
+        path_and_query: &str,
+        body: Body,
+    ) -> Reply {
+        match self.try_request(persona, method, path_and_query, body) {
+            Ok(reply) => reply,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`Plane::request`]; the error is about the connection, as when the server is gone.
+    pub(crate) fn try_request(
+        &self,
+        persona: Persona,
+        method: Method,
+        path_and_query: &str,
+        body: Body,
+    ) -> Result<Reply, String> {
+        self.api.send(persona, method, path_and_query, body)
+    }
+
+    /// Reads `path_and_query`. Panics if there is no reply.
+    #[track_caller]
+    pub(crate) fn get(&self, persona: Persona, path_and_query: &str) -> Reply {
+        self.request(persona, Method::GET, path_and_query, Body::none())
+    }
+
+    /// Runs kubectl with the persona's kubeconfig. Panics if it cannot run or does not end within a
+    /// minute; its failure is an [`Output`].
+    #[track_caller]
+    pub(crate) fn kubectl(&self, persona: Persona, arguments: &[&str], stdin: &str) -> Output {
+        let (binary, home) = (self.binaries.join("kubectl"), self.folder.path());
+        match kubectl::run(&binary, home, &self.kubeconfig(persona), arguments, stdin) {
+            Ok(output) => output,
+            Err(sentence) => panic!("{sentence}"),
+        }
+    }
+
+    /// The persona's kubeconfig: for kubectl, and for Bindery itself.
+    pub(crate) fn kubeconfig(&self, persona: Persona) -> PathBuf {
+        self.folder.kubeconfig(persona.name)
+    }
+
+    /// The loopback port of the API server.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A namespace and names of a case's own; everything in it goes when it is dropped.
+    #[track_caller]
+    pub(crate) fn objects(&self, case: &str) -> Objects<'_> {
+        Objects::new(self, case)
+    }
+
+    /// Stops controllers, API server and etcd, in this order. Again: nothing.
+    fn stop(&self) {
+        self.running.stop(PATIENCE);
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        self.stop();
+        self.folder.remove();
+        let ours = |entry: &(Arc<Running>, Arc<Folder>)| Arc::ptr_eq(&entry.0, &self.running);
+        STARTED.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| !ours(entry));
+    }
+}
+
+impl Running {
+    fn push(&self, process: Process) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+    }
+
+    fn stop(&self, patience: Duration) {
+        // One at a time, so that the lock is not held while a process takes its time.
+        while let Some(process) = self.pop() {
+            process.stop(patience);
+        }
+    }
+
+    fn pop(&self) -> Option<Process> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+/// Stops the shared planes, after the last case. Failed cases leave the logs and their folder's name.
+pub(crate) fn stop_shared(outcome: Outcome) {
+    for slot in [&WITH_BINDER, &WITHOUT_BINDER] {
+        let Some(Ok(plane)) = slot.get() else { continue };
+        plane.stop();
+        match outcome {
+            Outcome::Passed => plane.folder.remove(),
+            Outcome::Failed => {
+                println!("logs of the control plane: {}", plane.folder.path().display());
+            }
+        }
+    }
+}
+
+/// On an interrupt or a termination, kills every plane, removes its files and exits with 130. Without it
+/// the processes would die as well (`process`), but their files would stay until the next run.
+pub(crate) fn die_on_interrupt() {
+    std::thread::spawn(|| {
+        let waited = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .and_then(|runtime| runtime.block_on(interrupted()));
+        if let Err(error) = waited {
+            eprintln!(
+                "cannot wait for an interrupt: {error}; an interrupt will leave files behind"
+            );
+            return;
+        }
+        for (running, folder) in STARTED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            running.stop(Duration::ZERO);
+            folder.remove();
+        }
+        #[expect(
+            clippy::exit,
+            reason = "the cases run on other threads and cannot be asked to end"
+        )]
+        std::process::exit(130);
+    });
+}
+
+async fn interrupted() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut hung_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => result,
+        _ = terminated.recv() => Ok(()),
+        _ = hung_up.recv() => Ok(()),
+    }
+}

@@ -1,0 +1,178 @@
+//! Who asks: the users whom cases play, as tokens of the API server.
+//!
+//! They exist because rules look at the requester, and the in-tree controllers must be playable one
+//! write at a time. Each has the rights that its model has, no more: what a tenant may not do, the API
+//! server refuses before any webhook. Not here: service accounts that a chart makes.
+
+use serde_json::{Value, json};
+
+/// A user of the plane. Compare by `name`, which is unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Persona {
+    /// Short, for tokens and file names.
+    pub(crate) name: &'static str,
+    /// The user name that admission sees.
+    pub(crate) user: &'static str,
+    /// The groups that admission sees, without `system:authenticated`, which the API server adds.
+    pub(crate) groups: &'static [&'static str],
+    /// The cluster roles that the plane binds to the user. Empty: the server's own bindings suffice.
+    roles: &'static [&'static str],
+}
+
+/// Everything is allowed to it; what cases arrange, it does.
+pub(crate) const ADMIN: Persona =
+    Persona { name: "admin", user: "admin", groups: &["system:masters"], roles: &[] };
+
+/// Edits claims and pods in every namespace; may not read volumes.
+pub(crate) const TENANT: Persona =
+    Persona { name: "tenant", user: "tenant", groups: &["tenants"], roles: &["edit"] };
+
+/// A person who looks after volumes and classes.
+pub(crate) const STORAGE_ADMIN: Persona = Persona {
+    name: "storage-admin",
+    user: "storage-admin",
+    groups: &["storage-admins"],
+    roles: &[STORAGE],
+};
+
+/// The same person with the group that every webhook entry lets through.
+pub(crate) const BREAK_GLASS: Persona = Persona {
+    name: "break-glass",
+    user: "storage-admin-on-call",
+    groups: &["bindery.dev:break-glass", "storage-admins"],
+    roles: &[STORAGE],
+};
+
+/// kube-scheduler.
+pub(crate) const SCHEDULER: Persona =
+    Persona { name: "scheduler", user: "system:kube-scheduler", groups: &[], roles: &[] };
+
+/// kube-controller-manager itself, as which it starts.
+pub(crate) const CONTROLLER_MANAGER: Persona = Persona {
+    name: "controller-manager",
+    user: "system:kube-controller-manager",
+    groups: &[],
+    roles: &[],
+};
+
+/// The in-tree binder, as it writes.
+pub(crate) const BINDER: Persona = Persona {
+    name: "binder",
+    user: "system:serviceaccount:kube-system:persistent-volume-binder",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[],
+};
+
+/// The in-tree controller that takes the protection finalizer off volumes.
+pub(crate) const VOLUME_PROTECTION: Persona = Persona {
+    name: "volume-protection",
+    user: "system:serviceaccount:kube-system:pv-protection-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[],
+};
+
+/// An external provisioner.
+pub(crate) const PROVISIONER: Persona = Persona {
+    name: "provisioner",
+    user: "system:serviceaccount:csi:external-provisioner",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:csi"],
+    roles: &[STORAGE],
+};
+
+/// A volume populator, which moves a bound volume from its own claim to the user's.
+pub(crate) const POPULATOR: Persona = Persona {
+    name: "populator",
+    user: "system:serviceaccount:populators:populator",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:populators"],
+    roles: &[STORAGE],
+};
+
+/// Bindery's own account, for a controller that runs outside the cluster.
+pub(crate) const BINDERY: Persona = Persona {
+    name: "bindery",
+    user: "system:serviceaccount:bindery-system:bindery",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:bindery-system"],
+    roles: &[STORAGE],
+};
+
+/// A kubelet.
+pub(crate) const NODE: Persona = Persona {
+    name: "node",
+    user: "system:node:node-a",
+    groups: &["system:nodes"],
+    roles: &["system:node"],
+};
+
+/// All of them. A persona that is not here has no token.
+pub(crate) const ALL: &[Persona] = &[
+    ADMIN,
+    TENANT,
+    STORAGE_ADMIN,
+    BREAK_GLASS,
+    SCHEDULER,
+    CONTROLLER_MANAGER,
+    BINDER,
+    VOLUME_PROTECTION,
+    PROVISIONER,
+    POPULATOR,
+    BINDERY,
+    NODE,
+];
+
+/// The one role that the plane adds to the server's own.
+const STORAGE: &str = "e2e:storage";
+
+impl Persona {
+    /// The bearer token. `secret` is the plane's: a token of one plane is worthless at another, and
+    /// nobody else on the machine can guess it.
+    pub(crate) fn token(&self, secret: &str) -> String {
+        format!("{}-{secret}", self.name)
+    }
+}
+
+/// The file for `--token-auth-file`. Kubernetes: one CSV line per user, `token,user,uid,"groups"`; an
+/// empty last column would be a group without a name.
+pub(crate) fn token_file(secret: &str) -> String {
+    let line = |persona: &Persona| {
+        let Persona { name, user, groups, .. } = persona;
+        let groups =
+            if groups.is_empty() { String::new() } else { format!(",\"{}\"", groups.join(",")) };
+        format!("{},{user},uid-{name}{groups}\n", persona.token(secret))
+    };
+    ALL.iter().map(line).collect()
+}
+
+/// The role and the bindings to create, as `(collection path, object)`.
+pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let everything = |group: &str, resources: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": ["*"]});
+    let role = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": STORAGE},
+        "rules": [
+            everything("", &["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
+                "persistentvolumeclaims/status", "pods", "events"]),
+            everything("storage.k8s.io", &["storageclasses", "volumeattachments", "volumeattributesclasses"]),
+            everything("events.k8s.io", &["events"]),
+            everything("coordination.k8s.io", &["leases"]),
+            json!({"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]}),
+        ],
+    });
+    let bindings =
+        ALL.iter().flat_map(|persona| persona.roles.iter().map(move |role| (persona, role)));
+    let binding = |(persona, role): (&Persona, &&str)| {
+        let object = json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": format!("e2e:{}:{role}", persona.name)},
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": persona.user}],
+        });
+        ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
+    };
+    let role = ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role);
+    std::iter::once(role).chain(bindings.map(binding)).collect()
+}
+
+/// The personas whose rights depend on [`access_rules`].
+pub(crate) fn with_roles() -> impl Iterator<Item = &'static Persona> {
+    ALL.iter().filter(|persona| !persona.roles.is_empty())
+}

@@ -1,0 +1,278 @@
+//! Starting a plane: etcd, then the API server, then who may do what, then the controllers.
+//!
+//! It exists apart from `plane` because this is the only place that knows command lines. Not here:
+//! stopping (`plane`), one process (`process`).
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use hyper::Method;
+use serde_json::json;
+
+use super::api::{Api, Body};
+use super::certificates::Authority;
+use super::folder::Folder;
+use super::process::{Process, Program};
+use super::{Peers, Plane, Running, STARTED, binaries, certificates, folder, kubectl, persona};
+use crate::eventually::poll;
+
+/// How long one step of the start may take. It takes seconds on two free cores; a build beside it takes
+/// most of them.
+const STEP: Duration = Duration::from_mins(1);
+
+/// How often another port is tried when a stranger took the one that was free a moment ago.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// etcd's client address: a unix socket in the plane's own folder, which no other etcd can meet. It is
+/// relative, as the address of a socket is at most 107 bytes long.
+const ETCD: &str = "unix://c:1";
+
+/// Starts all of it and waits until every persona has its rights.
+pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
+    let binaries = binaries::locate()?;
+    let folder = Arc::new(Folder::create()?);
+    let running = Arc::new(Running::default());
+    STARTED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push((Arc::clone(&running), Arc::clone(&folder)));
+    let started = start_processes(peers, &binaries, &folder, &running);
+    if started.is_err() {
+        running.stop(Duration::ZERO);
+    }
+    let (api, port) = started?;
+    Ok(Plane { api, port, binaries, folder, running })
+}
+
+fn start_processes(
+    peers: Peers,
+    binaries: &Path,
+    folder: &Folder,
+    running: &Running,
+) -> Result<(Api, u16), String> {
+    let authority = certificates::write(folder.path())?;
+    let authority_file = folder.write("authority.crt", &authority.pem)?;
+    let secret = folder::secret();
+    folder.write("tokens.csv", &persona::token_file(&secret))?;
+    start_etcd(binaries, folder, running)?;
+    let (api, port) =
+        start_api_server(binaries, folder, running, &Access { authority, secret: &secret })?;
+    for persona in persona::ALL {
+        let text = kubectl::kubeconfig(port, &authority_file, &persona.token(&secret));
+        let path = folder.kubeconfig(persona.name);
+        std::fs::write(&path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    grant(&api)?;
+    start_controllers(peers, binaries, folder, running, &api)?;
+    await_rights(&api)?;
+    Ok((api, port))
+}
+
+/// How clients reach the API server: whom they trust and what makes their tokens.
+struct Access<'a> {
+    authority: Authority,
+    secret: &'a str,
+}
+
+fn start_etcd(binaries: &Path, folder: &Folder, running: &Running) -> Result<(), String> {
+    let arguments = [
+        "--data-dir=data",
+        // The data lives as long as the test: nothing is gained by waiting for the disk.
+        "--unsafe-no-fsync",
+        &format!("--listen-client-urls={ETCD}"),
+        &format!("--advertise-client-urls={ETCD}"),
+        "--listen-peer-urls=unix://p:1",
+        "--initial-advertise-peer-urls=unix://p:1",
+        "--initial-cluster=default=unix://p:1",
+    ];
+    let mut etcd = spawn("etcd", &arguments, binaries, folder)?;
+    let socket = folder.join("c:1");
+    let ready = poll(STEP, || match etcd.exited() {
+        Some(status) => Ok(Err(format!("etcd ended at once, {status}; {}", etcd.log_tail()))),
+        None if socket.exists() => Ok(Ok(())),
+        None => Err("its socket is not there".to_owned()),
+    });
+    let ready =
+        ready.unwrap_or_else(|last| Err(format!("etcd did not start within {STEP:?}: {last}")));
+    running.push(etcd);
+    ready
+}
+
+/// Why an API server did not become ready.
+enum NotReady {
+    /// A stranger took the port between our look and the server's.
+    PortTaken,
+    /// Anything else, as a sentence with the end of the log.
+    Other(String),
+}
+
+fn start_api_server(
+    binaries: &Path,
+    folder: &Folder,
+    running: &Running,
+    access: &Access<'_>,
+) -> Result<(Api, u16), String> {
+    for _ in 0..PORT_ATTEMPTS {
+        let port = free_port()?;
+        let api = Api::new(port, &access.authority, access.secret)?;
+        let mut server = spawn_api_server(port, binaries, folder)?;
+        let ready = await_ready(&mut server, &api);
+        running.push(server);
+        match ready {
+            Ok(()) => return Ok((api, port)),
+            Err(NotReady::PortTaken) => drop(running.pop()),
+            Err(NotReady::Other(sentence)) => return Err(sentence),
+        }
+    }
+    Err(format!("{PORT_ATTEMPTS} free loopback ports in a row were taken by others; retry"))
+}
+
+fn spawn_api_server(port: u16, binaries: &Path, folder: &Folder) -> Result<Process, String> {
+    // Another attempt, or another plane, must never read what this one wrote.
+    let prefix = folder::secret();
+    let arguments = [
+        &format!("--etcd-servers={ETCD}"),
+        &format!("--etcd-prefix=/{prefix}"),
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        // Kubernetes: publishes the server's address for pods, refuses loopback, and there are no pods.
+        "--endpoint-reconciler-type=none",
+        &format!("--secure-port={port}"),
+        "--tls-cert-file=serving.crt",
+        "--tls-private-key-file=serving.key",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-account-key-file=accounts.pub",
+        "--service-account-signing-key-file=accounts.key",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--token-auth-file=tokens.csv",
+        "--authorization-mode=RBAC",
+        // Kubernetes: pods would wait for a default account, whose controller does not run.
+        "--disable-admission-plugins=ServiceAccount",
+    ];
+    spawn("kube-apiserver", &arguments, binaries, folder)
+}
+
+fn await_ready(server: &mut Process, api: &Api) -> Result<(), NotReady> {
+    let ready = poll(STEP, || {
+        if let Some(status) = server.exited() {
+            return Ok(Err(if server.log_text().contains("address already in use") {
+                NotReady::PortTaken
+            } else {
+                NotReady::Other(format!("kube-apiserver ended, {status}; {}", server.log_tail()))
+            }));
+        }
+        match api.send(persona::ADMIN, Method::GET, "/readyz", Body::none()) {
+            Ok(reply) if reply.code == 200 => Ok(Ok(())),
+            Ok(reply) => Err(reply.to_string()),
+            Err(error) => Err(error),
+        }
+    });
+    ready.unwrap_or_else(|last| {
+        let tail = server.log_tail();
+        Err(NotReady::Other(format!("kube-apiserver is not ready within {STEP:?}: {last}; {tail}")))
+    })
+}
+
+/// Creates the role and the bindings of the personas.
+fn grant(api: &Api) -> Result<(), String> {
+    for (collection, object) in persona::access_rules() {
+        let reply = api.send(persona::ADMIN, Method::POST, collection, Body::json(&object))?;
+        if reply.code != 201 {
+            return Err(format!("cannot create {}: {reply}", object["metadata"]["name"]));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the API server's authorizer has seen the bindings: it learns of them by a watch.
+fn await_rights(api: &Api) -> Result<(), String> {
+    let question = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes":
+            {"verb": "get", "resource": "persistentvolumeclaims", "namespace": "default"}},
+    });
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    for persona in persona::with_roles() {
+        poll(STEP, || {
+            let reply = api.send(*persona, Method::POST, path, Body::json(&question))?;
+            if reply.json["status"]["allowed"] == true { Ok(()) } else { Err(reply.to_string()) }
+        })
+        .map_err(|last| format!("{} has no rights within {STEP:?}: {last}", persona.name))?;
+    }
+    Ok(())
+}
+
+fn start_controllers(
+    peers: Peers,
+    binaries: &Path,
+    folder: &Folder,
+    running: &Running,
+    api: &Api,
+) -> Result<(), String> {
+    let always = "persistentvolume-protection-controller,persistentvolumeclaim-protection-controller,\
+                  garbage-collector-controller,namespace-controller,clusterrole-aggregation-controller";
+    let controllers = match peers {
+        Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
+        Peers::WithoutBinder => always.to_owned(),
+    };
+    let kubeconfig = folder.kubeconfig(persona::CONTROLLER_MANAGER.name);
+    let arguments = [
+        &format!("--controllers={controllers}"),
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        // Each controller writes under its own account, as in a real cluster.
+        "--use-service-account-credentials=true",
+        "--leader-elect=false",
+        "--secure-port=0",
+        // Its default of 20 requests a second makes cases wait for nothing.
+        "--kube-api-qps=5000",
+        "--kube-api-burst=10000",
+        // Its default of 15 s is how long a claim that came before its volume waits.
+        "--pvclaimbinder-sync-period=1s",
+    ];
+    let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
+    let ready = await_controllers(&mut manager, api);
+    running.push(manager);
+    ready
+}
+
+/// Waits until a controller has its account, the first thing that each writes: a manager that refuses
+/// its arguments would otherwise show only as cases that time out.
+fn await_controllers(manager: &mut Process, api: &Api) -> Result<(), String> {
+    let account = "/api/v1/namespaces/kube-system/serviceaccounts/pv-protection-controller";
+    let ready = poll(STEP, || {
+        if let Some(status) = manager.exited() {
+            return Ok(Err(format!("kube-controller-manager ended, {status}")));
+        }
+        let reply = api.send(persona::ADMIN, Method::GET, account, Body::none())?;
+        if reply.code == 200 { Ok(Ok(())) } else { Err(reply.to_string()) }
+    });
+    ready
+        .unwrap_or_else(|last| Err(format!("no controller runs within {STEP:?}: {last}")))
+        .map_err(|sentence| format!("{sentence}; {}", manager.log_tail()))
+}
+
+fn spawn(
+    name: &'static str,
+    arguments: &[&str],
+    binaries: &Path,
+    folder: &Folder,
+) -> Result<Process, String> {
+    let program = Program {
+        binary: &binaries.join(name),
+        arguments: arguments.iter().map(ToString::to_string).collect(),
+        folder: folder.path(),
+        log: folder.join(&format!("{name}.log")),
+    };
+    Process::spawn(name, &program)
+}
+
+/// A loopback port that is free now. The server may still lose it to a stranger.
+fn free_port() -> Result<u16, String> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| format!("no loopback port is free: {error}"))
+}

@@ -13,6 +13,7 @@
 //!            rules ── binding ── model ──────┘     pure: no async, no I/O, no clock
 //! ```
 pub mod binding;
+pub mod cluster;
 pub mod k8s;
 pub mod model;
 pub mod rules;

@@ -1,0 +1,11 @@
+//! The cluster as the shells see it: a client, a view kept fresh by watches, and live reads.
+//!
+//! No decision is taken here. What is read goes into the pure core; what the core wants to know is
+//! fetched and handed back.
+
+pub mod ask;
+pub mod client;
+pub mod reads;
+pub mod resource;
+pub mod state;
+pub mod watch;

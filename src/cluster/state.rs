@@ -1,0 +1,82 @@
+//! The view that watches keep fresh, shared between them and whoever asks.
+//!
+//! Readers hold the lock for one decision, never across a wait; the only writers are the watches.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use super::resource::{Identity, Watched};
+use crate::binding::{Observed, View};
+
+/// A view and how far it can be believed.
+#[derive(Debug, Default)]
+pub struct Shared {
+    view: RwLock<View>,
+    freshness: [Freshness; 3],
+}
+
+/// How fresh one resource of the view is.
+#[derive(Debug, Default)]
+struct Freshness {
+    is_synced: AtomicBool,
+    heard_at: AtomicU64,
+}
+
+impl Shared {
+    /// The view, for one decision.
+    pub fn view(&self) -> RwLockReadGuard<'_, View> {
+        // A panic while one observation was taken in leaves the others as they were.
+        self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in observations, in order.
+    pub fn apply(&self, observations: impl IntoIterator<Item = Observed>) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        observations.into_iter().for_each(|observed| view.apply(observed));
+    }
+
+    /// Forgets every object of `watched` that is not in `listed` (sorted): the list is complete.
+    pub fn keep_only(&self, watched: Watched, listed: &[Identity]) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        for identity in watched.identities(&view) {
+            if listed.binary_search(&identity).is_err() {
+                view.apply(watched.gone(&identity));
+            }
+        }
+    }
+
+    /// Notes that the list of `watched` was complete once.
+    pub fn mark_synced(&self, watched: Watched) {
+        self.of(watched).is_synced.store(true, Ordering::Release);
+    }
+
+    /// Notes that the watch of `watched` was heard of at `now` (seconds of the caller's clock).
+    pub fn mark_heard(&self, watched: Watched, now: u64) {
+        self.of(watched).heard_at.store(now, Ordering::Relaxed);
+    }
+
+    /// Whether every resource was listed completely once. It never turns false again: a watch that
+    /// is cut would take all replicas down at the same time.
+    pub fn is_synced(&self) -> bool {
+        self.freshness.iter().all(|freshness| freshness.is_synced.load(Ordering::Acquire))
+    }
+
+    /// Whether this resource was listed completely once.
+    pub fn is_listed(&self, watched: Watched) -> bool {
+        self.of(watched).is_synced.load(Ordering::Acquire)
+    }
+
+    /// When the watch of `watched` was last heard of, in seconds of the caller's clock.
+    pub fn heard_at(&self, watched: Watched) -> u64 {
+        self.of(watched).heard_at.load(Ordering::Relaxed)
+    }
+
+    fn of(&self, watched: Watched) -> &Freshness {
+        let [volumes, claims, classes] = &self.freshness;
+        match watched {
+            Watched::Volumes => volumes,
+            Watched::Claims => claims,
+            Watched::Classes => classes,
+        }
+    }
+}

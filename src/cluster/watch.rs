@@ -1,0 +1,302 @@
+//! Keeps one resource of the view fresh: a consistent list, then every change.
+//!
+//! The list is streamed where the API server offers that and paged elsewhere; objects are read
+//! straight into the model, one at a time. A watch that ends is resumed at once from where it was;
+//! only a history that is gone costs a new list. kube's own watcher starts from any old state,
+//! hides bookmarks and notices a dead stream after five minutes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::resource::{Identity, Watched};
+use super::state::Shared;
+
+/// The API server sends a bookmark about every minute; twice that without a word is a dead stream.
+const SILENCE_MAX: Duration = Duration::from_mins(2);
+
+/// A page of a list: large enough that ten thousand objects are twenty requests, small enough that
+/// a page stays near a megabyte.
+const PAGE_OBJECTS: usize = 500;
+
+/// An event larger than this is not an object that etcd could hold.
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// First and longest pause before trying again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How long a list may take before it is begun again.
+const LIST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Follows `watched` for ever, from `start` on the clock by which freshness is told.
+pub async fn follow(client: Client, watched: Watched, shared: Arc<Shared>, start: Instant) {
+    let mut follower = Follower { client, watched, shared, start, version: None, streams: true };
+    let mut pause = PAUSE.0;
+    loop {
+        match follower.run().await {
+            Ok(()) => pause = PAUSE.0,
+            Err(interruption) => {
+                let reason = interruption.to_string();
+                tracing::warn!(resource = watched.label(), reason, "a watch was interrupted");
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+}
+
+/// Why a watch has to be begun again.
+#[derive(Debug, thiserror::Error)]
+enum Interruption {
+    #[error("the API server answered: {0}")]
+    Api(String),
+    #[error("the API server does not know a parameter of the request")]
+    Unsupported,
+    #[error("nothing was heard for two minutes")]
+    Silent,
+    #[error("the list took longer than a minute")]
+    SlowList,
+    #[error("the stream broke: {0}")]
+    Broken(String),
+    #[error("an event could not be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+struct Follower {
+    client: Client,
+    watched: Watched,
+    shared: Arc<Shared>,
+    start: Instant,
+    /// Where to resume; none before the first list and after the history is gone.
+    version: Option<String>,
+    /// Whether the API server streams lists, until it says that it does not.
+    streams: bool,
+}
+
+#[derive(Deserialize)]
+struct EventWire<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct HeadWire {
+    #[serde(default)]
+    metadata: HeadMetadata,
+    code: Option<u16>,
+    message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct HeadMetadata {
+    name: String,
+    namespace: String,
+    resource_version: String,
+    annotations: Option<HeadAnnotations>,
+}
+
+#[derive(Deserialize)]
+struct HeadAnnotations {
+    #[serde(rename = "k8s.io/initial-events-end")]
+    initial_events_end: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct ListWire<'a> {
+    #[serde(default)]
+    metadata: ListMetadata,
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMetadata {
+    resource_version: String,
+    r#continue: String,
+}
+
+/// What an event changes in how the stream is followed.
+enum Turn {
+    Went,
+    Gone,
+}
+
+impl Follower {
+    /// Lists if there is nothing to resume from, then watches until the stream ends.
+    async fn run(&mut self) -> Result<(), Interruption> {
+        if self.version.is_none() && !self.streams {
+            timeout(LIST_TIMEOUT, self.list()).await.map_err(|_| Interruption::SlowList)??;
+        }
+        let mut listing = self.version.is_none().then(Vec::new);
+        let response = match self.open().await {
+            Ok(response) => response,
+            Err(Interruption::Unsupported) if listing.is_some() && self.streams => {
+                self.streams = false;
+                return Ok(());
+            }
+            Err(other) => return Err(other),
+        };
+        let mut body = response.into_body();
+        let mut buffer = Vec::new();
+        loop {
+            let frame = timeout(SILENCE_MAX, body.frame()).await;
+            let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
+            let frame = frame.map_err(|error| Interruption::Broken(error.to_string()))?;
+            let Ok(data) = frame.into_data() else { continue };
+            self.shared.mark_heard(self.watched, self.start.elapsed().as_secs());
+            buffer.extend_from_slice(&data);
+            if let Turn::Gone = self.take_lines(&mut buffer, &mut listing)? {
+                self.version = None;
+                return Ok(());
+            }
+            if buffer.len() > LINE_BYTES_MAX {
+                return Err(Interruption::Broken("an event has no end".to_owned()));
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<http::Response<Body>, Interruption> {
+        let path = self.watched.path();
+        let query = match &self.version {
+            Some(version) => format!("resourceVersion={version}"),
+            None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
+        };
+        let uri = format!("{path}?watch=true&allowWatchBookmarks=true&{query}");
+        let response = self.send(&uri).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        // Older servers and those with the feature off refuse the parameter as invalid.
+        Err(match response.status().as_u16() {
+            400 | 422 => Interruption::Unsupported,
+            _ => Interruption::Api(response.status().to_string()),
+        })
+    }
+
+    async fn send(&self, uri: &str) -> Result<http::Response<Body>, Interruption> {
+        let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty());
+        let request = request.map_err(|error| Interruption::Broken(error.to_string()))?;
+        let sent = timeout(LIST_TIMEOUT, self.client.send(request)).await;
+        let sent = sent.map_err(|_| Interruption::Silent)?;
+        sent.map_err(|error| Interruption::Broken(error.to_string()))
+    }
+
+    fn take_lines(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        listing: &mut Option<Vec<Identity>>,
+    ) -> Result<Turn, Interruption> {
+        let mut taken = 0;
+        while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
+            let line = buffer.get(taken..taken + end).unwrap_or_default();
+            let turn = self.take(line, listing)?;
+            taken += end + 1;
+            if let Turn::Gone = turn {
+                return Ok(Turn::Gone);
+            }
+        }
+        buffer.drain(..taken);
+        Ok(Turn::Went)
+    }
+
+    fn take(
+        &mut self,
+        line: &[u8],
+        listing: &mut Option<Vec<Identity>>,
+    ) -> Result<Turn, Interruption> {
+        let event: EventWire<'_> = serde_json::from_slice(line)?;
+        let text = event.object.get();
+        let head: HeadWire = serde_json::from_str(text)?;
+        match event.r#type.as_str() {
+            "ADDED" | "MODIFIED" => self.observe(&head, text, listing),
+            "DELETED" => self.shared.apply([self.watched.gone(&identity(&head))]),
+            "BOOKMARK" => {
+                let ended = head
+                    .metadata
+                    .annotations
+                    .as_ref()
+                    .is_some_and(|annotations| annotations.initial_events_end.is_some());
+                if ended && let Some(mut listed) = listing.take() {
+                    listed.sort();
+                    self.shared.keep_only(self.watched, &listed);
+                    self.shared.mark_synced(self.watched);
+                }
+            }
+            // The history is gone, or the server is: either way a new list tells the truth.
+            "ERROR" if head.code == Some(410) => return Ok(Turn::Gone),
+            _ => {
+                self.version = None;
+                return Err(Interruption::Api(head.message.unwrap_or_default()));
+            }
+        }
+        if listing.is_none() {
+            self.version = Some(head.metadata.resource_version);
+        }
+        Ok(Turn::Went)
+    }
+
+    fn observe(&self, head: &HeadWire, text: &str, listing: &mut Option<Vec<Identity>>) {
+        let identity = identity(head);
+        match self.watched.observed(text) {
+            Ok(observed) => self.shared.apply([observed]),
+            Err(error) => {
+                // Unknown rather than wrong: a live read will say what it is.
+                let name = &identity.name;
+                tracing::warn!(resource = self.watched.label(), %name, %error, "unreadable object");
+                self.shared.apply([self.watched.gone(&identity)]);
+            }
+        }
+        if let Some(listed) = listing {
+            listed.push(identity);
+        }
+    }
+
+    /// A consistent list in pages, for servers that do not stream it.
+    async fn list(&mut self) -> Result<(), Interruption> {
+        let mut listed = Vec::new();
+        let mut more = String::new();
+        loop {
+            let path = self.watched.path();
+            let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}");
+            let response = self.send(&uri).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await;
+            let body = body.map_err(|error| Interruption::Broken(error.to_string()))?.to_bytes();
+            if !status.is_success() {
+                return Err(Interruption::Api(status.to_string()));
+            }
+            let page: ListWire<'_> = serde_json::from_slice(&body)?;
+            for item in &page.items {
+                let head: HeadWire = serde_json::from_str(item.get())?;
+                let mut listing = Some(std::mem::take(&mut listed));
+                self.observe(&head, item.get(), &mut listing);
+                listed = listing.unwrap_or_default();
+            }
+            if page.metadata.r#continue.is_empty() {
+                listed.sort();
+                self.shared.keep_only(self.watched, &listed);
+                self.shared.mark_synced(self.watched);
+                self.version = Some(page.metadata.resource_version);
+                return Ok(());
+            }
+            more = page.metadata.r#continue;
+        }
+    }
+}
+
+fn identity(head: &HeadWire) -> Identity {
+    Identity {
+        namespace: head.metadata.namespace.as_str().into(),
+        name: head.metadata.name.as_str().into(),
+    }
+}

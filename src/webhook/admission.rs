@@ -34,11 +34,7 @@ pub(crate) struct Charge {
 impl Admission {
     /// Nothing used yet.
     pub fn new(limits: Limits) -> Arc<Self> {
-        Arc::new(Self {
-            limits,
-            body_bytes: AtomicUsize::new(0),
-            reviews: AtomicUsize::new(0),
-        })
+        Arc::new(Self { limits, body_bytes: AtomicUsize::new(0), reviews: AtomicUsize::new(0) })
     }
 
     /// A place for one review, to be held until its answer is made; or [`Refusal::ReviewsFull`].
@@ -81,11 +77,8 @@ impl Charge {
     /// [`Refusal::BodiesFull`].
     pub(crate) fn raise(&mut self, total: usize) -> Result<(), Refusal> {
         let limits = &self.admission.limits;
-        let ceiling = if total > limits.small_body {
-            limits.large_body_budget
-        } else {
-            limits.body_budget
-        };
+        let ceiling =
+            if total > limits.small_body { limits.large_body_budget } else { limits.body_budget };
         let more = total.saturating_sub(self.bytes);
         self.admission
             .body_bytes

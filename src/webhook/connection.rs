@@ -83,8 +83,7 @@ where
         port: Arc::clone(port),
     };
     let watched = Watched::new(io, Arc::clone(&stage));
-    let mut connection =
-        protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
+    let mut connection = protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
     let mut clock = StageClock::new(&port.limits);
     let mut signal = pin!(StopSignal::new(&port.drain));
     let mut stop_seen = false;

@@ -260,25 +260,25 @@ mod tests {
         let turns = Turns::new(&limits);
         let turn = turns.take().await.unwrap();
         let waiting = Box::pin(turns.take());
-        let mut waiting = tokio_test_pending(waiting).await;
+        let mut waiting = polled_once(waiting).await;
         assert_eq!(turns.take().await.unwrap_err().0, HandshakeFailure::QueueFull);
         drop(turn);
         let turn = waiting.as_mut().await.unwrap();
-        drop(waiting_then_given_up(&turns).await);
+        give_up_waiting(&turns).await;
         assert_eq!(turns.waiting.load(Ordering::Relaxed), 0);
         drop(turn);
         assert!(turns.take().await.is_ok());
     }
 
     /// Polls once and expects to wait.
-    async fn tokio_test_pending<F: Future + Unpin>(mut future: F) -> F {
+    async fn polled_once<F: Future + Unpin>(mut future: F) -> F {
         let polled = poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx).is_pending())).await;
         assert!(polled);
         future
     }
 
-    async fn waiting_then_given_up(turns: &Turns) {
-        let waiting = tokio_test_pending(Box::pin(turns.take())).await;
+    async fn give_up_waiting(turns: &Turns) {
+        let waiting = polled_once(Box::pin(turns.take())).await;
         assert_eq!(turns.waiting.load(Ordering::Relaxed), 1);
         drop(waiting);
     }

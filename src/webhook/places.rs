@@ -86,9 +86,8 @@ mod tests {
     #[test]
     fn one_peer_cannot_take_all_places_and_all_peers_cannot_exceed_the_total() {
         let places = places();
-        let [first, second, third] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|address| {
-            address.parse::<IpAddr>().unwrap()
-        });
+        let [first, second, third] =
+            ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|address| address.parse::<IpAddr>().unwrap());
         let held = [places.take(first).unwrap(), places.take(first).unwrap()];
         assert_eq!(places.take(first).unwrap_err(), ConnectionRefusal::Peer);
         let _other = places.take(second).unwrap();

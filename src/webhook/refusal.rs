@@ -22,7 +22,9 @@ pub enum Refusal {
     #[error("the body is encoded; it was not read; send it without Content-Encoding")]
     BodyEncoded,
     /// 415: a `Content-Type` other than JSON, or none.
-    #[error("the body is not declared as JSON; it was not read; send Content-Type: application/json")]
+    #[error(
+        "the body is not declared as JSON; it was not read; send Content-Type: application/json"
+    )]
     NotJson,
     /// 429: the bodies held now have used up the budget.
     #[error("too many bytes are under review; this request was not judged; try again in a second")]

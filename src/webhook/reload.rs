@@ -68,26 +68,29 @@ pub struct PairWatch {
 }
 
 impl PairWatch {
-    /// Serves `first` and follows `files`. Each outcome is reported once per change of contents, on
-    /// the thread of the watch.
+    /// Loads the pair and follows its files. Each outcome is reported once per change of contents:
+    /// the first one, always [`Reload::Swapped`], before this returns, the others on the thread of
+    /// the watch. At the start a pair outside its time is served, for want of a better one.
     pub fn start(
         files: PairFiles,
-        first: ServingPair,
         report: impl Fn(Reload) + Send + 'static,
-    ) -> std::io::Result<Self> {
-        let current = Arc::new(ArcSwap::new(first.config()));
+    ) -> Result<Self, PairError> {
+        // Watched before it is read: no change falls between.
         let (stop, changes) = channel();
-        let (watcher, failure) = match watch_folders(&files, stop.clone()) {
-            Ok(watcher) => (Some(watcher), None),
-            Err(error) => (None, Some(error)),
-        };
-        let follower = Follower { files, current: Arc::clone(&current), pair: first, seen: None };
-        let thread = std::thread::Builder::new().name("certificates".to_owned()).spawn(move || {
-            if let Some(error) = failure {
-                report(Reload::NotWatched(error));
-            }
-            follower.follow(&changes, &report);
-        })?;
+        let watcher = watch_folders(&files, stop.clone());
+        let contents = PairContents::read(&files)?;
+        let pair = ServingPair::from_contents(&contents, &files)?;
+        let current = Arc::new(ArcSwap::new(pair.config()));
+        report(Reload::Swapped {
+            not_after: pair.not_after(),
+            validity: pair.validity(SystemTime::now()),
+        });
+        let watcher = watcher.map_err(|error| report(Reload::NotWatched(error))).ok();
+        let follower = Follower { files, current: Arc::clone(&current), pair, seen: Ok(contents) };
+        let thread = std::thread::Builder::new()
+            .name("certificates".to_owned())
+            .spawn(move || follower.follow(&changes, &report))
+            .map_err(PairError::Unfollowed)?;
         Ok(Self { current, stop: Some(stop), watcher, thread: Some(thread) })
     }
 
@@ -137,21 +140,12 @@ struct Follower {
     files: PairFiles,
     current: Arc<ArcSwap<ServerConfig>>,
     pair: ServingPair,
-    /// The contents that were last judged; `None` before the first look or when unreadable.
-    seen: Option<Result<PairContents, String>>,
+    /// What was last judged: contents, or why there were none.
+    seen: Result<PairContents, String>,
 }
 
 impl Follower {
     fn follow(mut self, changes: &Receiver<()>, report: &impl Fn(Reload)) {
-        // The files may have changed between the caller's load and the watch: look at once. An
-        // unchanged pair is swapped for itself without a report.
-        self.seen = Some(PairContents::read(&self.files).map_err(|error| error.to_string()));
-        if let Some(Ok(contents)) = &self.seen
-            && let Ok(pair) = ServingPair::from_contents(contents, &self.files)
-            && pair.not_after() != self.pair.not_after()
-        {
-            self.judge(Ok(pair), report);
-        }
         loop {
             match changes.recv_timeout(POLL) {
                 Ok(()) => settle(changes),
@@ -168,10 +162,10 @@ impl Follower {
             Ok(contents) => Ok(contents.clone()),
             Err(error) => Err(error.to_string()),
         };
-        if self.seen.as_ref() == Some(&seen) {
+        if self.seen == seen {
             return;
         }
-        self.seen = Some(seen);
+        self.seen = seen;
         let pair = read.and_then(|contents| ServingPair::from_contents(&contents, &self.files));
         self.judge(pair, report);
     }

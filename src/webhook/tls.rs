@@ -91,6 +91,11 @@ pub enum PairError {
         /// The key file.
         key: PathBuf,
     },
+    /// The thread that follows the files could not be started.
+    #[error(
+        "the certificate files cannot be followed; renewals would be missed; check the limit of threads"
+    )]
+    Unfollowed(#[source] io::Error),
 }
 
 /// Whether clients accept a certificate at some moment, as far as time goes.

@@ -201,6 +201,9 @@ fn read(path: &Path) -> Result<Vec<u8>, PairError> {
 }
 
 fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, PairError> {
+    if cut_off(pem) {
+        return Err(PairError::BrokenPem { path: path.to_path_buf() });
+    }
     let chain = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| PairError::BrokenPem { path: path.to_path_buf() })?;
@@ -208,6 +211,14 @@ fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>,
         return Err(PairError::NoCertificate { path: path.to_path_buf() });
     }
     Ok(chain)
+}
+
+/// Whether the last block has no end or the last line is a broken marker: the reader overlooks some
+/// of these, and a chain without its intermediate is an outage at the client.
+fn cut_off(pem: &[u8]) -> bool {
+    let last = pem.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let marker = last.starts_with(b"-");
+    marker && !(last.starts_with(b"-----END ") && last.trim_ascii_end().ends_with(b"-----"))
 }
 
 /// The time of the leaf, after every block of the chain has been parsed.

@@ -88,6 +88,20 @@ fn every_bad_pair_says_which_file_and_what() {
 }
 
 #[test]
+fn a_file_cut_off_anywhere_but_between_two_certificates_is_refused() {
+    let (certificate, key) = self_signed();
+    let chain = certificate.clone() + &certificate;
+    let whole = [certificate.trim_end().len(), chain.trim_end().len()];
+    for length in 0..chain.len() {
+        let cut = &chain.as_bytes()[..length];
+        let loaded = ServingPair::from_pem(cut, key.as_bytes(), &files()).is_ok();
+        let between = whole.iter().any(|end| (*end..=end + 2).contains(&length));
+        assert!(!loaded || between, "cut after {length} of {} bytes", chain.len());
+        assert!(loaded || !whole.contains(&length), "cut after {length}");
+    }
+}
+
+#[test]
 fn neither_debug_nor_errors_show_the_key() {
     let (certificate, key) = self_signed();
     let secret = key.lines().nth(1).unwrap();

@@ -84,7 +84,7 @@ impl Limits {
             handshakes_at_once: 2,
             handshake_queue: 1_024,
             first_byte: Duration::from_secs(10),
-            idle: Duration::from_secs(120),
+            idle: Duration::from_mins(2),
             head: Duration::from_secs(5),
             exchange: Duration::from_secs(35),
             reply: Duration::from_secs(10),

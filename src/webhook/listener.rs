@@ -188,7 +188,7 @@ async fn handshake(
     turns: &Turns,
 ) -> Result<TlsStream<TcpStream>, (HandshakeFailure, String)> {
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
-    let hello = hello.await.map_err(failure)?;
+    let hello = hello.await.map_err(|error| failure(&error))?;
     let turn = turns.take().await?;
     let mut accept = hello.into_stream(tls.load_full());
     let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut accept).poll(cx))).await;
@@ -197,13 +197,14 @@ async fn handshake(
     tokio::task::yield_now().await;
     drop(turn);
     match first {
-        Poll::Ready(done) => done.map_err(failure),
-        Poll::Pending => accept.await.map_err(failure),
+        Poll::Ready(done) => done.map_err(|error| failure(&error)),
+        Poll::Pending => accept.await.map_err(|error| failure(&error)),
     }
 }
 
-fn failure(error: io::Error) -> (HandshakeFailure, String) {
-    let protocol = error.get_ref().is_some_and(|source| source.is::<rustls::Error>());
+fn failure(error: &io::Error) -> (HandshakeFailure, String) {
+    let protocol =
+        error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>);
     let class = if protocol { HandshakeFailure::Protocol } else { HandshakeFailure::Closed };
     (class, error.to_string())
 }

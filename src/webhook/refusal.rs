@@ -4,6 +4,8 @@
 //! review without the right uid as a failed call. Overload is a 429 with `Retry-After`, which the
 //! API server repeats by itself within its deadline; a dropped connection it would not.
 
+use std::future::{Ready, ready};
+
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -112,13 +114,13 @@ impl IntoResponse for Refusal {
 }
 
 /// Handler for [`axum::Router::fallback`].
-pub async fn not_found() -> Refusal {
-    Refusal::NotFound
+pub fn not_found() -> Ready<Refusal> {
+    ready(Refusal::NotFound)
 }
 
 /// Handler for [`axum::Router::method_not_allowed_fallback`].
-pub async fn method_not_allowed() -> Refusal {
-    Refusal::MethodNotAllowed
+pub fn method_not_allowed() -> Ready<Refusal> {
+    ready(Refusal::MethodNotAllowed)
 }
 
 #[cfg(test)]

@@ -17,3 +17,5 @@ pub mod cluster;
 pub mod k8s;
 pub mod model;
 pub mod rules;
+pub mod telemetry;
+pub mod webhook;

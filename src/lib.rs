@@ -13,3 +13,4 @@
 //!            rules ── binding ── model ──────┘     pure: no async, no I/O, no clock
 //! ```
 pub mod model;
+pub mod sim;

@@ -137,7 +137,7 @@ impl Cluster {
                 self.commit_create(&pending.call, object, pending.warnings).map(Progress::Done)
             }
             Step::Update { object, existing } => {
-                let now = self.store.get(&self.key(&pending.call));
+                let now = self.store.get(&pending.call.key());
                 if now.is_some_and(|now| !Arc::ptr_eq(now, &existing)) {
                     return self.update(pending.call, pending.warnings);
                 }
@@ -161,12 +161,8 @@ impl Cluster {
         Ok(Progress::Done(Response::json(200, (*object).clone())))
     }
 
-    pub(super) fn key(&self, call: &Call) -> Key {
-        Key::new(call.resource, &call.namespace, &call.name)
-    }
-
     pub(super) fn find(&self, call: &Call) -> Result<Arc<Value>, Refusal> {
-        let found = self.store.get(&self.key(call)).map(Arc::clone);
+        let found = self.store.get(&call.key()).map(Arc::clone);
         found.ok_or_else(|| Refusal::not_found(call.resource, &call.name))
     }
 

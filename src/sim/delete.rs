@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, spell};
 use super::json::{at, remove, set, text, texts};
+use super::list::list_of;
 use super::metadata::{DELETION, FINALIZERS, GENERATION, GRACE, NAME, UID, VERSION};
 use super::outcome::{Progress, Response};
 use super::request::Call;
@@ -68,7 +69,7 @@ impl Cluster {
             (space.to_owned(), text(object, &NAME).to_owned())
         };
         let rest: VecDeque<(String, String)> = objects.iter().map(name).collect();
-        let list = self.list_of(&call, &objects, self.store.version());
+        let list = list_of(&call, &objects, self.store.version());
         self.delete_next(call, Collection { list, rest }, Vec::new())
     }
 

@@ -25,7 +25,8 @@ impl Token {
     /// Opaque to clients, so that nobody builds one: hexadecimal.
     fn to_text(&self) -> String {
         let plain = format!("{}:{}", self.version, self.after);
-        plain.bytes().map(|byte| format!("{byte:02x}")).collect()
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        plain.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
     fn parse(token: &str) -> Option<Self> {
@@ -72,40 +73,28 @@ impl Cluster {
         if version < self.store.compacted() {
             return Err(expired(token.as_ref(), version, self.store.compacted()));
         }
-        let mut objects = self.store.objects_at(call.resource, &call.namespace, version);
-        objects.retain(|object| {
-            let is_later = token.as_ref().is_none_or(|token| path(object) > token.after);
-            is_later && selector.matches(object)
-        });
-        let left = limit.map_or(0, |limit| objects.len().saturating_sub(limit));
-        objects.truncate(limit.unwrap_or(objects.len()));
-        let mut list = self.list_of(call, &objects, version);
+        let mut found = Vec::new();
+        let mut left = 0_usize;
+        for object in self.store.objects_at(call.resource, &call.namespace, version) {
+            if token.as_ref().is_some_and(|token| path(&object) <= token.after) {
+                continue;
+            }
+            // A full page has a successor if any object follows, whether it is meant or not.
+            if limit.is_some_and(|limit| found.len() >= limit) {
+                left += 1;
+            } else if selector.matches(&object) {
+                found.push(object);
+            }
+        }
+        let mut list = list_of(call, &found, version);
         if left > 0 {
-            let after = objects.last().map(path).unwrap_or_default();
+            let after = found.last().map(path).unwrap_or_default();
             list["metadata"]["continue"] = json!(Token { version, after }.to_text());
             if selector.is_empty() {
                 list["metadata"]["remainingItemCount"] = json!(left);
             }
         }
         Ok(Progress::Done(Response::json(200, list)))
-    }
-
-    /// The list object of some objects.
-    pub(super) fn list_of(&self, call: &Call, objects: &[Arc<Value>], version: u64) -> Value {
-        let bare = |object: &Arc<Value>| {
-            let mut item = (**object).clone();
-            // Items of a typed list do not repeat what the list says.
-            remove(&mut item, &["apiVersion"]);
-            remove(&mut item, &["kind"]);
-            item
-        };
-        let items: Vec<Value> = objects.iter().map(bare).collect();
-        json!({
-            "apiVersion": call.resource.api_version(),
-            "kind": format!("{}List", call.resource.kind),
-            "metadata": {"resourceVersion": version.to_string()},
-            "items": items,
-        })
     }
 
     /// Refuses a version that is no number or lies in the future.
@@ -121,6 +110,24 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// The list object of some objects.
+pub(super) fn list_of(call: &Call, objects: &[Arc<Value>], version: u64) -> Value {
+    let bare = |object: &Arc<Value>| {
+        let mut item = (**object).clone();
+        // Items of a typed list do not repeat what the list says.
+        remove(&mut item, &["apiVersion"]);
+        remove(&mut item, &["kind"]);
+        item
+    };
+    let items: Vec<Value> = objects.iter().map(bare).collect();
+    json!({
+        "apiVersion": call.resource.api_version(),
+        "kind": format!("{}List", call.resource.kind),
+        "metadata": {"resourceVersion": version.to_string()},
+        "items": items,
+    })
 }
 
 /// What the server says about a version that is no number.

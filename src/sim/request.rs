@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::status::Refusal;
+use super::store::Key;
 use super::table::Resource;
 
 /// One HTTP request without HTTP.
@@ -115,6 +116,11 @@ impl Call {
             user: request.user,
         };
         if call.is_served() { Ok(call) } else { Err(Refusal::method_not_allowed()) }
+    }
+
+    /// Where the named object lives.
+    pub(super) fn key(&self) -> Key {
+        Key::new(self.resource, &self.namespace, &self.name)
     }
 
     /// The value of a query parameter; empty when it is absent.

@@ -1,4 +1,4 @@
-//! The AdmissionReview that kube-apiserver would send for a write.
+//! The `AdmissionReview` that kube-apiserver would send for a write.
 //!
 //! Source of the shape: `k8s.io/apiserver/pkg/admission/plugin/webhook/request` of Kubernetes 1.36,
 //! compared with recorded reviews. Which webhook matches which review is the caller's business: a

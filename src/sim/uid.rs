@@ -41,7 +41,7 @@ impl Uids {
         suffix
     }
 
-    /// SplitMix64: a full period over the seed, and neighbours share no visible pattern.
+    /// The generator `SplitMix64`: a full period over the seed, and neighbours share no visible pattern.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

@@ -155,7 +155,7 @@ impl Cluster {
         existing: &Arc<Value>,
         warnings: Vec<String>,
     ) -> Result<Response, Refusal> {
-        let key = self.key(call);
+        let key = call.key();
         if self.store.get(&key).is_none() {
             return Err(Refusal::not_found(call.resource, &call.name));
         }

@@ -63,7 +63,7 @@ fn play(cluster: &mut Cluster, step: &Value, seen: &mut BTreeMap<String, Value>)
         other => panic!("unknown method {other}"),
     };
     let mut user = User::admin();
-    user.uid = "admin-uid".to_owned();
+    "admin-uid".clone_into(&mut user.uid);
     let mut request = Request::new(method, text("path"), step["body"].clone()).by(user);
     if step["type"].is_string() {
         request.content_type = text("type");

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaims.
+//! Claims: `PersistentVolumeClaim`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! StorageClasses and VolumeAttachments.
+//! Classes and attachments: `StorageClass`, `VolumeAttachment`.
 
 use serde_json::{Value, json};
 

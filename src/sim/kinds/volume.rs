@@ -1,4 +1,4 @@
-//! PersistentVolumes.
+//! Volumes: `PersistentVolume`.
 
 use serde_json::{Value, json};
 

@@ -17,5 +17,6 @@ pub mod cluster;
 pub mod k8s;
 pub mod model;
 pub mod rules;
+pub mod sim;
 pub mod telemetry;
 pub mod webhook;

@@ -75,6 +75,14 @@ impl PairWatch {
         files: PairFiles,
         report: impl Fn(Reload) + Send + 'static,
     ) -> Result<Self, PairError> {
+        Self::start_polling(files, POLL, report)
+    }
+
+    fn start_polling(
+        files: PairFiles,
+        poll: Duration,
+        report: impl Fn(Reload) + Send + 'static,
+    ) -> Result<Self, PairError> {
         // Watched before it is read: no change falls between.
         let (stop, changes) = channel();
         let watcher = watch_folders(&files, stop.clone());
@@ -89,7 +97,7 @@ impl PairWatch {
         let follower = Follower { files, current: Arc::clone(&current), pair, seen: Ok(contents) };
         let thread = std::thread::Builder::new()
             .name("certificates".to_owned())
-            .spawn(move || follower.follow(&changes, &report))
+            .spawn(move || follower.follow(&changes, poll, &report))
             .map_err(PairError::Unfollowed)?;
         Ok(Self { current, stop: Some(stop), watcher, thread: Some(thread) })
     }
@@ -145,9 +153,9 @@ struct Follower {
 }
 
 impl Follower {
-    fn follow(mut self, changes: &Receiver<()>, report: &impl Fn(Reload)) {
+    fn follow(mut self, changes: &Receiver<()>, poll: Duration, report: &impl Fn(Reload)) {
         loop {
-            match changes.recv_timeout(POLL) {
+            match changes.recv_timeout(poll) {
                 Ok(()) => settle(changes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -194,4 +202,46 @@ impl Follower {
 fn settle(changes: &Receiver<()>) {
     let end = Instant::now() + SETTLE_AT_MOST;
     while Instant::now() < end && changes.recv_timeout(SETTLE).is_ok() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn write_pair(files: &PairFiles) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["a".to_owned()]).unwrap();
+        fs::write(&files.certificate, certificate.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&files.key, key.serialize_pem()).unwrap();
+    }
+
+    #[test]
+    fn a_change_outside_the_watched_folder_is_found_by_polling() {
+        let base = std::env::temp_dir().join(format!("bindery-poll-{}", std::process::id()));
+        let (far, near) = (base.join("far"), base.join("near"));
+        fs::create_dir_all(&far).unwrap();
+        write_pair(&PairFiles { certificate: far.join("tls.crt"), key: far.join("tls.key") });
+        std::os::unix::fs::symlink(&far, &near).unwrap();
+        // The watch follows the link once, at its start; what the link names later it never sees.
+        let files = PairFiles { certificate: near.join("tls.crt"), key: near.join("tls.key") };
+        let (report, reports) = channel();
+        let _watch = PairWatch::start_polling(files, Duration::from_millis(20), move |outcome| {
+            let _ = report.send(outcome.label());
+        })
+        .unwrap();
+        assert_eq!(reports.recv().unwrap(), "swapped");
+        let other = base.join("other");
+        fs::create_dir_all(&other).unwrap();
+        write_pair(&PairFiles { certificate: other.join("tls.crt"), key: other.join("tls.key") });
+        fs::remove_file(&near).unwrap();
+        std::os::unix::fs::symlink(&other, &near).unwrap();
+        // Between the two steps the files may be found missing.
+        let next = || reports.recv_timeout(Duration::from_secs(10)).expect("no report");
+        while next() != "swapped" {}
+        fs::remove_dir_all(base).unwrap();
+    }
 }

@@ -61,6 +61,15 @@ async fn a_body_up_to_the_limit_is_read_and_one_byte_more_is_refused() {
 }
 
 #[tokio::test]
+async fn a_body_declared_too_long_is_refused_before_any_of_it_is_read() {
+    let admission = Admission::new(Limits { body: 1_000, ..Limits::reviews() });
+    let mut frames = Frames { left: 2, size: 1_000, declared: Some(2_000) };
+    let refused = read_body(request(&mut frames), &admission).await;
+    assert_eq!(refused.unwrap_err(), Refusal::BodyTooLarge { limit: 1_000 });
+    assert_eq!(frames.left, 2);
+}
+
+#[tokio::test]
 async fn only_plain_json_is_read() {
     let admission = Admission::new(Limits::reviews());
     for (name, value, expected) in [

@@ -49,13 +49,14 @@ fn amounts_are_read_as_the_api_server_reads_them() {
                     "resources": {"requests": {"storage": spelling}}},
             });
             let reply = plane.request(ADMIN, Method::POST, path, Body::json(&claim));
-            let ours = Quantity::parse(&spelling);
+            let ours = Quantity::parse(&spelling).map(Quantity::rounded_up_to_thousandths);
             compared += 1;
             let theirs = reply.json.pointer("/spec/resources/requests/storage");
             let agree = match (&ours, theirs.and_then(|text| text.as_str())) {
-                // What it stores is the same amount, in whatever words.
+                // The same amount in the same words; a plus sign and zeros in front are echoed.
                 (Ok(ours), Some(theirs)) => {
-                    Quantity::parse(theirs).is_ok_and(|theirs| theirs == *ours)
+                    let same = Quantity::parse(theirs).is_ok_and(|theirs| theirs == *ours);
+                    same && (ours.to_string() == theirs || spelling == theirs)
                 }
                 (Err(_), None) => reply.code == 400,
                 // Read, and then refused because it is not positive.

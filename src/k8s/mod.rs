@@ -10,6 +10,7 @@ pub mod metadata;
 pub mod patch;
 pub mod pods;
 pub mod quantity;
+pub mod registration;
 pub mod review;
 pub mod topology;
 pub mod volume;

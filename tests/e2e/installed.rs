@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bindery::cluster::client::Address;
-use bindery::k8s::registration::{Destination, Installation, mutating, validating};
+use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::run::{Options, Webhook};
@@ -104,14 +104,14 @@ impl Installed {
                 eprintln!("the webhook ended: {error}");
             }
         });
-        let installation = Installation {
-            destination: Destination::Url(format!("https://{address}")),
-            ca_bundle: pair.authority.into_bytes(),
+        let registration = Registration {
+            target: Target::Url(format!("https://{address}")),
+            ca_pem: pair.authority,
             own_controller: OWN_CONTROLLER.to_owned(),
         };
-        register(plane, VALIDATING, &serde_json::to_value(validating(&installation)).unwrap());
+        register(plane, VALIDATING, &serde_json::to_value(registration.validating()).unwrap());
         if registered == Registered::Everything {
-            register(plane, MUTATING, &serde_json::to_value(mutating(&installation)).unwrap());
+            register(plane, MUTATING, &serde_json::to_value(registration.mutating()).unwrap());
         }
         Self { runtime: Some(runtime), stop: Some(stop), health }
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Path, State};
-use bindery::k8s::registration::{Destination, Installation, mutating, validating};
+use bindery::k8s::registration::{Registration, Target};
 use bindery::k8s::review::{Answer, answer, request};
 use bindery::rules::edits::REPAIRS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
@@ -76,13 +76,13 @@ impl Recorder {
             limits: Limits::reviews(),
         };
         let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
-        let installation = Installation {
-            destination: Destination::Url(format!("https://{address}")),
-            ca_bundle: pair.authority.into_bytes(),
+        let registration = Registration {
+            target: Target::Url(format!("https://{address}")),
+            ca_pem: pair.authority,
             own_controller: OWN_CONTROLLER.to_owned(),
         };
-        let validating = serde_json::to_value(validating(&installation)).unwrap();
-        let mutating = serde_json::to_value(mutating(&installation)).unwrap();
+        let validating = serde_json::to_value(registration.validating()).unwrap();
+        let mutating = serde_json::to_value(registration.mutating()).unwrap();
         register(plane, VALIDATING, &with_recorder(validating, &address.to_string()));
         register(plane, MUTATING, &with_recorder(mutating, &address.to_string()));
         Self { heard, _server: server }
@@ -153,16 +153,16 @@ impl Recorder {
 
 /// Whether the entry's rules (not its conditions) include the request.
 fn is_registered(entry: Entry, body: &[u8]) -> bool {
-    let installation = Installation {
-        destination: Destination::Url(String::new()),
-        ca_bundle: Vec::new(),
+    let registration = Registration {
+        target: Target::Url(String::new()),
+        ca_pem: String::new(),
         own_controller: OWN_CONTROLLER.to_owned(),
     };
     let (configuration, index) = match entry {
-        Entry::Guard => (serde_json::to_value(validating(&installation)).unwrap(), 0),
-        Entry::Advise => (serde_json::to_value(validating(&installation)).unwrap(), 1),
-        Entry::Mutate => (serde_json::to_value(mutating(&installation)).unwrap(), 0),
-        Entry::Restore => (serde_json::to_value(mutating(&installation)).unwrap(), 1),
+        Entry::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
+        Entry::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
+        Entry::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
+        Entry::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
     };
     let review: Value = serde_json::from_slice(body).unwrap();
     let mut resource = review["request"]["resource"]["resource"].as_str().unwrap().to_owned();

@@ -139,7 +139,7 @@ pub struct CheckArgs {
     /// Namespace of claims that name none.
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     pub namespace: String,
-    /// Never colour the output; the variable NO_COLOR does the same.
+    /// Never colour the output; the variable `NO_COLOR` does the same.
     #[arg(long)]
     pub no_color: bool,
     /// How to reach the cluster.
@@ -281,7 +281,12 @@ pub enum Generate {
 #[derive(Clone, Debug, Args)]
 pub struct WebhooksArgs {
     /// Base address of a webhook outside the cluster; the paths are appended.
-    #[arg(long, value_name = "BASE", required_unless_present = "service", conflicts_with = "service")]
+    #[arg(
+        long,
+        value_name = "BASE",
+        required_unless_present = "service",
+        conflicts_with = "service"
+    )]
     pub url: Option<String>,
     /// Service in front of the webhook, on port 443.
     #[arg(long, value_name = "NAMESPACE/NAME")]

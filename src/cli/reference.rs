@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::example::{ExampleError, judge};
+use super::example::{ExampleError, judge, judge_unedited};
 use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
@@ -43,7 +43,8 @@ pub fn all() -> Result<String, ExampleError> {
 
 /// The page of a rule.
 pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
-    let mut out = format!("## {}\n\nRule, mode `{}`. {}\n", rule.id, rule.mode.as_str(), routes(rule.routes));
+    let mut out =
+        format!("## {}\n\nRule, mode `{}`. {}\n", rule.id, rule.mode.as_str(), routes(rule.routes));
     out.push_str(match rule.terminating {
         Terminating::Passes => "An object that is being deleted already passes.\n",
         Terminating::Judged => "An object that is being deleted already is judged too.\n",
@@ -61,13 +62,25 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
     }
     page(&mut out, &rule.page);
     for example in rule.refuses {
-        let judged = judge(example)?;
-        let denied = judged.verdict.rulings.iter().filter(|ruling| {
-            ruling.rule.id == rule.id && ruling.effect == Effect::Denied
-        });
+        let judged = judge_unedited(example)?;
+        let denied = judged
+            .verdict
+            .rulings
+            .iter()
+            .filter(|ruling| ruling.rule.id == rule.id && ruling.effect == Effect::Denied);
         let texts: Vec<String> = denied.map(ToString::to_string).collect();
         scene(&mut out, "Refused", example);
         let _ = writeln!(out, "\nThe answer:\n\n```\n{}\n```", texts.join("\n"));
+        let edited = judge(example)?;
+        if edited.verdict.is_allowed() {
+            let ids: Vec<String> =
+                edited.edits.iter().map(|edit| format!("`{}`", edit.id)).collect();
+            let _ = writeln!(
+                out,
+                "\nWhere edits are installed, {} puts it right first.",
+                ids.join(", ")
+            );
+        }
     }
     for example in rule.allows {
         scene(&mut out, "Allowed", example);
@@ -154,6 +167,7 @@ fn routes(routes: &[Route]) -> String {
             None => entries.push((entry, vec![request])),
         }
     }
-    let entries = entries.iter().map(|(entry, requests)| format!("`{entry}` sees {}", requests.join(", ")));
+    let entries =
+        entries.iter().map(|(entry, requests)| format!("`{entry}` sees {}", requests.join(", ")));
     entries.collect::<Vec<_>>().join("; ") + "."
 }

@@ -8,16 +8,16 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::yaml::{DEPTH_MAX, TOO_DEEP};
 use super::UnreadableError;
 use super::tree::{Entry, Node, Position, Shape};
+use super::yaml::{DEPTH_MAX, TOO_DEEP};
 
 /// Reads every value.
 pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
     let lines = Lines::of(text);
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let raw = value.map_err(|error| lines.unreadable(&error))?;
+        let raw = value.map_err(|error| unreadable(&error))?;
         documents.push(lines.node(raw.get(), 0)?);
     }
     Ok(documents)
@@ -45,19 +45,12 @@ impl<'a> Lines<'a> {
         Position { line: number(line), column: number(before.chars().count()) }
     }
 
-    fn unreadable(&self, error: &serde_json::Error) -> UnreadableError {
-        let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
-        let at = Position { line: number(error.line()), column: number(error.column()) };
-        UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
-    }
-
     fn node(&self, part: &'a str, depth: usize) -> Result<Node, UnreadableError> {
         let at = self.place_of(part);
         if depth > DEPTH_MAX {
             return Err(UnreadableError { at, reason: TOO_DEEP.to_owned() });
         }
-        let refused =
-            |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
+        let refused = |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
         let shape = match part.as_bytes().first() {
             Some(b'{') => {
                 let Fields(fields) = serde_json::from_str(part).map_err(refused)?;
@@ -94,6 +87,12 @@ impl<'a> Lines<'a> {
         }
         Ok(entries)
     }
+}
+
+fn unreadable(error: &serde_json::Error) -> UnreadableError {
+    let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
+    let at = Position { line: number(error.line()), column: number(error.column()) };
+    UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
 }
 
 /// The sentence of an error without the place, which is told by us.

@@ -78,16 +78,14 @@ impl Builder {
                 if is_text && self.awaits_key() || &*text == "<<" && self.awaits_key() {
                     return self.key(text.into_owned(), at);
                 }
-                let shape =
-                    if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
+                let shape = if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
                 self.value(Node { at, shape }, anchor)
             }
             Event::SequenceStart(_, anchor, _) => {
                 self.begin(Open { at, anchor, content: Content::List(Vec::new()) })
             }
             Event::MappingStart(_, anchor, _) => {
-                let content =
-                    Content::Map { entries: Vec::new(), merged: Vec::new(), key: None };
+                let content = Content::Map { entries: Vec::new(), merged: Vec::new(), key: None };
                 self.begin(Open { at, anchor, content })
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(at),
@@ -105,7 +103,14 @@ impl Builder {
                 self.anchors.clear();
                 Ok(())
             }
-            _ => Ok(()),
+            // Comments and whatever else is no value; the parser may learn to tell more.
+            Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentEnd
+            | Event::Anchor(..)
+            | Event::UnresolvedAlias(_)
+            | Event::Comment(..)
+            | _ => Ok(()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::model::Quantity;
 
 /// One refusal to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub(super) struct Refusal {
     /// The field, as a path from the root.
     pub field: String,
     /// Fact; consequence; what to do.
@@ -21,7 +21,7 @@ pub struct Refusal {
 ///
 /// Kubernetes: `pkg/apis/core/validation`, `ValidatePersistentVolumeUpdate`,
 /// `ValidatePersistentVolumeClaimUpdate`.
-pub fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
+pub(super) fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
     let specs = (&old["spec"], &new["spec"]);
     match key.kind {
         Kind::Volume => of_volume(key, specs),
@@ -180,7 +180,10 @@ mod tests {
         assert_eq!(fields(&key, &claim("10Gi", ""), &claim("10Gi", "pv-b")), [""; 0]);
         // Growth to 20Gi that failed may be taken back to 15Gi, not below what there is.
         assert_eq!(fields(&key, &claim("20Gi", "pv-a"), &claim("15Gi", "pv-a")), [""; 0]);
-        assert_eq!(fields(&key, &claim("20Gi", "pv-a"), &claim("9Gi", "pv-a")), ["spec.resources.requests.storage"]);
+        assert_eq!(
+            fields(&key, &claim("20Gi", "pv-a"), &claim("9Gi", "pv-a")),
+            ["spec.resources.requests.storage"]
+        );
         let mut pending = claim("10Gi", "");
         pending["status"] = json!({"phase": "Pending"});
         assert_eq!(fields(&key, &pending, &claim("20Gi", "")), ["spec.resources.requests.storage"]);

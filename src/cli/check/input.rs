@@ -18,7 +18,7 @@ use crate::k8s::{claim, class, volume};
 
 /// A storage object of the input.
 #[derive(Clone, Debug)]
-pub struct Manifest {
+pub(super) struct Manifest {
     /// Which object it is.
     pub key: ObjectKey,
     /// The name of its file.
@@ -29,7 +29,7 @@ pub struct Manifest {
 
 /// An AdmissionReview of the input.
 #[derive(Clone, Debug)]
-pub struct Review {
+pub(super) struct Review {
     /// The name of its file.
     pub file: Arc<str>,
     /// The review with its places.
@@ -38,7 +38,7 @@ pub struct Review {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub struct Input {
+pub(super) struct Input {
     /// Storage objects, in order.
     pub manifests: Vec<Manifest>,
     /// Reviews, in order.
@@ -49,7 +49,7 @@ pub struct Input {
 
 /// Where to read from.
 #[derive(Clone, Copy, Debug)]
-pub struct Sources<'a> {
+pub(super) struct Sources<'a> {
     /// Files, folders, and `-` for standard input.
     pub paths: &'a [PathBuf],
     /// Whether folders below folders are read too.
@@ -60,7 +60,7 @@ pub struct Sources<'a> {
 
 /// How far folders are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub(super) enum Depth {
     /// The files of a folder.
     Folder,
     /// And those of every folder below.
@@ -68,7 +68,7 @@ pub enum Depth {
 }
 
 /// Reads everything; each object may be given once.
-pub fn read(sources: Sources<'_>) -> Result<Input, Failure> {
+pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
     let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
     for path in sources.paths {
         if path.as_os_str() == "-" {
@@ -148,9 +148,7 @@ impl Reader<'_> {
         file: &Arc<str>,
         of_list: Option<&str>,
     ) -> Result<(), Failure> {
-        let refused = |at: Position, text: &str| {
-            Failure::usage(format!("{file}:{at}: {text}"))
-        };
+        let refused = |at: Position, text: &str| Failure::usage(format!("{file}:{at}: {text}"));
         if !matches!(node.shape, Shape::Map(_)) {
             let text = format!("expected an object, got {}; correct the file", node.kind());
             return Err(refused(node.at, &text));
@@ -168,7 +166,8 @@ impl Reader<'_> {
             let mut items = items.items().to_vec().into_iter();
             return items.try_for_each(|item| self.object(item, file, of_items));
         }
-        let Some(kind) = Kind::from_name(&kind) else {
+        // Pods are read from a dump only.
+        let Some(kind) = Kind::from_name(&kind).filter(|kind| *kind != Kind::Pod) else {
             self.input.others += 1;
             return Ok(());
         };
@@ -199,9 +198,10 @@ impl Reader<'_> {
                 "{file}:{at}: the {kind} has no name; add metadata.name"
             )));
         };
-        let namespace = match kind.is_namespaced() {
-            true => filled("namespace").unwrap_or(self.namespace).to_owned(),
-            false => String::new(),
+        let namespace = if kind.is_namespaced() {
+            filled("namespace").unwrap_or(self.namespace).to_owned()
+        } else {
+            String::new()
         };
         let key = ObjectKey { kind, namespace, name: name.to_owned() };
         Ok(Manifest { key, file: Arc::clone(file), node })

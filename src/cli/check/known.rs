@@ -127,27 +127,36 @@ impl Known {
                 Read::Volume(name) => {
                     let found = self.view.volume(name).cloned();
                     let key = volume_key(name.as_str());
-                    self.settle(&key, found).map(|answer| live.volumes.insert(name.clone(), answer)).is_some()
+                    self.settle(&key, found)
+                        .map(|answer| live.volumes.insert(name.clone(), answer))
+                        .is_some()
                 }
                 Read::Claim(claim) => {
                     let found = self.view.claim(claim).cloned();
                     let key = claim_key(&claim.namespace, &claim.name);
-                    self.settle(&key, found).map(|answer| live.claims.insert(claim.clone(), answer)).is_some()
+                    self.settle(&key, found)
+                        .map(|answer| live.claims.insert(claim.clone(), answer))
+                        .is_some()
                 }
                 Read::Class(name) => {
                     let found = self.view.class(name).cloned();
                     let key = class_key(name.as_str());
-                    self.settle(&key, found).map(|answer| live.classes.insert(name.clone(), answer)).is_some()
+                    self.settle(&key, found)
+                        .map(|answer| live.classes.insert(name.clone(), answer))
+                        .is_some()
                 }
                 Read::PodsUsing(claim) => {
                     let listed = self.pods.as_ref().map(|pods| {
                         let items = pods.get(&*claim.namespace).cloned().unwrap_or_default();
                         pod_use(&json!({"items": items}).to_string(), claim)
                     });
-                    listed.map(|used| {
-                        let answer = used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used)));
-                        live.pods.insert(claim.clone(), answer)
-                    }).is_some()
+                    listed
+                        .map(|used| {
+                            let answer =
+                                used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used)));
+                            live.pods.insert(claim.clone(), answer)
+                        })
+                        .is_some()
                 }
             };
             if !is_settled {

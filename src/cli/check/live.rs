@@ -21,7 +21,7 @@ use crate::document;
 
 /// Where live objects came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub(super) struct Source {
     /// The files, or `cluster`.
     pub name: String,
     /// How old they are.
@@ -49,7 +49,7 @@ impl Cluster {
 }
 
 /// Reads what is stored. `None` as source if nothing was asked for.
-pub fn read(
+pub(super) fn read(
     paths: &[PathBuf],
     cluster: &ClusterArgs,
     max_age: Duration,
@@ -59,7 +59,9 @@ pub fn read(
     }
     if paths.iter().any(|path| path.as_os_str() == "cluster") {
         if paths.len() > 1 {
-            return Err(Failure::usage("--live takes files or the cluster, not both; leave one out"));
+            return Err(Failure::usage(
+                "--live takes files or the cluster, not both; leave one out",
+            ));
         }
         let source = Source { name: "cluster".to_owned(), age: Duration::ZERO };
         return Ok((of_cluster(cluster)?, Some(source)));
@@ -114,7 +116,9 @@ fn take_text(known: &mut Known, text: &str, name: &str) -> Result<(), Failure> {
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
             let value = value.map_err(|error| {
                 let (line, column) = (error.line(), error.column());
-                Failure::usage(format!("{name}:{line}:{column}: is not readable as JSON; make a new dump"))
+                Failure::usage(format!(
+                    "{name}:{line}:{column}: is not readable as JSON; make a new dump"
+                ))
             })?;
             take(known, value, None, name)?;
         }
@@ -132,7 +136,8 @@ fn take(
     of_list: Option<&str>,
     name: &str,
 ) -> Result<(), Failure> {
-    let kind = object.get("kind").and_then(Value::as_str).or(of_list).unwrap_or_default().to_owned();
+    let kind =
+        object.get("kind").and_then(Value::as_str).or(of_list).unwrap_or_default().to_owned();
     if let (Some(of_items), Some(Value::Array(items))) =
         (kind.strip_suffix("List"), object.get_mut("items"))
     {
@@ -161,7 +166,10 @@ fn take(
 /// The cluster as it is now: everything listed once, and asked again where a verdict rests on it.
 fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
     let refused = |error: std::io::Error| {
-        Failure::unreachable(format!("no thread can be started: {}; try again", files::told(&error)))
+        Failure::unreachable(format!(
+            "no thread can be started: {}; try again",
+            files::told(&error)
+        ))
     };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
     let address = Address {

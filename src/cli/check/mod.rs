@@ -14,7 +14,7 @@ mod render;
 mod report;
 mod server;
 
-pub use judging::{Judged, Proposal, Terms, judge_proposal};
+pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
 pub use known::{Known, Reach, claim_key, volume_key};
 pub use objects::{Kind, ObjectKey};
 pub use server::{created, replaced};
@@ -67,7 +67,9 @@ fn refuse_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
     }
     let inputs = given.iter().flat_map(|paths| paths.iter());
     if inputs.filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(Failure::usage("standard input is named twice; it can be read once, use a file"));
+        return Err(Failure::usage(
+            "standard input is named twice; it can be read once, use a file",
+        ));
     }
     if arguments.output.iter().filter(|output| output.path.is_none()).count() > 1 {
         return Err(Failure::usage(
@@ -162,8 +164,8 @@ impl<'a> Run<'a> {
         let object = object_of(manifest);
         let old = self.known.object(key).map(|old| server::stored(key.kind, old));
         let mut new = match &old {
-            None => server::created(key.kind, &object, how),
-            Some(old) if self.known.is_input_alone() => server::replaced(key.kind, old, &object),
+            None => created(key.kind, &object, how),
+            Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
             Some(old) => {
                 let before = self.base.get(key).map(object_of);
                 server::updated(key.kind, old, &object, before.as_ref(), how)
@@ -213,6 +215,9 @@ impl<'a> Run<'a> {
         let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
         let mut found = findings::of_api(proposal, about);
         found.extend(findings::of_verdict(&judged, about));
+        if self.known.is_input_alone() {
+            findings::doubt(proposal, &mut found);
+        }
         let ignorance = findings::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(refused)?);
         self.take_edits(&judged, about);
@@ -242,11 +247,10 @@ impl<'a> Run<'a> {
         for field in ["object", "oldObject"] {
             if name.is_empty() {
                 let given = request.pointer(&format!("/{field}/metadata/name"));
-                name = given.and_then(Value::as_str).unwrap_or_default().to_owned();
+                given.and_then(Value::as_str).unwrap_or_default().clone_into(&mut name);
             }
         }
-        let key =
-            if is_volume { volume_key(&name) } else { claim_key(&text("namespace"), &name) };
+        let key = if is_volume { volume_key(&name) } else { claim_key(&text("namespace"), &name) };
         let operation = match text("operation").as_str() {
             "CREATE" => "CREATE",
             "DELETE" => "DELETE",
@@ -254,8 +258,7 @@ impl<'a> Run<'a> {
         };
         let place = format!("{}:{}", review.file, review.node.at);
         let refused = |error: ReviewError| unreviewable(&error, &place);
-        let judged =
-            judging::judge_review(&body.to_string(), self.terms()).map_err(refused)?;
+        let judged = judge_review(&body.to_string(), self.terms()).map_err(refused)?;
         let request = review.node.get("request");
         let object = |field| request.and_then(|request| request.get(field));
         let node = object("object").filter(|object| !object.entries().is_empty());
@@ -349,9 +352,7 @@ fn write(report: &Report, arguments: &CheckArgs) -> Result<(), Failure> {
     for output in &arguments.output {
         let text = |colour| match output.format {
             Format::Text => render::text(report, colour),
-            Format::Json => {
-                serde_json::to_string_pretty(report).unwrap_or_default() + "\n"
-            }
+            Format::Json => serde_json::to_string_pretty(report).unwrap_or_default() + "\n",
         };
         match &output.path {
             Some(path) => files::write(path, &text(Colour::Off), Readers::Everybody)?,
@@ -368,7 +369,8 @@ fn write(report: &Report, arguments: &CheckArgs) -> Result<(), Failure> {
 
 fn colour(arguments: &CheckArgs) -> Colour {
     // https://no-color.org: set and not empty.
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
+    let refused =
+        std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
     if arguments.no_color || refused || !std::io::stdout().is_terminal() {
         Colour::Off
     } else {

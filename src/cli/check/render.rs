@@ -6,7 +6,7 @@ use super::report::{Finding, Outcome, Report};
 
 /// Whether the output may be coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub(super) enum Colour {
     /// It is a terminal that wants it.
     On,
     /// It is not.
@@ -14,7 +14,7 @@ pub enum Colour {
 }
 
 /// The report as text.
-pub fn text(report: &Report, colour: Colour) -> String {
+pub(super) fn text(report: &Report, colour: Colour) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let result = painted(finding.result, colour);
@@ -22,7 +22,10 @@ pub fn text(report: &Report, colour: Colour) -> String {
         let _ = writeln!(out, "{}: {result}: {}", place(finding), finding.message);
     }
     for edit in &report.edits {
-        let place = edit.place.clone().unwrap_or_else(|| name(edit.kind, edit.namespace.as_deref(), &edit.name));
+        let place = edit
+            .place
+            .clone()
+            .unwrap_or_else(|| name(edit.kind, edit.namespace.as_deref(), &edit.name));
         let _ = writeln!(out, "{place}: edited: {}", edit.warning);
     }
     out.push_str(&tally(report));

@@ -1,0 +1,3 @@
+//! Tests over whole programs and real connections.
+
+mod cli;

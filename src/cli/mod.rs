@@ -43,7 +43,9 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     match dispatch(&bindery.command) {
         Ok(exit) => exit,
         Err(failure) => {
-            complain(&format!("error: {failure}"));
+            for line in failure.to_string().lines() {
+                complain(&format!("error: {line}"));
+            }
             failure.exit
         }
     }

@@ -212,12 +212,20 @@ impl Reader<'_> {
 ///
 /// Found by reading the object with one branch of it at a time: the readers of the API know no
 /// places, and an error is rare enough to be paid for twice.
-fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
+pub(super) fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
     let mut wrong = (node.at, refusal(kind, &node.to_json())?);
     let mut path: Vec<Step> = Vec::new();
     let mut around = node;
     'deeper: loop {
-        for (step, at, child) in children(around) {
+        let empty = match &around.shape {
+            Shape::List(_) => Some(Value::Array(Vec::new())),
+            Shape::Map(_) => Some(Value::Object(Map::new())),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => None,
+        };
+        // Where even an empty one is refused, nothing in it is to blame.
+        let blames = |empty| refusal(kind, &branch(&path, empty)).is_some();
+        let inside = if empty.is_some_and(blames) { Vec::new() } else { children(around) };
+        for (step, at, child) in inside {
             path.push(step);
             if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
                 wrong = (at, reason);
@@ -229,7 +237,12 @@ fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
         let path = path.iter().map(Step::to_string).collect::<String>();
         let field = path.trim_start_matches('.');
         let (at, reason) = wrong;
-        let reason = if field.is_empty() { reason } else { format!("{field}: {reason}") };
+        let reason = match (field, reason.starts_with("is ")) {
+            ("", true) => format!("the object {reason}"),
+            ("", false) => reason,
+            (_, true) => format!("{field} {reason}"),
+            (_, false) => format!("{field}: {reason}"),
+        };
         return Some((at, reason));
     }
 }
@@ -276,6 +289,17 @@ fn refusal(kind: Kind, object: &Value) -> Option<String> {
         Kind::Class => class::class(&text).err(),
         Kind::Pod => None,
     }?;
+    Some(told(&error))
+}
+
+/// The sentence of a reader of the API, without the place in a text that nobody sees and without the
+/// names of our types.
+pub(super) fn told(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
-    Some(error.to_string().replace(&place, ""))
+    let text = error.to_string().replace(&place, "").replace("invalid type: ", "is ");
+    let text = text.replace("is sequence", "is a list").replace("is map", "is a map");
+    match text.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a map"),
+        None => text,
+    }
 }

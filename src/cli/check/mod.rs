@@ -257,7 +257,17 @@ impl<'a> Run<'a> {
             _ => "UPDATE",
         };
         let place = format!("{}:{}", review.file, review.node.at);
-        let refused = |error: ReviewError| unreviewable(&error, &place);
+        let refused = |error: ReviewError| {
+            let fields = ["object", "oldObject"].into_iter();
+            let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
+            let mut wrong = objects.filter_map(|object| input::wrong_field(key.kind, object));
+            match (&error, wrong.next()) {
+                (ReviewError::Object { .. }, Some((at, reason))) => {
+                    Failure::usage(format!("{}:{at}: {reason}; correct the field", review.file))
+                }
+                _ => unreviewable(&error, &place),
+            }
+        };
         let judged = judge_review(&body.to_string(), self.terms()).map_err(refused)?;
         let request = review.node.get("request");
         let object = |field| request.and_then(|request| request.get(field));
@@ -330,8 +340,7 @@ fn unreadable(error: &serde_json::Error) -> Failure {
 fn unreviewable(error: &ReviewError, place: &str) -> Failure {
     let text = match error {
         ReviewError::Object { field, error } => {
-            let inner = format!(" at line {} column {}", error.line(), error.column());
-            format!("{field} cannot be read: {}", error.to_string().replace(&inner, ""))
+            format!("{field} cannot be read: {}", input::told(error))
         }
         ReviewError::Unreadable(_)
         | ReviewError::OtherKind { .. }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod check;
+mod cluster;
 mod examples;
 mod files;
 mod generated;

@@ -14,6 +14,7 @@
 //! ```
 pub mod binding;
 pub mod certificates;
+pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod document;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod cli;
+mod demo;
 mod examples;
 mod health;
 mod panic;

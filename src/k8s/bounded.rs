@@ -64,7 +64,7 @@ fn may_collect() -> bool {
     left > 0
 }
 
-/// Text that is cut at [`TEXT_BYTES_MAX`]; numbers and the like are errors.
+/// Text that is cut at `TEXT_BYTES_MAX`; numbers and the like are errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(pub Box<str>);
 

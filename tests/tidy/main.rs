@@ -12,6 +12,7 @@ mod code;
 mod layers;
 mod lists;
 mod manifest;
+mod readme;
 mod shape;
 mod tree;
 mod words;
@@ -114,6 +115,21 @@ fn every_dependency_says_what_for() {
 fn dependencies_come_from_the_registry() {
     expect_none(&manifest::sources(&tree::file("Cargo.toml")));
     expect_none(&manifest::locked_sources(&tree::file("Cargo.lock")));
+}
+
+#[test]
+fn the_readme_lists_every_metric_and_no_other() {
+    expect_none(&readme::metrics(
+        &tree::file("README.md"),
+        &tree::file("src/telemetry/metrics.rs"),
+    ));
+}
+
+#[test]
+fn the_readme_names_targets_and_rules_that_exist() {
+    let readme = tree::file("README.md");
+    expect_none(&readme::targets(&readme, &tree::file("Makefile")));
+    expect_none(&readme::rules(&readme, &tree::files()));
 }
 
 #[test]

@@ -38,8 +38,8 @@ const PRIVATE: [(&str, &str); 16] = [
     ("co-auth", "ored-by"),
 ];
 
-/// Hosts that a file may name. `127.0.0.1` and names reserved for examples are nobody's.
-const HOSTS: [&str; 9] = [
+/// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
+const HOSTS: [&str; 10] = [
     "github.com",
     "kubernetes.io",
     "kubernetes.default.svc",
@@ -48,6 +48,7 @@ const HOSTS: [&str; 9] = [
     "docs.rs",
     "doc.rust-lang.org",
     "127.0.0.1",
+    "192.0.2.10",
     "localhost",
 ];
 

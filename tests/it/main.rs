@@ -1,4 +1,5 @@
 //! The fast integration tests, one binary: real sockets on loopback, no cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
+mod judging;
 mod transport;

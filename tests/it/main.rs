@@ -5,6 +5,7 @@ mod cli;
 mod demo;
 mod examples;
 mod health;
+mod judging;
 mod panic;
 mod stage;
 mod transport;

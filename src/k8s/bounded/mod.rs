@@ -104,7 +104,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Text that is cut at [`TEXT_BYTES_MAX`]; numbers and the like are errors.
+/// Text that is cut at `TEXT_BYTES_MAX`; numbers and the like are errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(pub Box<str>);
 

@@ -97,9 +97,10 @@ mod tests {
         roots
             .add(CertificateDer::from_pem_slice(pair.ca_pem.as_bytes()).expect("a certificate"))
             .expect("an authority");
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .build()
-            .expect("a verifier");
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .build()
+                .expect("a verifier");
         let leaf = CertificateDer::from_pem_slice(pair.cert_pem.as_bytes()).expect("a certificate");
         let accepts = |name: &str| {
             let name = ServerName::try_from(name.to_owned()).expect("a name");
@@ -108,6 +109,7 @@ mod tests {
         assert!(["localhost", "127.0.0.1", "bindery.bindery.svc"].into_iter().all(accepts));
         assert!(!accepts("example.com"));
         let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).expect("a key");
-        rustls::sign::CertifiedKey::from_der(vec![leaf], key, &provider).expect("key and leaf match");
+        rustls::sign::CertifiedKey::from_der(vec![leaf], key, &provider)
+            .expect("key and leaf match");
     }
 }

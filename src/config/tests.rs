@@ -54,15 +54,13 @@ fn strict_turns_warnings_into_denials() {
 
 #[test]
 fn all_problems_are_told_at_once() {
-    let told = bad(
-        "profile: loose\n\
+    let told = bad("profile: loose\n\
          rules:\n  modes:\n    no-such-rule: deny\n    prebind-class: maybe\n  mode: {}\n\
          edits: {no-such-edit: 1}\n\
          trusted: {binders: x, others: []}\n\
          ownController: [1]\n\
          exemptions: {maxDuration: -1h}\n\
-         rulez: {}\n",
-    );
+         rulez: {}\n");
     insta::assert_snapshot!(told, @r#"
     c.yaml:3:10: profile must be audit, baseline or strict
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
@@ -87,6 +85,9 @@ fn another_kind_or_none_or_two_are_refused() {
     );
     assert_eq!(told(""), "c.yaml:1:1: 0 documents instead of one; keep one");
     assert_eq!(told("a: 1\n---\nb: 1\n"), "c.yaml:3:1: 2 documents instead of one; keep one");
-    assert_eq!(told("- 1\n").lines().last(), Some("c.yaml:1:1: the configuration must be a map, not a list"));
+    assert_eq!(
+        told("- 1\n").lines().last(),
+        Some("c.yaml:1:1: the configuration must be a map, not a list")
+    );
     assert!(told("a: [\n").starts_with("c.yaml:"));
 }

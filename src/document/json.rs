@@ -8,9 +8,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::yaml::{DEPTH_MAX, TOO_DEEP};
 use super::UnreadableError;
 use super::tree::{Entry, Node, Position, Shape};
+use super::yaml::{DEPTH_MAX, TOO_DEEP};
 
 /// Reads every value.
 pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
@@ -56,8 +56,7 @@ impl<'a> Lines<'a> {
         if depth > DEPTH_MAX {
             return Err(UnreadableError { at, reason: TOO_DEEP.to_owned() });
         }
-        let refused =
-            |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
+        let refused = |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
         let shape = match part.as_bytes().first() {
             Some(b'{') => {
                 let Fields(fields) = serde_json::from_str(part).map_err(refused)?;

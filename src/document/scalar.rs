@@ -63,7 +63,8 @@ fn integer(text: &str) -> Option<Number> {
 /// Go: `yamlStyleFloat` and `strconv.ParseFloat`. A whole number is printed without a fraction.
 fn decimal(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let shape = unsigned.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    let shape =
+        unsigned.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     if !shape || !unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }

@@ -96,7 +96,11 @@ fn aliases_cannot_fill_the_memory() {
 fn depth_is_limited() {
     for depth in [120, 5000] {
         let deep = format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
-        assert!(refusal(&deep).ends_with("values nest deeper than 100 levels"), "{}", refusal(&deep));
+        assert!(
+            refusal(&deep).ends_with("values nest deeper than 100 levels"),
+            "{}",
+            refusal(&deep)
+        );
     }
     let deep = format!("a: {}{}", "[".repeat(120), "]".repeat(120));
     assert!(refusal(&deep).ends_with("values nest deeper than 100 levels"), "{}", refusal(&deep));

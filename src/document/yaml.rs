@@ -78,16 +78,14 @@ impl Builder {
                 if is_text && self.awaits_key() || &*text == "<<" && self.awaits_key() {
                     return self.key(text.into_owned(), at);
                 }
-                let shape =
-                    if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
+                let shape = if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
                 self.value(Node { at, shape }, anchor)
             }
             Event::SequenceStart(_, anchor, _) => {
                 self.begin(Open { at, anchor, content: Content::List(Vec::new()) })
             }
             Event::MappingStart(_, anchor, _) => {
-                let content =
-                    Content::Map { entries: Vec::new(), merged: Vec::new(), key: None };
+                let content = Content::Map { entries: Vec::new(), merged: Vec::new(), key: None };
                 self.begin(Open { at, anchor, content })
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(at),

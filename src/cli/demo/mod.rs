@@ -5,7 +5,7 @@
 //! it, and it asks the webhook as the registration says. A scene that ends otherwise than documented
 //! fails the demo: it is a test as well.
 //!
-//! Not here: arguments, and whether the output is a terminal; both come as [`DemoOptions`].
+//! Not here: rules and what they say. The demo knows only what each scene should come to.
 
 mod act;
 mod admission;
@@ -28,7 +28,10 @@ use thiserror::Error;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::args::DemoArgs;
+use super::exit::{Exit, Failure};
 use crate::certificates::CertificateError;
+use crate::telemetry::logging;
 use crate::webhook::run::WebhookError;
 use folder::Folder;
 use print::Printer;
@@ -134,20 +137,28 @@ impl Colour {
     }
 }
 
-impl DemoOutcome {
-    /// The exit code: 0 only if every scene ended as documented. 130 is what shells expect of a
-    /// process that was interrupted.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::AsDocumented => 0,
-            Self::Otherwise(_) => 1,
-            Self::Interrupted => 130,
+/// Runs the command: clean only if every scene ended as documented.
+pub fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
+    let afterwards = if arguments.serve { Afterwards::Serve } else { Afterwards::End };
+    let colour = Colour::for_standard_output();
+    let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };
+    match run_to(&options, &mut io::stdout().lock()) {
+        Ok(DemoOutcome::AsDocumented) => Ok(Exit::Clean),
+        Ok(DemoOutcome::Otherwise(_)) => Ok(Exit::Refused),
+        Ok(DemoOutcome::Interrupted) => Err(Failure {
+            exit: Exit::Refused,
+            message: "interrupted before the last scene".to_owned(),
+        }),
+        // A reader that has gone away needs no sentence; but the demo was not played to its end.
+        Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Refused)
         }
+        Err(error) => Err(Failure::usage(logging::chain(&error))),
     }
 }
 
 /// Plays the demo and tells it to `out`. SIGINT and SIGTERM end it at any time, cleanly.
-pub fn run(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
+pub fn run_to(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(DemoError::Setup)?.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(DemoError::Setup)?;

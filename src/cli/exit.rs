@@ -13,8 +13,6 @@ pub enum Exit {
     FailOn = 3,
     /// The cluster cannot be reached.
     Unreachable = 4,
-    /// An interrupt came first; what shells expect of a process that was interrupted.
-    Interrupted = 130,
 }
 
 impl Exit {
@@ -26,7 +24,6 @@ impl Exit {
             Self::Usage => 2,
             Self::FailOn => 3,
             Self::Unreachable => 4,
-            Self::Interrupted => 130,
         }
     }
 }

@@ -71,7 +71,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Webhook(arguments) => webhook::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
-        Command::Demo(arguments) => demo::command(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
     }

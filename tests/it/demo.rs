@@ -1,26 +1,17 @@
-//! `bindery demo` as a whole: what it prints, how it ends, and that nothing of it stays behind.
+//! `bindery demo` as a process: what it prints, how it ends, and that nothing of it stays behind.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bindery::cli::demo::{Afterwards, DemoOptions, DemoOutcome, run};
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
-
-/// One demo at a time: a signal reaches every demo of the process.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A folder of a test, for the demo's own.
 fn temporary(name: &str) -> PathBuf {
@@ -34,40 +25,35 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Replaces what differs from run to run: the port and the end of the exemption.
+fn demo(temporary: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
+    command.arg("demo").env("TMPDIR", temporary);
+    command
+}
+
+/// Replaces what differs from run to run: the port, and the end of the exemption.
 fn steady(text: &str) -> String {
-    let is_time = |word: &str| word.len() == 20 && word.ends_with('Z') && word.contains('T');
-    let word = |word: &str| {
-        let bare = word.trim_start_matches(|c: char| c.is_alphabetic() || "./=-'".contains(c));
-        if is_time(bare.trim_end_matches(':')) {
-            return word.replace(bare.trim_end_matches(':'), "2030-01-31T18:00:00Z");
-        }
-        match word.strip_prefix("127.0.0.1:") {
-            Some(_) => "127.0.0.1:PORT,".to_owned(),
-            None => word.to_owned(),
-        }
+    let after = |start: &str, end: char| {
+        let (_, rest) = text.split_once(start).unwrap();
+        rest.split_once(end).unwrap().0
     };
-    text.split_inclusive('\n')
-        .flat_map(|line| line.split_inclusive(' '))
-        .map(|piece| {
-            let bare = piece.trim_end();
-            format!("{}{}", word(bare), &piece[bare.len()..])
-        })
-        .collect()
+    let port = after("127.0.0.1:", ',');
+    let until = after("bound-volume-capacity='", ' ');
+    assert!(until.len() == 20 && until.ends_with('Z'), "{until}");
+    let text = text.replace(&format!("127.0.0.1:{port},"), "127.0.0.1:PORT,");
+    text.replace(until, "2030-01-31T18:00:00Z")
 }
 
 #[test]
 fn every_scene_ends_as_documented_and_nothing_stays() {
-    let _alone = alone();
     let temporary = temporary("whole");
-    let options = DemoOptions { temporary: temporary.clone(), ..DemoOptions::default() };
-    let mut out = Vec::new();
     let started = Instant::now();
-    let outcome = run(&options, &mut out).unwrap();
+    let done = demo(&temporary).output().unwrap();
     let took = started.elapsed();
-    let text = String::from_utf8(out).unwrap();
-    assert_eq!(outcome, DemoOutcome::AsDocumented, "{text}");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{text}");
     assert!(left_in(&temporary).is_empty());
+    assert!(done.stderr.is_empty());
     assert!(took < Duration::from_secs(3), "took {took:?}");
     // To write it anew: run this test with DEMO_TXT set to the path of the file.
     if let Some(path) = std::env::var_os("DEMO_TXT") {
@@ -76,43 +62,51 @@ fn every_scene_ends_as_documented_and_nothing_stays() {
     assert_eq!(steady(&text), include_str!("demo.txt"));
 }
 
-/// What a demo wrote so far, for another thread to read.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// A demo that runs. It is ended with the test, whatever becomes of that.
+struct Running {
+    child: Child,
+    out: Option<BufReader<ChildStdout>>,
 }
 
-impl Shared {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = child.stdout.take().map(BufReader::new);
+        Self { child, out }
     }
 
-    /// The text once it has `part`.
-    fn once_it_says(&self, part: &str) -> String {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < deadline {
-            let text = self.text();
-            if text.contains(part) {
-                return text;
-            }
-            std::hint::spin_loop();
-            thread::yield_now();
+    /// What it says, up to the line that has `part`.
+    fn up_to(&mut self, part: &str) -> String {
+        let out = self.out.as_mut().unwrap();
+        let mut text = String::new();
+        while !text.lines().last().is_some_and(|line| line.contains(part)) {
+            assert_ne!(out.read_line(&mut text).unwrap(), 0, "it never says {part}: {text}");
         }
-        panic!("it never says {part:?}: {}", self.text());
+        text
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Its exit code, the rest of what it says, and what it complains about.
+    fn end(&mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut complaint) = (String::new(), String::new());
+        if let Some(mut rest) = self.out.take() {
+            rest.read_to_string(&mut out).unwrap();
+        }
+        self.child.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
+        (self.child.wait().unwrap().code(), out, complaint)
     }
 }
 
-fn interrupt() {
-    let pid = std::process::id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// What a curl of `--serve` gets, by the words of the command that the demo prints.
@@ -151,20 +145,9 @@ fn get(address: &str, path: &str) -> String {
 
 #[test]
 fn serve_answers_until_ctrl_c_and_nothing_stays() {
-    let _alone = alone();
     let temporary = temporary("serve");
-    let options = DemoOptions {
-        afterwards: Afterwards::Serve,
-        temporary: temporary.clone(),
-        ..DemoOptions::default()
-    };
-    let out = Shared::default();
-    let demo = {
-        let mut out = out.clone();
-        thread::spawn(move || run(&options, &mut out).unwrap())
-    };
-    // The last line of what it tells.
-    let text = out.once_it_says("review.json\n");
+    let mut running = Running::start(demo(&temporary).arg("--serve"));
+    let mut text = running.up_to("review     ");
     let command = text.lines().find(|line| line.trim_start().starts_with("curl ")).unwrap();
     let answer = post(command.trim());
     assert_eq!(answer["response"]["allowed"], false);
@@ -181,60 +164,48 @@ fn serve_answers_until_ctrl_c_and_nothing_stays() {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
     }
 
-    interrupt();
-    assert_eq!(demo.join().unwrap(), DemoOutcome::AsDocumented);
+    running.signal("-INT");
+    let (code, rest, complaint) = running.end();
+    text.push_str(&rest);
+    assert_eq!((code, complaint.as_str()), (Some(0), ""));
+    assert!(text.ends_with("Stopped; the certificate and the review are removed.\n"), "{text}");
     assert!(left_in(&temporary).is_empty());
-    assert!(out.text().ends_with("Stopped; the certificate and the review are removed.\n"));
 }
 
-/// Interrupts the process when the first scene is shown.
-#[derive(Default)]
-struct Impatient(Vec<u8>);
-
-impl Write for Impatient {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.is_empty() {
-            interrupt();
+#[test]
+fn a_signal_in_the_middle_leaves_nothing_either() {
+    for signal in ["-INT", "-TERM"] {
+        let temporary = temporary(&format!("interrupted{signal}"));
+        let mut running = Running::start(&mut demo(&temporary));
+        running.up_to("what kubectl would print");
+        running.signal(signal);
+        let (code, rest, complaint) = running.end();
+        assert!(left_in(&temporary).is_empty());
+        // It takes a fifth of a second; on a fast machine the signal may come too late.
+        if !rest.contains("all\nas documented") {
+            assert_eq!(code, Some(1));
+            assert_eq!(complaint, "error: interrupted before the last scene\n");
         }
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
 #[test]
-fn ctrl_c_in_the_middle_leaves_nothing_either() {
-    let _alone = alone();
-    let temporary = temporary("interrupted");
-    let options = DemoOptions { temporary: temporary.clone(), ..DemoOptions::default() };
-    let mut out = Impatient::default();
-    assert_eq!(run(&options, &mut out).unwrap(), DemoOutcome::Interrupted);
-    assert!(left_in(&temporary).is_empty());
-    let text = String::from_utf8(out.0).unwrap();
-    assert!(!text.contains("all as documented"), "{text}");
-}
-
-/// Takes nothing.
-struct Closed;
-
-impl Write for Closed {
-    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
-        Err(io::ErrorKind::BrokenPipe.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[test]
-fn a_closed_pipe_is_an_error_that_leaves_nothing() {
-    let _alone = alone();
+fn a_reader_that_goes_away_ends_it_without_a_word() {
     let temporary = temporary("closed");
-    let options = DemoOptions { temporary: temporary.clone(), ..DemoOptions::default() };
-    let error = run(&options, &mut Closed).unwrap_err();
-    assert!(error.to_string().starts_with("the output cannot be written"), "{error}");
+    let mut running = Running::start(&mut demo(&temporary));
+    running.up_to("DENIED");
+    running.out = None;
+    let (code, _, complaint) = running.end();
+    assert_eq!((code, complaint.as_str()), (Some(1), ""));
     assert!(left_in(&temporary).is_empty());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_one_sentence() {
+    let done = demo(Path::new("/nowhere/at/all")).output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(done.stdout.is_empty());
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.starts_with("error: /nowhere/at/all/bindery-demo-"), "{told}");
+    assert!(told.ends_with("set TMPDIR to a folder of yours\n"), "{told}");
 }

@@ -5,7 +5,7 @@
 //! it, and it asks the webhook as the registration says. A scene that ends otherwise than documented
 //! fails the demo: it is a test as well.
 //!
-//! Not here: arguments, and whether the output is a terminal; both come as [`DemoOptions`].
+//! Not here: rules and what they say. The demo knows only what each scene should come to.
 
 mod act;
 mod admission;
@@ -31,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::DemoArgs;
 use super::exit::{Exit, Failure};
 use crate::certificates::CertificateError;
-use crate::telemetry::logging::chain;
+use crate::telemetry::logging;
 use crate::webhook::run::WebhookError;
 use folder::Folder;
 use print::Printer;
@@ -137,27 +137,28 @@ impl Colour {
     }
 }
 
-/// Runs the command: tells the demo to standard output.
-pub fn command(arguments: &DemoArgs) -> Result<Exit, Failure> {
-    let options = DemoOptions {
-        afterwards: if arguments.serve { Afterwards::Serve } else { Afterwards::End },
-        colour: Colour::for_standard_output(),
-        ..DemoOptions::default()
-    };
-    match run(&options, &mut io::stdout().lock()) {
+/// Runs the command: clean only if every scene ended as documented.
+pub fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
+    let afterwards = if arguments.serve { Afterwards::Serve } else { Afterwards::End };
+    let colour = Colour::for_standard_output();
+    let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };
+    match run_to(&options, &mut io::stdout().lock()) {
         Ok(DemoOutcome::AsDocumented) => Ok(Exit::Clean),
         Ok(DemoOutcome::Otherwise(_)) => Ok(Exit::Refused),
-        Ok(DemoOutcome::Interrupted) => Ok(Exit::Interrupted),
-        // A reader that has gone away, as `head` does, is no error.
+        Ok(DemoOutcome::Interrupted) => Err(Failure {
+            exit: Exit::Refused,
+            message: "interrupted before the last scene".to_owned(),
+        }),
+        // A reader that has gone away needs no sentence; but the demo was not played to its end.
         Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(Exit::Clean)
+            Ok(Exit::Refused)
         }
-        Err(error) => Err(Failure::usage(chain(&error))),
+        Err(error) => Err(Failure::usage(logging::chain(&error))),
     }
 }
 
 /// Plays the demo and tells it to `out`. SIGINT and SIGTERM end it at any time, cleanly.
-pub fn run(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
+pub fn run_to(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(DemoError::Setup)?.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(DemoError::Setup)?;

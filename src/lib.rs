@@ -13,7 +13,11 @@
 //!            rules ── binding ── model ──────┘     pure: no async, no I/O, no clock
 //! ```
 pub mod binding;
+pub mod certificates;
+pub mod cli;
 pub mod cluster;
+pub mod config;
+pub mod document;
 pub mod k8s;
 pub mod model;
 pub mod rules;

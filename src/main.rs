@@ -1,3 +1,7 @@
 //! The `bindery` binary: parses the arguments, runs the subcommand, returns its exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(bindery::cli::run(std::env::args_os().collect()).code())
+}

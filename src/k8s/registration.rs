@@ -1,7 +1,8 @@
-//! The registrations: which requests the API server sends, made from the routes of rules and
-//! repairs and from the conditions in `rules::judging::filter`.
+//! The registrations: what the API server is asked to send to the webhook, and under which
+//! conditions.
 //!
-//! The one source for the command line, the chart and the tests.
+//! Built from the routes of rules and repairs and from nothing else, so that a new rule cannot be
+//! forgotten here. Chart and command line print the same values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +14,15 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::edits::REPAIRS;
-use crate::rules::judging::filter::conditions;
+use crate::rules::judging::filter;
 use crate::rules::{Entry, Operation, RULES, Resource, Route};
 
-/// How the API server reaches the webhook.
+/// Where the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// At a URL; the paths are appended.
+pub enum Target {
+    /// An address outside the cluster; the paths are appended.
     Url(String),
-    /// Through a Service on port 443.
+    /// A service, on port 443.
     Service {
         /// Its namespace.
         namespace: String,
@@ -30,163 +31,262 @@ pub enum Destination {
     },
 }
 
-/// What differs between installations.
-#[derive(Clone, Debug)]
-pub struct Installation {
+/// What a registration depends on besides the rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
     /// Where the webhook is.
-    pub destination: Destination,
-    /// The certificates that the API server trusts, in PEM; empty where another tool fills them in.
-    pub ca_bundle: Vec<u8>,
-    /// The user name of our own controller, whose writes are not sent.
+    pub target: Target,
+    /// The PEM of the authority that signs the webhook's certificate; empty where something else
+    /// fills it in.
+    pub ca_pem: String,
+    /// The user name of our own controller, whose requests are not sent.
     pub own_controller: String,
 }
 
-/// The name of both registrations.
+/// The name of both configurations.
 pub const NAME: &str = "bindery";
 
-/// What one entry is to the API server.
-struct Terms {
-    name: &'static str,
-    path: &'static str,
-    failure_policy: &'static str,
-    timeout_seconds: i32,
-}
+/// How long the API server waits for `guard`: it fails closed, so a slow answer is better than none.
+const GUARD_SECONDS: i32 = 3;
+/// How long for `advise`: it fails open.
+const ADVISE_SECONDS: i32 = 2;
+/// How long for edits: they are a convenience and delay every new claim of a dead webhook.
+const EDIT_SECONDS: i32 = 1;
+/// The port of the service in front of the webhook.
+const SERVICE_PORT: i32 = 443;
 
-/// Time-outs: the API server waits for guard, which must answer, longest; an edit is a courtesy.
-fn terms(entry: Entry) -> Terms {
-    let of = |name, path, failure_policy, timeout_seconds| Terms {
-        name,
-        path,
-        failure_policy,
-        timeout_seconds,
-    };
+/// The path under which `entry` is served.
+pub fn path(entry: Entry) -> &'static str {
     match entry {
-        Entry::Guard => of("guard.bindery.dev", "/validate/guard", "Fail", 3),
-        Entry::Advise => of("advise.bindery.dev", "/validate/advise", "Ignore", 2),
-        Entry::Mutate => of("mutate.bindery.dev", "/mutate", "Ignore", 1),
-        Entry::Restore => of("restore.bindery.dev", "/mutate", "Ignore", 1),
+        Entry::Guard => "/validate/guard",
+        Entry::Advise => "/validate/advise",
+        // One handler; which repairs look at a request follows from its routes.
+        Entry::Mutate | Entry::Restore => "/mutate",
     }
 }
 
-/// The validating registration: guard and advise.
-pub fn validating(installation: &Installation) -> ValidatingWebhookConfiguration {
-    let entry = |entry| {
-        let terms = terms(entry);
-        ValidatingWebhook {
+/// The name of `entry` in its configuration; a refusal begins with it.
+pub fn name(entry: Entry) -> &'static str {
+    match entry {
+        Entry::Guard => "guard.bindery.dev",
+        Entry::Advise => "advise.bindery.dev",
+        Entry::Mutate => "mutate.bindery.dev",
+        Entry::Restore => "restore.bindery.dev",
+    }
+}
+
+impl Registration {
+    /// The configuration of the entries that judge.
+    pub fn validating(&self) -> ValidatingWebhookConfiguration {
+        let webhook = |entry, seconds, failure_policy: &str| ValidatingWebhook {
+            name: name(entry).to_owned(),
             admission_review_versions: vec!["v1".to_owned()],
-            client_config: client_config(installation, terms.path),
-            failure_policy: Some(terms.failure_policy.to_owned()),
-            match_conditions: Some(match_conditions(entry, installation)),
+            client_config: self.client(entry),
+            failure_policy: Some(failure_policy.to_owned()),
+            match_conditions: Some(self.conditions(entry)),
             match_policy: Some("Equivalent".to_owned()),
-            name: terms.name.to_owned(),
             rules: Some(rules(entry)),
             side_effects: "None".to_owned(),
-            timeout_seconds: Some(terms.timeout_seconds),
-            ..Default::default()
+            timeout_seconds: Some(seconds),
+            ..ValidatingWebhook::default()
+        };
+        ValidatingWebhookConfiguration {
+            metadata: metadata(),
+            webhooks: Some(vec![
+                webhook(Entry::Guard, GUARD_SECONDS, "Fail"),
+                webhook(Entry::Advise, ADVISE_SECONDS, "Ignore"),
+            ]),
         }
-    };
-    ValidatingWebhookConfiguration {
-        metadata: metadata(),
-        webhooks: Some(vec![entry(Entry::Guard), entry(Entry::Advise)]),
     }
-}
 
-/// The mutating registration: mutate and restore.
-pub fn mutating(installation: &Installation) -> MutatingWebhookConfiguration {
-    let entry = |entry| {
-        let terms = terms(entry);
-        MutatingWebhook {
+    /// The configuration of the entries that edit.
+    pub fn mutating(&self) -> MutatingWebhookConfiguration {
+        let webhook = |entry| MutatingWebhook {
+            name: name(entry).to_owned(),
             admission_review_versions: vec!["v1".to_owned()],
-            client_config: client_config(installation, terms.path),
-            failure_policy: Some(terms.failure_policy.to_owned()),
-            match_conditions: Some(match_conditions(entry, installation)),
+            client_config: self.client(entry),
+            failure_policy: Some("Ignore".to_owned()),
+            match_conditions: Some(self.conditions(entry)),
             match_policy: Some("Equivalent".to_owned()),
-            name: terms.name.to_owned(),
             reinvocation_policy: Some("IfNeeded".to_owned()),
             rules: Some(rules(entry)),
             side_effects: "None".to_owned(),
-            timeout_seconds: Some(terms.timeout_seconds),
-            ..Default::default()
+            timeout_seconds: Some(EDIT_SECONDS),
+            ..MutatingWebhook::default()
+        };
+        MutatingWebhookConfiguration {
+            metadata: metadata(),
+            webhooks: Some(vec![webhook(Entry::Mutate), webhook(Entry::Restore)]),
         }
-    };
-    MutatingWebhookConfiguration {
-        metadata: metadata(),
-        webhooks: Some(vec![entry(Entry::Mutate), entry(Entry::Restore)]),
     }
+
+    fn client(&self, entry: Entry) -> WebhookClientConfig {
+        let ca = (!self.ca_pem.is_empty()).then(|| ByteString(self.ca_pem.clone().into_bytes()));
+        let path = path(entry);
+        match &self.target {
+            Target::Url(base) => WebhookClientConfig {
+                ca_bundle: ca,
+                url: Some(format!("{}{path}", base.trim_end_matches('/'))),
+                service: None,
+            },
+            Target::Service { namespace, name } => WebhookClientConfig {
+                ca_bundle: ca,
+                url: None,
+                service: Some(ServiceReference {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    path: Some(path.to_owned()),
+                    port: Some(SERVICE_PORT),
+                }),
+            },
+        }
+    }
+
+    fn conditions(&self, entry: Entry) -> Vec<MatchCondition> {
+        let conditions = filter::conditions(entry, &self.own_controller).into_iter();
+        conditions
+            .map(|condition| MatchCondition {
+                name: condition.name.to_owned(),
+                expression: condition.expression,
+            })
+            .collect()
+    }
+}
+
+/// Whether `entry` is registered for requests of this kind.
+pub fn is_registered(entry: Entry, resource: Resource, operation: Operation) -> bool {
+    routes(entry).any(|route| (route.resource, route.operation) == (resource, operation))
 }
 
 fn metadata() -> ObjectMeta {
-    let labels = [("app.kubernetes.io/name", NAME), ("app.kubernetes.io/component", "webhook")];
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let labels = [("app.kubernetes.io/name".to_owned(), NAME.to_owned())];
     ObjectMeta {
         name: Some(NAME.to_owned()),
-        labels: Some(labels.into_iter().map(owned).collect()),
-        ..Default::default()
+        labels: Some(BTreeMap::from(labels)),
+        ..ObjectMeta::default()
     }
 }
 
-fn client_config(installation: &Installation, path: &str) -> WebhookClientConfig {
-    let bundle = &installation.ca_bundle;
-    let ca_bundle = (!bundle.is_empty()).then(|| ByteString(bundle.clone()));
-    match &installation.destination {
-        Destination::Url(base) => WebhookClientConfig {
-            ca_bundle,
-            url: Some(format!("{}{path}", base.trim_end_matches('/'))),
-            service: None,
-        },
-        Destination::Service { namespace, name } => WebhookClientConfig {
-            ca_bundle,
-            url: None,
-            service: Some(ServiceReference {
-                name: name.clone(),
-                namespace: namespace.clone(),
-                path: Some(path.to_owned()),
-                port: Some(443),
-            }),
-        },
-    }
-}
-
-fn match_conditions(entry: Entry, installation: &Installation) -> Vec<MatchCondition> {
-    let made = conditions(entry, &installation.own_controller).into_iter();
-    let wire = made.map(|condition| MatchCondition {
-        name: condition.name.to_owned(),
-        expression: condition.expression,
-    });
-    wire.collect()
-}
-
-/// What the API server sends to `entry`. Advise also takes what guard's conditions let by.
-fn rules(entry: Entry) -> Vec<RuleWithOperations> {
+/// The routes that lead to `entry`. What guard's conditions let by is judged in `advise`, so that
+/// is sent guard's routes too.
+fn routes(entry: Entry) -> impl Iterator<Item = Route> {
     let of_rules = RULES.iter().flat_map(|rule| rule.routes);
     let of_repairs = REPAIRS.iter().flat_map(|repair| repair.routes);
-    let wanted = |route: &&Route| {
+    let leads = move |route: &Route| {
         route.entry == entry || (entry == Entry::Advise && route.entry == Entry::Guard)
     };
-    let mut operations = BTreeMap::<String, BTreeSet<&str>>::new();
-    for route in of_rules.chain(of_repairs).filter(wanted) {
-        let (resource, operation) = address(*route);
+    of_rules.chain(of_repairs).copied().filter(leads)
+}
+
+fn rules(entry: Entry) -> Vec<RuleWithOperations> {
+    let mut operations: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
+    for route in routes(entry) {
+        let (resource, operation) = spelling(route.resource, route.operation);
         operations.entry(resource).or_default().insert(operation);
     }
-    let rule = |(resource, operations): (String, BTreeSet<&str>)| RuleWithOperations {
+    let rule = |(resource, operations): (&str, BTreeSet<&str>)| RuleWithOperations {
         api_groups: Some(vec![String::new()]),
         api_versions: Some(vec!["v1".to_owned()]),
         operations: Some(operations.into_iter().map(str::to_owned).collect()),
-        resources: Some(vec![resource]),
+        resources: Some(vec![resource.to_owned()]),
         scope: Some("*".to_owned()),
     };
     operations.into_iter().map(rule).collect()
 }
 
-fn address(route: Route) -> (String, &'static str) {
-    let resource = match route.resource {
-        Resource::Volumes => "persistentvolumes",
-        Resource::Claims => "persistentvolumeclaims",
+/// How the API server spells a resource and an operation on it.
+fn spelling(resource: Resource, operation: Operation) -> (&'static str, &'static str) {
+    let (main, status) = match resource {
+        Resource::Volumes => ("persistentvolumes", "persistentvolumes/status"),
+        Resource::Claims => ("persistentvolumeclaims", "persistentvolumeclaims/status"),
     };
-    match route.operation {
-        Operation::Create => (resource.to_owned(), "CREATE"),
-        Operation::Update => (resource.to_owned(), "UPDATE"),
-        Operation::Delete => (resource.to_owned(), "DELETE"),
-        Operation::UpdateStatus => (format!("{resource}/status"), "UPDATE"),
+    match operation {
+        Operation::Create => (main, "CREATE"),
+        Operation::Update => (main, "UPDATE"),
+        Operation::UpdateStatus => (status, "UPDATE"),
+        Operation::Delete => (main, "DELETE"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> Registration {
+        Registration {
+            target: Target::Url("https://localhost:8443/".to_owned()),
+            ca_pem: "pem".to_owned(),
+            own_controller: "me".to_owned(),
+        }
+    }
+
+    /// What an entry is sent, as `resource: OPERATIONS`.
+    fn sent(entry: Entry) -> Vec<String> {
+        let lines = rules(entry).into_iter().map(|rule| {
+            format!(
+                "{}: {}",
+                rule.resources.unwrap_or_default().join(","),
+                rule.operations.unwrap_or_default().join(",")
+            )
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn every_route_of_a_rule_or_repair_is_sent() {
+        let all = RULES.iter().flat_map(|rule| rule.routes);
+        for route in all.chain(REPAIRS.iter().flat_map(|repair| repair.routes)) {
+            let (resource, operation) = spelling(route.resource, route.operation);
+            let lines = sent(route.entry);
+            let line = lines.iter().find(|line| line.starts_with(&format!("{resource}: ")));
+            assert!(line.is_some_and(|line| line.contains(operation)), "{route:?}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_guard_lets_by_is_sent_to_advise() {
+        for line in sent(Entry::Guard) {
+            let (resource, operations) = line.split_once(": ").expect("a line");
+            let advise = sent(Entry::Advise);
+            let wider = advise.iter().find(|line| line.starts_with(&format!("{resource}: ")));
+            let wider = wider.expect("the resource is sent");
+            assert!(operations.split(',').all(|operation| wider.contains(operation)), "{wider}");
+        }
+    }
+
+    #[test]
+    fn entries_that_edit_are_never_sent_deletions() {
+        for entry in [Entry::Mutate, Entry::Restore] {
+            assert!(!sent(entry).is_empty());
+            assert!(sent(entry).iter().all(|line| !line.contains("DELETE")), "{:?}", sent(entry));
+        }
+    }
+
+    #[test]
+    fn a_dead_webhook_stops_only_what_guard_holds() {
+        let policies = |name: &str, policy: Option<&String>| {
+            assert_eq!(policy.is_some_and(|policy| policy == "Fail"), name == "guard.bindery.dev");
+        };
+        for webhook in made().validating().webhooks.unwrap_or_default() {
+            policies(&webhook.name, webhook.failure_policy.as_ref());
+        }
+        for webhook in made().mutating().webhooks.unwrap_or_default() {
+            policies(&webhook.name, webhook.failure_policy.as_ref());
+        }
+    }
+
+    #[test]
+    fn targets_are_spelt_as_the_api_server_wants_them() {
+        let url = made().client(Entry::Guard);
+        assert_eq!(url.url.as_deref(), Some("https://localhost:8443/validate/guard"));
+        let service = Registration {
+            target: Target::Service { namespace: "n".to_owned(), name: "s".to_owned() },
+            ca_pem: String::new(),
+            ..made()
+        };
+        let client = service.client(Entry::Restore);
+        assert_eq!(client.ca_bundle, None);
+        let service = client.service.expect("a service");
+        assert_eq!((service.path.as_deref(), service.port), (Some("/mutate"), Some(443)));
     }
 }

@@ -25,3 +25,33 @@ pub fn start(format: LogFormat, level: &str) -> Result<(), TryInitError> {
         LogFormat::Text => registry.with(layer.with_ansi(false)).try_init(),
     }
 }
+
+/// An error with its sources in one line. A source whose text the line already holds is left out:
+/// some libraries repeat theirs.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let text = error.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        source = error.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_repeats_no_source() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer: inner")]
+        struct Outer(#[source] std::io::Error);
+        assert_eq!(chain(&Outer(std::io::Error::other("inner"))), "outer: inner");
+        assert_eq!(chain(&Outer(std::io::Error::other("cause"))), "outer: inner: cause");
+    }
+}

@@ -83,6 +83,9 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Deny, Self::Warn, Self::Audit, Self::Off];
+
     /// The spelling in configuration and reports.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,115 @@
+//! A certificate authority and a serving certificate for development, demonstration and tests.
+//!
+//! Not for a cluster that matters: the authority's key is thrown away, so nothing can be renewed,
+//! only made again. What production uses is in `certs/README.md`.
+
+use std::net::IpAddr;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType,
+};
+
+/// A serving pair and the authority that signed it, as PEM.
+#[derive(Clone)]
+pub struct DevelopmentPair {
+    /// The authority's certificate: the caBundle of a registration.
+    pub ca_pem: String,
+    /// The serving certificate.
+    pub cert_pem: String,
+    /// The key of the serving certificate, PKCS #8.
+    pub key_pem: String,
+}
+
+impl std::fmt::Debug for DevelopmentPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DevelopmentPair").finish_non_exhaustive()
+    }
+}
+
+/// What a certificate is to be valid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Host names.
+    pub dns: Vec<String>,
+    /// Addresses.
+    pub ip: Vec<IpAddr>,
+}
+
+impl Default for Names {
+    /// This machine, and the service of an installation in namespace `bindery`.
+    fn default() -> Self {
+        Self {
+            dns: vec!["localhost".to_owned(), "bindery.bindery.svc".to_owned()],
+            ip: vec![IpAddr::from([127, 0, 0, 1])],
+        }
+    }
+}
+
+/// Why no pair could be made.
+#[derive(Debug, thiserror::Error)]
+#[error("no certificate could be made: {0}")]
+pub struct CertificateError(#[from] rcgen::Error);
+
+/// Makes an authority and a serving pair for `names`, ECDSA P-256.
+///
+/// Both are valid from 1975 to 4096, the library's own dates: no clock is read, and a demonstration
+/// never fails for its age.
+pub fn development(names: &Names) -> Result<DevelopmentPair, CertificateError> {
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, "Bindery development CA");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let issuer = CertifiedIssuer::self_signed(authority, authority_key)?;
+
+    let mut serving = CertificateParams::new(names.dns.clone())?;
+    serving.distinguished_name.push(DnType::CommonName, "bindery");
+    serving.subject_alt_names.extend(names.ip.iter().copied().map(SanType::IpAddress));
+    serving.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    serving.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let certificate = serving.signed_by(&key, &issuer)?;
+    Ok(DevelopmentPair {
+        ca_pem: issuer.pem(),
+        cert_pem: certificate.pem(),
+        key_pem: key.serialize_pem(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_trusts_the_authority_accepts_every_name_and_no_other() {
+        let pair = development(&Names::default()).expect("a pair");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(pair.ca_pem.as_bytes()).expect("a certificate"))
+            .expect("an authority");
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .build()
+                .expect("a verifier");
+        let leaf = CertificateDer::from_pem_slice(pair.cert_pem.as_bytes()).expect("a certificate");
+        let accepts = |name: &str| {
+            let name = ServerName::try_from(name.to_owned()).expect("a name");
+            verifier.verify_server_cert(&leaf, &[], &name, &[], UnixTime::now()).is_ok()
+        };
+        assert!(["localhost", "127.0.0.1", "bindery.bindery.svc"].into_iter().all(accepts));
+        assert!(!accepts("example.com"));
+        let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).expect("a key");
+        rustls::sign::CertifiedKey::from_der(vec![leaf], key, &provider)
+            .expect("key and leaf match");
+    }
+}

@@ -1,0 +1,329 @@
+//! The arguments of every command.
+//!
+//! The only description of them: help, completions and `docs/cli.md` are made from it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bindery",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "Exit codes: 0 clean or warnings only; 1 refused; 2 wrong usage or unreadable \
+        input; 3 only findings that --fail-on names; 4 cluster unreachable."
+)]
+pub struct Bindery {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the admission webhook.
+    Webhook(WebhookArgs),
+    /// Judge a change as the webhook would, before it is made.
+    Check(CheckArgs),
+    /// Show one rule or edit, or list them all.
+    Rule(RuleArgs),
+    /// Show the webhook refusing and repairing, without a cluster.
+    Demo(DemoArgs),
+    /// Make a certificate for development.
+    Certs(CertsArgs),
+    /// Print what would otherwise be written twice.
+    Generate(GenerateArgs),
+}
+
+/// Arguments of `bindery webhook`.
+#[derive(Clone, Debug, Args)]
+pub struct WebhookArgs {
+    /// Address of the HTTPS port.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8443")]
+    pub listen: SocketAddr,
+    /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    pub health_listen: SocketAddr,
+    /// Serving certificate, PEM; read again when it changes.
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert_file: PathBuf,
+    /// Key of the serving certificate, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub tls_private_key_file: PathBuf,
+    /// Kubeconfig of the cluster to watch; else the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Modes of rules and whom to trust.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Threads that answer reviews.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub threads: u16,
+    /// How long every reply asks to close its connection before the port is closed, when the
+    /// process is told to end.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub drain_delay: Duration,
+    /// Form of the log; text on a terminal and JSON elsewhere if left out.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log_level: String,
+}
+
+/// Form of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Arguments of `bindery check`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+What is judged: an object in --filename and in the base is an UPDATE, one only in --filename a \
+CREATE, one only in --old a DELETE. The base is --live if given, else --old.\n\n\
+Results: denied, warned, audited, exempted, clean; api (the API server itself will refuse it); \
+unverified (it depends on the cluster, and --live was not given).\n\n\
+Examples:\n  \
+bindery check -f manifests/ -R --live cluster\n  \
+git show main:pv.yaml | bindery check -f pv.yaml --old - --live dump.yaml\n  \
+bindery check --delete pv/pv-db-0 --live cluster -o json")]
+pub struct CheckArgs {
+    /// Manifests or AdmissionReviews: files, folders, or `-` for standard input; repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub filename: Vec<PathBuf>,
+    /// Look into folders below the given ones too.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+    /// The manifests as they were; repeatable.
+    #[arg(long, value_name = "PATH")]
+    pub old: Vec<PathBuf>,
+    /// Judge the deletion of `pv/NAME` or `pvc/[NAMESPACE/]NAME`; repeatable.
+    #[arg(long, value_name = "KIND/NAME")]
+    pub delete: Vec<String>,
+    /// What is stored: a dump of volumes, claims, classes and pods, or `cluster`; repeatable.
+    #[arg(long, value_name = "FILE|cluster")]
+    pub live: Vec<PathBuf>,
+    /// Refuse a dump that is older than this.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "24h")]
+    pub max_age: Duration,
+    /// How --filename is put onto what is stored.
+    #[arg(long, value_name = "HOW", default_value = "server")]
+    pub apply: Apply,
+    /// User name of whoever will make the change.
+    #[arg(long, value_name = "USER")]
+    pub for_user: Option<String>,
+    /// A group of whoever will make the change; repeatable.
+    #[arg(long, value_name = "GROUP")]
+    pub for_group: Vec<String>,
+    /// `text` or `json`, to standard output or to a file as `json=PATH`; repeatable.
+    #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
+    pub output: Vec<Output>,
+    /// End with code 3 if there is nothing worse than these.
+    #[arg(long, value_name = "RESULT", value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// End with code 1 if there is nothing to judge.
+    #[arg(long)]
+    pub require_match: bool,
+    /// Modes of rules and whom to trust, as the webhook has them.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Namespace of claims that name none.
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    pub namespace: String,
+    /// Never colour the output; the variable NO_COLOR does the same.
+    #[arg(long)]
+    pub no_color: bool,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// How to reach a cluster, with kubectl's names.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterArgs {
+    /// Kubeconfig file.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// How long to wait for one answer.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub request_timeout: Duration,
+    /// User to impersonate.
+    #[arg(long = "as", value_name = "USER")]
+    pub as_user: Option<String>,
+    /// Group to impersonate; repeatable.
+    #[arg(long, value_name = "GROUP")]
+    pub as_group: Vec<String>,
+}
+
+/// How a manifest is put onto a stored object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Apply {
+    /// `kubectl apply --server-side`: merged; with --old, what the manifest dropped is removed.
+    Server,
+    /// `kubectl apply`: merged; what was last applied and is missing now is removed.
+    Client,
+    /// `kubectl replace`.
+    Replace,
+}
+
+/// One output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its form.
+    pub format: Format,
+    /// Where it goes; standard output if absent.
+    pub path: Option<PathBuf>,
+}
+
+/// The form of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl std::str::FromStr for Output {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (format, path) = match text.split_once('=') {
+            Some((_, "")) => return Err("a path must follow '='".to_owned()),
+            Some((format, path)) => (format, Some(PathBuf::from(path))),
+            None => (text, None),
+        };
+        let format = Format::from_str(format, false)
+            .map_err(|_| "known formats are text and json".to_owned())?;
+        Ok(Self { format, path })
+    }
+}
+
+/// A result that can fail a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A warning.
+    Warn,
+    /// A verdict that depends on the cluster.
+    Unverified,
+}
+
+/// Arguments of `bindery rule`.
+#[derive(Clone, Debug, Args)]
+pub struct RuleArgs {
+    /// Id of a rule or an edit; all are listed if left out.
+    pub id: Option<String>,
+}
+
+/// Arguments of `bindery demo`.
+#[derive(Clone, Debug, Args)]
+pub struct DemoArgs {
+    /// Stay up afterwards, for requests of your own.
+    #[arg(long)]
+    pub serve: bool,
+}
+
+/// Arguments of `bindery certs`.
+#[derive(Clone, Debug, Args)]
+pub struct CertsArgs {
+    /// Folder to write ca.crt, tls.crt and tls.key into.
+    #[arg(long, value_name = "FOLDER", default_value = "certs/dev")]
+    pub out: PathBuf,
+    /// Host name to be valid for; repeatable. Default: localhost, bindery.bindery.svc.
+    #[arg(long, value_name = "NAME")]
+    pub dns: Vec<String>,
+    /// Address to be valid for; repeatable. Default: 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS")]
+    pub ip: Vec<IpAddr>,
+    /// Overwrite what is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `bindery generate`.
+#[derive(Clone, Debug, Args)]
+pub struct GenerateArgs {
+    /// What to print.
+    #[command(subcommand)]
+    pub what: Generate,
+}
+
+/// What can be printed.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Generate {
+    /// The registrations for the API server.
+    Webhooks(WebhooksArgs),
+    /// The reference of rules and edits, as Markdown.
+    Rules,
+    /// The reference of this command line, as Markdown.
+    Cli,
+    /// The completion script of a shell.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// Arguments of `bindery generate webhooks`.
+#[derive(Clone, Debug, Args)]
+pub struct WebhooksArgs {
+    /// Base address of a webhook outside the cluster; the paths are appended.
+    #[arg(
+        long,
+        value_name = "BASE",
+        required_unless_present = "service",
+        conflicts_with = "service"
+    )]
+    pub url: Option<String>,
+    /// Service in front of the webhook, on port 443.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub service: Option<String>,
+    /// Certificate of the authority that signs the webhook's, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Configuration of the webhook, for the name of its own controller.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    pub output: Notation,
+}
+
+/// The notation of API objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Notation {
+    /// YAML, a document each.
+    Yaml,
+    /// A JSON List.
+    Json,
+}
+
+/// A positive time such as `10s`, `5m` or `24h`; a bare number is seconds, as kubectl reads it.
+fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<u64>().ok().map(Duration::from_secs);
+    let parsed = || {
+        let signed = text.parse::<jiff::SignedDuration>().ok()?;
+        Duration::try_from(signed).ok()
+    };
+    seconds
+        .or_else(parsed)
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "expected a time like 10s, 5m or 24h".to_owned())
+}

@@ -1,0 +1,191 @@
+//! What the API server itself will refuse, so that a pipeline learns of it together with the rest.
+//!
+//! Only what people meet when they edit stored volumes and claims: fields that cannot change, and a
+//! request that shrinks. The full validation is the API server's.
+
+use serde_json::{Map, Value};
+
+use super::objects::{Kind, ObjectKey};
+use crate::model::Quantity;
+
+/// One refusal to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field, as a path from the root.
+    pub field: String,
+    /// Fact; consequence; what to do.
+    pub text: String,
+}
+
+/// What the API server would refuse in an UPDATE from `old` to `new`.
+///
+/// Kubernetes: `pkg/apis/core/validation`, `ValidatePersistentVolumeUpdate`,
+/// `ValidatePersistentVolumeClaimUpdate`.
+pub fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
+    let specs = (&old["spec"], &new["spec"]);
+    match key.kind {
+        Kind::Volume => of_volume(key, specs),
+        Kind::Claim => of_claim(key, old, specs),
+        Kind::Class | Kind::Pod => Vec::new(),
+    }
+}
+
+/// What of a volume's spec is not its source.
+const NOT_SOURCE: [&str; 9] = [
+    "capacity",
+    "accessModes",
+    "claimRef",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "mountOptions",
+    "volumeMode",
+    "nodeAffinity",
+    "volumeAttributesClassName",
+];
+
+fn of_volume(key: &ObjectKey, (old, new): (&Value, &Value)) -> Vec<Refusal> {
+    let mut found = Vec::new();
+    let empty = Map::new();
+    for (field, was) in old.as_object().unwrap_or(&empty) {
+        let is_source = !NOT_SOURCE.contains(&field.as_str());
+        let now = &new[field.as_str()];
+        let stays = match field.as_str() {
+            "volumeMode" => was == now,
+            // Widening a set one is refused too, but for renamed keys; those are left to the server.
+            "nodeAffinity" => !now.is_null() || was.is_null(),
+            _ => !is_source || covers(was, now),
+        };
+        if !stays {
+            found.push(fixed(key, &format!("spec.{field}")));
+        }
+    }
+    found
+}
+
+fn of_claim(key: &ObjectKey, old: &Value, specs: (&Value, &Value)) -> Vec<Refusal> {
+    let (was, now) = specs;
+    let mut found = Vec::new();
+    let phase = old.pointer("/status/phase").and_then(Value::as_str);
+    let is_unset = |value: &Value| value.is_null() || value == "";
+    for field in ["accessModes", "volumeMode", "selector", "dataSource", "dataSourceRef"] {
+        // What a manifest leaves out and the server fills in (dataSourceRef) is no change.
+        if was[field] != now[field] && !now[field].is_null() {
+            found.push(fixed(key, &format!("spec.{field}")));
+        }
+    }
+    if !is_unset(&was["volumeName"]) && was["volumeName"] != now["volumeName"] {
+        found.push(fixed(key, "spec.volumeName"));
+    }
+    if !was["storageClassName"].is_null() && was["storageClassName"] != now["storageClassName"] {
+        found.push(fixed(key, "spec.storageClassName"));
+    }
+    found.extend(request(key, old, specs, phase));
+    found
+}
+
+const REQUEST: &str = "/resources/requests/storage";
+
+fn request(
+    key: &ObjectKey,
+    old: &Value,
+    (was, now): (&Value, &Value),
+    phase: Option<&str>,
+) -> Option<Refusal> {
+    let (was, now) = (was.pointer(REQUEST)?.as_str()?, now.pointer(REQUEST)?.as_str()?);
+    let amount = |text: &str| Quantity::parse(text.trim()).ok();
+    let (old_amount, new_amount) = (amount(was)?, amount(now)?);
+    let field = "spec.resources.requests.storage".to_owned();
+    let name = &key.name;
+    if new_amount < old_amount {
+        let held = old.pointer("/status/capacity/storage").and_then(Value::as_str).and_then(amount);
+        // A growth that is under way may be taken back, to above what there is.
+        if held.is_some_and(|held| new_amount > held) {
+            return None;
+        }
+        let text = format!(
+            "{field} of claim \"{name}\" would shrink from {was} to {now}; the API server refuses \
+             it; put {was} back"
+        );
+        return Some(Refusal { field, text });
+    }
+    if new_amount > old_amount && phase.is_some_and(|phase| phase != "Bound") {
+        let text = format!(
+            "{field} of claim \"{name}\" would grow from {was} to {now} before it is bound; the API \
+             server refuses it; wait until it is bound or make a new claim"
+        );
+        return Some(Refusal { field, text });
+    }
+    None
+}
+
+fn fixed(key: &ObjectKey, field: &str) -> Refusal {
+    let (object, remedy) = match key.kind {
+        Kind::Volume | Kind::Class | Kind::Pod => ("volume", "make a new volume"),
+        Kind::Claim => ("claim", "make a new claim"),
+    };
+    Refusal {
+        field: field.to_owned(),
+        text: format!(
+            "{field} of {object} \"{}\" cannot change once it is set; the API server refuses it; \
+             put it back or {remedy}",
+            key.name
+        ),
+    }
+}
+
+/// Whether everything that `now` says was said before. What a manifest leaves out, the server fills
+/// in again.
+fn covers(was: &Value, now: &Value) -> bool {
+    match (was, now) {
+        (Value::Object(was), Value::Object(now)) => now.iter().all(|(key, value)| {
+            let before = was.get(key).unwrap_or(&Value::Null);
+            covers(before, value)
+        }),
+        _ => was == now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::check::known::{claim_key, volume_key};
+
+    fn fields(key: &ObjectKey, old: &Value, new: &Value) -> Vec<String> {
+        refusals(key, old, new).into_iter().map(|refusal| refusal.field).collect()
+    }
+
+    #[test]
+    fn a_volume_keeps_its_source_and_mode() {
+        let key = volume_key("pv-a");
+        let old = json!({"spec": {"nfs": {"server": "a", "path": "/", "readOnly": false}, "volumeMode": "Filesystem", "capacity": {"storage": "1Gi"}}});
+        let same = json!({"spec": {"nfs": {"server": "a", "path": "/"}, "volumeMode": "Filesystem", "capacity": {"storage": "2Gi"}}});
+        assert_eq!(fields(&key, &old, &same), [""; 0]);
+        let other = json!({"spec": {"nfs": {"server": "b", "path": "/"}, "volumeMode": "Block"}});
+        assert_eq!(fields(&key, &old, &other), ["spec.nfs", "spec.volumeMode"]);
+        let moved = json!({"spec": {"hostPath": {"path": "/"}, "volumeMode": "Filesystem"}});
+        assert_eq!(fields(&key, &old, &moved), ["spec.nfs"]);
+    }
+
+    #[test]
+    fn a_claim_keeps_what_quotas_count() {
+        let key = claim_key("db", "data");
+        let claim = |size: &str, volume: &str| json!({"spec": {"accessModes": ["ReadWriteOnce"], "volumeName": volume, "storageClassName": "fast", "resources": {"requests": {"storage": size}}}, "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}}});
+        let old = claim("10Gi", "pv-a");
+        assert_eq!(fields(&key, &old, &claim("20Gi", "pv-a")), [""; 0]);
+        assert_eq!(fields(&key, &old, &claim("10240Mi", "pv-a")), [""; 0]);
+        assert_eq!(fields(&key, &old, &claim("5Gi", "pv-a")), ["spec.resources.requests.storage"]);
+        assert_eq!(fields(&key, &old, &claim("10Gi", "pv-b")), ["spec.volumeName"]);
+        assert_eq!(fields(&key, &claim("10Gi", ""), &claim("10Gi", "pv-b")), [""; 0]);
+        // Growth to 20Gi that failed may be taken back to 15Gi, not below what there is.
+        assert_eq!(fields(&key, &claim("20Gi", "pv-a"), &claim("15Gi", "pv-a")), [""; 0]);
+        assert_eq!(
+            fields(&key, &claim("20Gi", "pv-a"), &claim("9Gi", "pv-a")),
+            ["spec.resources.requests.storage"]
+        );
+        let mut pending = claim("10Gi", "");
+        pending["status"] = json!({"phase": "Pending"});
+        assert_eq!(fields(&key, &pending, &claim("20Gi", "")), ["spec.resources.requests.storage"]);
+    }
+}

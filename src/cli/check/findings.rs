@@ -1,0 +1,213 @@
+//! A judged change to the findings of the report, and what the input alone cannot tell.
+
+use serde_json::{Value, json};
+
+use super::api;
+use super::judging::{Judged, Proposal, Terms, judge_proposal};
+use super::known::{Known, Reach, claim_key, volume_key};
+use super::objects::{Kind, ObjectKey};
+use super::report::{Exempt, Finding, Outcome};
+use crate::document::Node;
+use crate::k8s::review::{self, ReviewError};
+use crate::rules::{Effect, Ruling};
+
+/// Where an object came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The name of its file.
+    pub file: &'a str,
+    /// The object with its places.
+    pub node: &'a Node,
+}
+
+/// Whose findings they are.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// The object.
+    pub key: &'a ObjectKey,
+    /// What is done with it.
+    pub operation: &'static str,
+    /// Where it came from; absent where only its name was given.
+    pub origin: Option<Origin<'a>>,
+}
+
+impl About<'_> {
+    /// A finding on `field`.
+    pub fn finding(&self, result: Outcome, field: Option<&str>, message: String) -> Finding {
+        let place = self.origin.map(|origin| match field {
+            Some(field) => origin.node.place_of(field),
+            None => origin.node.at,
+        });
+        Finding {
+            result,
+            rule: None,
+            kind: self.key.kind.name(),
+            namespace: self.key.kind.is_namespaced().then(|| self.key.namespace.clone()),
+            name: self.key.name.clone(),
+            operation: self.operation,
+            fix: message.rsplit_once("; ").map(|(_, fix)| fix.to_owned()),
+            message,
+            field: field.map(str::to_owned),
+            file: self.origin.map(|origin| origin.file.to_owned()),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            exempt: None,
+        }
+    }
+}
+
+/// The findings of a verdict.
+pub fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
+    let rulings = judged.verdict.rulings.iter().map(|ruling| of_ruling(ruling, judged, about));
+    let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
+        about.finding(Outcome::Warned, Some("metadata.annotations"), warning.clone())
+    });
+    rulings.chain(warnings).collect()
+}
+
+fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Finding {
+    let is_unread = ruling.violation.rests_on.iter().any(|rest| judged.unread.contains(&rest.read));
+    let result = match &ruling.effect {
+        Effect::Denied if is_unread => Outcome::Unverified,
+        Effect::Denied => Outcome::Denied,
+        Effect::Warned => Outcome::Warned,
+        Effect::Audited => Outcome::Audited,
+        Effect::Exempted(_) => Outcome::Exempted,
+        Effect::Unconfirmed => Outcome::Unverified,
+    };
+    let mut finding = about.finding(result, Some(ruling.violation.field), ruling.to_string());
+    finding.rule = Some(ruling.rule.id.to_owned());
+    let fix = ruling.violation.text.rsplit_once("; ").map(|(_, fix)| fix.to_owned());
+    finding.fix = fix;
+    if let Effect::Exempted(exemption) = &ruling.effect {
+        finding.exempt =
+            Some(Exempt { until: exemption.until.to_string(), reason: exemption.reason.clone() });
+    }
+    finding
+}
+
+/// What the API server itself would refuse.
+pub fn of_api(proposal: &Proposal, about: About<'_>) -> Vec<Finding> {
+    let (Some(old), Some(new)) = (&proposal.old, &proposal.new) else { return Vec::new() };
+    let refusals = api::refusals(&proposal.key, old, new).into_iter();
+    refusals
+        .map(|refusal| about.finding(Outcome::Api, Some(&refusal.field), refusal.text))
+        .collect()
+}
+
+/// What cannot be told without the cluster, given what has been `told` already.
+///
+/// A volume of which no phase is known may be bound: it is judged as if it were, and what would
+/// then be refused is unverified. So is a prebind whose other half nobody has seen.
+pub fn of_ignorance(
+    proposal: &Proposal,
+    told: &[Finding],
+    terms: Terms<'_>,
+    about: About<'_>,
+) -> Result<Vec<Finding>, ReviewError> {
+    if !terms.known.is_input_alone() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    if let Some(bound) = as_if_bound(proposal) {
+        // A claim of the input has no uid yet, which would prove that it is another one.
+        let nothing = Known::new(Reach::Input);
+        let terms = Terms { known: &nothing, ..terms };
+        for ruling in judge_proposal(&bound, terms)?.verdict.rulings {
+            let id = ruling.rule.id;
+            let is_told = told.iter().chain(&found).any(|said| said.rule.as_deref() == Some(id));
+            if is_told || ruling.effect != Effect::Denied {
+                continue;
+            }
+            let message = format!(
+                "[{id}] {} of volume \"{}\" would be refused if a claim is bound to it; the input \
+                 alone cannot tell; give what is stored with --live FILE or --live cluster",
+                match proposal.operation() {
+                    "DELETE" => "the deletion".to_owned(),
+                    _ => format!("this change of {}", ruling.violation.field),
+                },
+                proposal.key.name
+            );
+            let mut finding =
+                about.finding(Outcome::Unverified, Some(ruling.violation.field), message);
+            finding.rule = Some(id.to_owned());
+            found.push(finding);
+        }
+    }
+    found.extend(unseen_half(proposal, terms, about)?);
+    Ok(found)
+}
+
+/// The change as it would be if a claim were bound to the volume; nothing if that is known.
+fn as_if_bound(proposal: &Proposal) -> Option<Proposal> {
+    let old = proposal.old.as_ref().filter(|_| proposal.key.kind == Kind::Volume)?;
+    if old.pointer("/status/phase").is_some() {
+        return None;
+    }
+    let kept = json!({"namespace": "unknown", "name": "unknown"});
+    let before = old.pointer("/spec/claimRef").filter(|reference| reference.is_object());
+    let mut reference = before.unwrap_or(&kept).clone();
+    if reference.get("uid").is_none() {
+        reference["uid"] = json!("unknown");
+    }
+    let with_reference = |object: &Value| {
+        let mut object = object.clone();
+        // What the binder has written is not in the manifest, and the manifest does not touch it.
+        if object.pointer("/spec/claimRef") == old.pointer("/spec/claimRef") {
+            object["spec"]["claimRef"] = reference.clone();
+        }
+        object["status"] = json!({"phase": "Bound"});
+        object
+    };
+    Some(Proposal {
+        old: Some(with_reference(old)),
+        new: proposal.new.as_ref().map(with_reference),
+        ..proposal.clone()
+    })
+}
+
+/// A prebind that this change makes with an object that nobody has seen.
+fn unseen_half(
+    proposal: &Proposal,
+    terms: Terms<'_>,
+    about: About<'_>,
+) -> Result<Option<Finding>, ReviewError> {
+    let body = proposal.body();
+    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    let change = &request.change;
+    let half = if let Some(transition) = change.claim() {
+        let named = transition.proposed().and_then(|claim| claim.volume.clone());
+        let before = transition.stored().and_then(|claim| claim.volume.clone());
+        named.filter(|named| before.as_ref() != Some(named)).map(|name| {
+            (
+                "spec.volumeName",
+                volume_key(name.as_str()),
+                format!("claim \"{}\" names volume \"{name}\"", about.key.name),
+            )
+        })
+    } else {
+        let transition = change.volume();
+        let named = transition
+            .and_then(|volume| volume.proposed())
+            .and_then(|volume| volume.reservation.key());
+        let before = transition
+            .and_then(|volume| volume.stored())
+            .and_then(|volume| volume.reservation.key());
+        named.filter(|named| before != Some(named)).map(|key| {
+            (
+                "spec.claimRef",
+                claim_key(&key.namespace, &key.name),
+                format!("volume \"{}\" is kept for claim \"{key}\"", about.key.name),
+            )
+        })
+    };
+    let Some((field, key, fact)) = half else { return Ok(None) };
+    if terms.known.is_expected(&key) {
+        return Ok(None);
+    }
+    let message = format!(
+        "{fact}, which the input does not show; whether the two fit cannot be told; give what is \
+         stored with --live FILE or --live cluster"
+    );
+    Ok(Some(about.finding(Outcome::Unverified, Some(field), message)))
+}

@@ -1,0 +1,279 @@
+//! Manifests from files, folders and standard input, each with its place.
+//!
+//! Whatever cannot be read is refused with file, line and column before anything is judged: a
+//! pipeline must not take half an answer for a whole one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::objects::{Kind, ObjectKey};
+use crate::cli::exit::Failure;
+use crate::cli::files;
+use crate::document::{self, Node, Position, Shape};
+use crate::k8s::bounded::LabelUse;
+use crate::k8s::{claim, class, volume};
+
+/// A storage object of the input.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Which object it is.
+    pub key: ObjectKey,
+    /// The name of its file.
+    pub file: Arc<str>,
+    /// The object with its places.
+    pub node: Node,
+}
+
+/// An AdmissionReview of the input.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// The name of its file.
+    pub file: Arc<str>,
+    /// The review with its places.
+    pub node: Node,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Input {
+    /// Storage objects, in order.
+    pub manifests: Vec<Manifest>,
+    /// Reviews, in order.
+    pub reviews: Vec<Review>,
+    /// How many objects of other kinds there were.
+    pub others: usize,
+}
+
+/// Where to read from.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// Files, folders, and `-` for standard input.
+    pub paths: &'a [PathBuf],
+    /// Whether folders below folders are read too.
+    pub depth: Depth,
+    /// The namespace of claims that name none.
+    pub namespace: &'a str,
+}
+
+/// How far folders are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The files of a folder.
+    Folder,
+    /// And those of every folder below.
+    Tree,
+}
+
+/// Reads everything; each object may be given once.
+pub fn read(sources: Sources<'_>) -> Result<Input, Failure> {
+    let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
+    for path in sources.paths {
+        if path.as_os_str() == "-" {
+            reader.text(&files::read_standard_input()?, files::STANDARD_INPUT)?;
+            continue;
+        }
+        for file in expand(path, sources.depth)? {
+            reader.text(&files::read(&file)?, &file.display().to_string())?;
+        }
+    }
+    refuse_duplicates(&reader.input.manifests)?;
+    Ok(reader.input)
+}
+
+/// The files that `path` stands for, in order of their names.
+fn expand(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let refused = |error: std::io::Error| {
+        let (path, reason) = (path.display(), files::told(&error));
+        Failure::usage(format!("{path}: cannot be listed: {reason}; check the path"))
+    };
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(refused)? {
+        entries.push(entry.map_err(refused)?.path());
+    }
+    entries.sort();
+    let mut found = Vec::new();
+    for entry in entries {
+        if entry.is_dir() && depth == Depth::Tree {
+            found.extend(expand(&entry, depth)?);
+        } else if entry.is_file() && is_manifest(&entry) {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+/// kubectl reads these from a folder and nothing else.
+fn is_manifest(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
+fn refuse_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
+    let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
+    for manifest in manifests {
+        if let Some(first) = seen.insert(&manifest.key, manifest) {
+            return Err(Failure::usage(format!(
+                "{}:{}: {} is given twice, first at {}:{}; remove one",
+                manifest.file, manifest.node.at, manifest.key, first.file, first.node.at
+            )));
+        }
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    input: Input,
+    namespace: &'a str,
+}
+
+impl Reader<'_> {
+    fn text(&mut self, text: &str, file: &str) -> Result<(), Failure> {
+        let documents = document::read(text).map_err(|error| {
+            Failure::usage(format!("{file}:{}: {}; correct the file", error.at, error.reason))
+        })?;
+        let file = Arc::from(file);
+        documents.into_iter().try_for_each(|node| self.object(node, &file, None))
+    }
+
+    /// Takes one object; `of_list` is the kind of the items of a typed list.
+    fn object(
+        &mut self,
+        node: Node,
+        file: &Arc<str>,
+        of_list: Option<&str>,
+    ) -> Result<(), Failure> {
+        let refused = |at: Position, text: &str| Failure::usage(format!("{file}:{at}: {text}"));
+        if !matches!(node.shape, Shape::Map(_)) {
+            let text = format!("expected an object, got {}; correct the file", node.kind());
+            return Err(refused(node.at, &text));
+        }
+        let kind = node.get("kind").and_then(Node::text).or(of_list);
+        let Some(kind) = kind.map(str::to_owned) else {
+            return Err(refused(node.at, "the object has no kind; add apiVersion and kind"));
+        };
+        if kind == "AdmissionReview" {
+            self.input.reviews.push(Review { file: Arc::clone(file), node });
+            return Ok(());
+        }
+        if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), node.get("items")) {
+            let of_items = (!of_items.is_empty()).then_some(of_items);
+            let mut items = items.items().to_vec().into_iter();
+            return items.try_for_each(|item| self.object(item, file, of_items));
+        }
+        let Some(kind) = Kind::from_name(&kind) else {
+            self.input.others += 1;
+            return Ok(());
+        };
+        let version = node.get("apiVersion");
+        if version.is_some_and(|version| version.text() != Some(kind.version())) {
+            let text = format!(
+                "{} is judged in apiVersion {} only; correct apiVersion",
+                kind.name(),
+                kind.version()
+            );
+            return Err(refused(node.place_of("apiVersion"), &text));
+        }
+        let manifest = self.manifest(kind, node, file)?;
+        self.input.manifests.push(manifest);
+        Ok(())
+    }
+
+    fn manifest(&self, kind: Kind, node: Node, file: &Arc<str>) -> Result<Manifest, Failure> {
+        if let Some((at, reason)) = wrong_field(kind, &node) {
+            return Err(Failure::usage(format!("{file}:{at}: {reason}; correct the field")));
+        }
+        let metadata = |key| node.get("metadata").and_then(|metadata| metadata.get(key));
+        let filled = |key| metadata(key).and_then(Node::text).filter(|text| !text.is_empty());
+        let Some(name) = filled("name").or_else(|| filled("generateName")) else {
+            let at = node.place_of("metadata");
+            let kind = kind.name();
+            return Err(Failure::usage(format!(
+                "{file}:{at}: the {kind} has no name; add metadata.name"
+            )));
+        };
+        let namespace = match kind.is_namespaced() {
+            true => filled("namespace").unwrap_or(self.namespace).to_owned(),
+            false => String::new(),
+        };
+        let key = ObjectKey { kind, namespace, name: name.to_owned() };
+        Ok(Manifest { key, file: Arc::clone(file), node })
+    }
+}
+
+/// The first field of an object that cannot be read, and why.
+///
+/// Found by reading the object with one branch of it at a time: the readers of the API know no
+/// places, and an error is rare enough to be paid for twice.
+fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
+    let mut wrong = (node.at, refusal(kind, &node.to_json())?);
+    let mut path: Vec<Step> = Vec::new();
+    let mut around = node;
+    'deeper: loop {
+        for (step, at, child) in children(around) {
+            path.push(step);
+            if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
+                wrong = (at, reason);
+                around = child;
+                continue 'deeper;
+            }
+            path.pop();
+        }
+        let path = path.iter().map(Step::to_string).collect::<String>();
+        let field = path.trim_start_matches('.');
+        let (at, reason) = wrong;
+        let reason = if field.is_empty() { reason } else { format!("{field}: {reason}") };
+        return Some((at, reason));
+    }
+}
+
+/// One step into an object.
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Key(key) => write!(f, ".{key}"),
+            Self::Item(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+fn children(node: &Node) -> Vec<(Step, Position, &Node)> {
+    let of_map = node
+        .entries()
+        .iter()
+        .map(|entry| (Step::Key(entry.key.clone()), entry.value.at, &entry.value));
+    let of_list =
+        node.items().iter().enumerate().map(|(index, item)| (Step::Item(index), item.at, item));
+    of_map.chain(of_list).collect()
+}
+
+/// An object that has nothing but `value` at `path`.
+fn branch(path: &[Step], value: Value) -> Value {
+    path.iter().rev().fold(value, |value, step| match step {
+        Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), value)])),
+        Step::Item(_) => Value::Array(vec![value]),
+    })
+}
+
+/// Why the API's reader refuses an object.
+fn refusal(kind: Kind, object: &Value) -> Option<String> {
+    let text = object.to_string();
+    let error = match kind {
+        Kind::Volume => volume::volume(&text, LabelUse::Collect).err(),
+        Kind::Claim => claim::claim(&text, "").err(),
+        Kind::Class => class::class(&text).err(),
+        Kind::Pod => None,
+    }?;
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    Some(error.to_string().replace(&place, ""))
+}

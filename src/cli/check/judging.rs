@@ -1,0 +1,242 @@
+//! One change through the same core as the webhook: edits first, then every rule.
+//!
+//! The change is put into an AdmissionReview and read from its bytes as the webhook would read it,
+//! so that there is one way from an object to a verdict.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::known::Known;
+use super::objects::{Kind, ObjectKey};
+use crate::binding::{Evidence, LiveReads, Read};
+use crate::cluster::ask::ROUNDS_COUNT_MAX;
+use crate::config::Configuration;
+use crate::k8s::patch::Patch;
+use crate::k8s::registration::is_registered;
+use crate::k8s::review::{self, ReviewError};
+use crate::rules::edits::REPAIRS;
+use crate::rules::judging::filter::reaches;
+use crate::rules::judging::rule::address;
+use crate::rules::{
+    Amendment, Change, Entry, Part, Plan, Question, RULES, User, Verdict, amend, judge,
+};
+
+/// A change to judge.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// The object.
+    pub key: ObjectKey,
+    /// As it is stored; absent for a creation.
+    pub old: Option<Value>,
+    /// As it would be; absent for a deletion.
+    pub new: Option<Value>,
+    /// Which part the request may write.
+    pub part: Part,
+    /// Who asks.
+    pub user: User,
+}
+
+/// What an edit does.
+#[derive(Clone, Debug)]
+pub struct MadeEdit {
+    /// The repair's id.
+    pub id: &'static str,
+    /// What the asker is told.
+    pub warning: String,
+    /// The JSON Patch.
+    pub patch: Value,
+}
+
+/// What a change comes to.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// The verdict on what is known.
+    pub verdict: Verdict,
+    /// Reads on which denials rest and that nobody could make.
+    pub unread: Vec<Read>,
+    /// Edits, in order.
+    pub edits: Vec<MadeEdit>,
+    /// The object as it would be stored; absent for a deletion.
+    pub result: Option<Value>,
+}
+
+/// Under what a change is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// What is known of the cluster.
+    pub known: &'a Known,
+    /// The operator's decisions.
+    pub configuration: &'a Configuration,
+    /// The time, for exemptions.
+    pub now: Timestamp,
+}
+
+/// Judges a change as the webhook would, through every entry that the API server would call.
+pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+    let mut proposal = proposal.clone();
+    let mut edits = Vec::new();
+    for entry in [Entry::Mutate, Entry::Restore] {
+        edits.extend(edit(&mut proposal, entry, terms)?);
+    }
+    let mut judged = judge_body(&proposal.body(), terms)?;
+    judged.edits = edits;
+    judged.result = proposal.new;
+    Ok(judged)
+}
+
+/// Judges a review as it stands: what the webhook would answer to these bytes, edits not applied.
+pub fn judge_review(body: &str, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+    let mut judged = judge_body(body, terms)?;
+    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    for entry in [Entry::Mutate, Entry::Restore] {
+        let amendment = amendment(&request.change, entry, terms);
+        for (id, plan) in &amendment.plans {
+            judged.edits.extend(made(id, plan, request.object, request.old_object)?.0);
+        }
+    }
+    Ok(judged)
+}
+
+fn judge_body(body: &str, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    let mut judged = Judged::default();
+    for entry in [Entry::Guard, Entry::Advise] {
+        if !is_called(entry, &request.change, terms) {
+            continue;
+        }
+        let (verdict, unread) = settled(&request.change, entry, terms);
+        judged.verdict.rulings.extend(verdict.rulings);
+        for warning in verdict.exemption_warnings {
+            // Both entries see the annotation; the API server tells a warning once.
+            if !judged.verdict.exemption_warnings.contains(&warning) {
+                judged.verdict.exemption_warnings.push(warning);
+            }
+        }
+        judged.unread.extend(unread);
+    }
+    Ok(judged)
+}
+
+/// Whether the API server would call `entry` for this change.
+fn is_called(entry: Entry, change: &Change, terms: Terms<'_>) -> bool {
+    let (resource, operation) = address(change);
+    is_registered(entry, resource, operation)
+        && reaches(entry, change, &terms.configuration.own_controller)
+}
+
+/// Judges until nothing is left to read or nobody can read it.
+fn settled(change: &Change, entry: Entry, terms: Terms<'_>) -> (Verdict, Vec<Read>) {
+    let mut live = LiveReads::default();
+    let question = question(change, entry, terms);
+    let mut unread = Vec::new();
+    for _ in 0..ROUNDS_COUNT_MAX {
+        let evidence = Evidence::new(terms.known.view(), &live);
+        let judgement = judge(RULES, question, &evidence);
+        if judgement.reads.iter().all(|read| unread.contains(read)) {
+            return (judgement.verdict, judgement.reads);
+        }
+        unread.extend(terms.known.answer(&judgement.reads, &mut live));
+    }
+    let evidence = Evidence::new(terms.known.view(), &live);
+    let judgement = judge(RULES, question, &evidence);
+    (judgement.verdict, judgement.reads)
+}
+
+fn question<'a>(change: &'a Change, entry: Entry, terms: Terms<'a>) -> Question<'a> {
+    Question { entry, change, policy: &terms.configuration.policy, now: terms.now }
+}
+
+/// Applies the edits of one entry to the proposal.
+fn edit(
+    proposal: &mut Proposal,
+    entry: Entry,
+    terms: Terms<'_>,
+) -> Result<Vec<MadeEdit>, ReviewError> {
+    let body = proposal.body();
+    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    let amendment = amendment(&request.change, entry, terms);
+    let mut edits = Vec::new();
+    for (id, plan) in &amendment.plans {
+        let Some(new) = &mut proposal.new else { break };
+        let (edit, patch) = made(id, plan, &new.to_string(), request.old_object)?;
+        if let Some(patch) = patch
+            && json_patch::patch(new, patch.operations()).is_ok()
+        {
+            edits.extend(edit);
+        }
+    }
+    Ok(edits)
+}
+
+/// The edits that hold on what is known; one that rests on what nobody can read is none.
+fn amendment(change: &Change, entry: Entry, terms: Terms<'_>) -> Amendment {
+    if !is_called(entry, change, terms) {
+        return Amendment::default();
+    }
+    let mut live = LiveReads::default();
+    let question = question(change, entry, terms);
+    for _ in 0..ROUNDS_COUNT_MAX {
+        let evidence = Evidence::new(terms.known.view(), &live);
+        let mut amendment = amend(REPAIRS, question, &evidence);
+        let unread = terms.known.answer(&amendment.reads, &mut live);
+        if amendment.reads.is_empty() || amendment.reads == unread {
+            amendment.plans.retain(|(_, plan)| {
+                plan.rests_on.iter().all(|rest| !amendment.reads.contains(&rest.read))
+            });
+            return amendment;
+        }
+    }
+    Amendment::default()
+}
+
+/// One edit as a report tells it, and its patch.
+fn made(
+    id: &'static str,
+    plan: &Plan,
+    new: &str,
+    old: &str,
+) -> Result<(Option<MadeEdit>, Option<Patch>), ReviewError> {
+    let refused = |error| ReviewError::Object { field: "request.object", error };
+    let patch = Patch::of(&plan.edits, new, old).map_err(refused)?;
+    let edit = patch.as_ref().map(|patch| MadeEdit {
+        id,
+        warning: format!("[{id}] {}", plan.warning),
+        patch: serde_json::to_value(patch.operations()).unwrap_or_default(),
+    });
+    Ok((edit, patch))
+}
+
+impl Proposal {
+    /// CREATE, UPDATE or DELETE.
+    pub fn operation(&self) -> &'static str {
+        match (&self.old, &self.new) {
+            (None, _) => "CREATE",
+            (Some(_), Some(_)) => "UPDATE",
+            (Some(_), None) => "DELETE",
+        }
+    }
+
+    /// The AdmissionReview that the API server would send.
+    pub fn body(&self) -> String {
+        let resource = match self.key.kind {
+            Kind::Volume => "persistentvolumes",
+            Kind::Claim | Kind::Class | Kind::Pod => "persistentvolumeclaims",
+        };
+        let mut request = json!({
+            "uid": "check", "operation": self.operation(), "dryRun": true,
+            "resource": {"group": "", "version": "v1", "resource": resource},
+            "namespace": self.key.namespace, "name": self.key.name,
+            "userInfo": {"username": self.user.name, "groups": self.user.groups},
+        });
+        if self.part == Part::Status {
+            request["subResource"] = json!("status");
+        }
+        for (field, object) in [("object", &self.new), ("oldObject", &self.old)] {
+            if let Some(object) = object {
+                request[field] = object.clone();
+            }
+        }
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+            .to_string()
+    }
+}

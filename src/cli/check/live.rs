@@ -1,0 +1,224 @@
+//! `--live`: the stored objects, from a dump or from the cluster itself.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use http::{Method, Request};
+use kube::Client;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use super::known::{Known, Reach};
+use super::objects::{Kind, ObjectKey};
+use crate::binding::{LiveReads, Read};
+use crate::cli::args::ClusterArgs;
+use crate::cli::exit::Failure;
+use crate::cli::files;
+use crate::cluster::client::{Address, connect};
+use crate::cluster::reads;
+use crate::cluster::resource::Watched;
+use crate::document;
+
+/// Where live objects came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The files, or `cluster`.
+    pub name: String,
+    /// How old they are.
+    pub age: Duration,
+}
+
+/// A cluster that can be asked.
+pub struct Cluster {
+    runtime: Runtime,
+    client: Client,
+    timeout: Duration,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Makes `reads` and puts the answers into `live`.
+    pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
+        self.runtime.block_on(reads::read(&self.client, reads, self.timeout, live));
+    }
+}
+
+/// Reads what is stored. `None` as source if nothing was asked for.
+pub fn read(
+    paths: &[PathBuf],
+    cluster: &ClusterArgs,
+    max_age: Duration,
+) -> Result<(Known, Option<Source>), Failure> {
+    if paths.is_empty() {
+        return Ok((Known::new(Reach::Input), None));
+    }
+    if paths.iter().any(|path| path.as_os_str() == "cluster") {
+        if paths.len() > 1 {
+            return Err(Failure::usage(
+                "--live takes files or the cluster, not both; leave one out",
+            ));
+        }
+        let source = Source { name: "cluster".to_owned(), age: Duration::ZERO };
+        return Ok((of_cluster(cluster)?, Some(source)));
+    }
+    let mut known = Known::new(Reach::Dump);
+    let mut age = Duration::ZERO;
+    for path in paths {
+        let text = if path.as_os_str() == "-" {
+            files::read_standard_input()?
+        } else {
+            age = age.max(age_of(path));
+            files::read(path)?
+        };
+        take_text(&mut known, &text, &name_of(path))?;
+    }
+    if age > max_age {
+        let hours = |time: Duration| time.as_secs() / 3600;
+        return Err(Failure::usage(format!(
+            "{}: is {} hours old and --max-age is {} hours; make a new dump or raise --max-age",
+            join(paths),
+            hours(age),
+            hours(max_age)
+        )));
+    }
+    Ok((known, Some(Source { name: join(paths), age })))
+}
+
+fn name_of(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        files::STANDARD_INPUT.to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+fn join(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+    names.join(", ")
+}
+
+/// A file that was written in the future, or whose file system knows no times, is taken for new.
+fn age_of(path: &Path) -> Duration {
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    modified
+        .and_then(|modified| SystemTime::now().duration_since(modified).ok())
+        .unwrap_or_default()
+}
+
+/// Takes in a dump. A large one is JSON, which is read without places.
+fn take_text(known: &mut Known, text: &str, name: &str) -> Result<(), Failure> {
+    if document::is_json(text) {
+        for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+            let value = value.map_err(|error| {
+                let (line, column) = (error.line(), error.column());
+                Failure::usage(format!(
+                    "{name}:{line}:{column}: is not readable as JSON; make a new dump"
+                ))
+            })?;
+            take(known, value, None, name)?;
+        }
+        return Ok(());
+    }
+    let documents = document::read(text).map_err(|error| {
+        Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
+    })?;
+    documents.iter().try_for_each(|document| take(known, document.to_json(), None, name))
+}
+
+fn take(
+    known: &mut Known,
+    mut object: Value,
+    of_list: Option<&str>,
+    name: &str,
+) -> Result<(), Failure> {
+    let kind =
+        object.get("kind").and_then(Value::as_str).or(of_list).unwrap_or_default().to_owned();
+    if let (Some(of_items), Some(Value::Array(items))) =
+        (kind.strip_suffix("List"), object.get_mut("items"))
+    {
+        if of_items == Kind::Pod.name() {
+            known.mark_pods_listed();
+        }
+        let of_items = (!of_items.is_empty()).then_some(of_items);
+        let mut items = std::mem::take(items).into_iter();
+        return items.try_for_each(|item| take(known, item, of_items, name));
+    }
+    let Some(kind) = Kind::from_name(&kind) else { return Ok(()) };
+    let metadata = |key: &str| {
+        let text = object.get("metadata").and_then(|metadata| metadata.get(key));
+        text.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let namespace = if kind.is_namespaced() { metadata("namespace") } else { String::new() };
+    let key = ObjectKey { kind, namespace, name: metadata("name") };
+    let label = key.to_string();
+    known.store(key, object).map_err(|error| {
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let reason = error.to_string().replace(&place, "");
+        Failure::usage(format!("{name}: {label} cannot be read: {reason}; make a new dump"))
+    })
+}
+
+/// The cluster as it is now: everything listed once, and asked again where a verdict rests on it.
+fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
+    let refused = |error: std::io::Error| {
+        Failure::unreachable(format!(
+            "no thread can be started: {}; try again",
+            files::told(&error)
+        ))
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
+    let address = Address {
+        kubeconfig: arguments.kubeconfig.clone(),
+        context: arguments.context.clone(),
+        as_user: arguments.as_user.clone(),
+        as_groups: arguments.as_group.clone(),
+    };
+    let client = runtime
+        .block_on(async { connect(&address).await })
+        .map_err(|error| Failure::unreachable(error.to_string()))?;
+    let timeout = arguments.request_timeout;
+    let mut lists = Vec::new();
+    for watched in Watched::ALL {
+        lists.push(runtime.block_on(list(&client, watched.path(), timeout))?);
+    }
+    let mut known = Known::new(Reach::Cluster(Cluster { runtime, client, timeout }));
+    for text in lists {
+        take_text(&mut known, &text, "cluster")?;
+    }
+    Ok(known)
+}
+
+async fn list(client: &Client, path: &str, timeout: Duration) -> Result<String, Failure> {
+    let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
+    let request = request.map_err(|error| Failure::unreachable(error.to_string()))?;
+    match tokio::time::timeout(timeout, client.request_text(request)).await {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(kube::Error::Api(status))) => Err(Failure::unreachable(format!(
+            "the cluster refuses to list {path}: {}; use an account that may, or a dump",
+            status.message.trim_end_matches('.')
+        ))),
+        Ok(Err(error)) => Err(Failure::unreachable(format!(
+            "the cluster cannot be reached: {}; check --kubeconfig and --context",
+            innermost(&error)
+        ))),
+        Err(_) => Err(Failure::unreachable(format!(
+            "the cluster did not answer within {} s; raise --request-timeout or try again",
+            timeout.as_secs()
+        ))),
+    }
+}
+
+/// The last cause of an error: the others say only that there was one.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,389 @@
+//! `bindery check`: judges a change as the webhook would, before it is made.
+//!
+//! Files and the cluster are read here, and the result is written; what a change comes to is
+//! decided by the same core as in the webhook (`judging`).
+
+mod api;
+mod findings;
+mod input;
+mod judging;
+mod known;
+mod live;
+mod objects;
+mod render;
+mod report;
+mod server;
+
+pub use judging::{Judged, Proposal, Terms, judge_proposal};
+pub use known::{Known, Reach, claim_key, volume_key};
+pub use objects::{Kind, ObjectKey};
+pub use server::{created, replaced};
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::findings::{About, Origin};
+use self::input::{Depth, Input, Manifest, Review, Sources};
+use self::live::Source;
+use self::render::Colour;
+use self::report::{EditEntry, Finding, LiveSource, Outcome, Report, Summary};
+use super::args::{CheckArgs, FailOn, Format};
+use super::exit::{Exit, Failure};
+use super::files::{self, Readers};
+use crate::config::Configuration;
+use crate::k8s::review::ReviewError;
+use crate::rules::{Part, User};
+
+/// Runs the command.
+pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
+    refuse_contradictions(arguments)?;
+    let configuration = super::configuration(arguments.config.as_deref())?;
+    let sources = |paths| Sources {
+        paths,
+        depth: if arguments.recursive { Depth::Tree } else { Depth::Folder },
+        namespace: &arguments.namespace,
+    };
+    let head = input::read(sources(&arguments.filename))?;
+    let base = input::read(sources(&arguments.old))?;
+    let deletions = deletions(arguments)?;
+    let (known, source) = live::read(&arguments.live, &arguments.cluster, arguments.max_age)?;
+    let mut run = Run::new(arguments, configuration, known, &head, base)?;
+    run.judge_all(&head, &deletions)?;
+    let report = run.report(source, head.others);
+    write(&report, arguments)?;
+    Ok(exit(&report.summary, arguments))
+}
+
+fn refuse_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
+    let given = [&arguments.filename, &arguments.old, &arguments.live];
+    if arguments.filename.is_empty() && arguments.old.is_empty() && arguments.delete.is_empty() {
+        return Err(Failure::usage(
+            "nothing to check; give manifests with -f, or an object with --delete",
+        ));
+    }
+    let inputs = given.iter().flat_map(|paths| paths.iter());
+    if inputs.filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(Failure::usage(
+            "standard input is named twice; it can be read once, use a file",
+        ));
+    }
+    if arguments.output.iter().filter(|output| output.path.is_none()).count() > 1 {
+        return Err(Failure::usage(
+            "two outputs go to standard output; send one to a file, as in -o json=report.json",
+        ));
+    }
+    Ok(())
+}
+
+fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectKey>, Failure> {
+    let parse = |text: &String| {
+        ObjectKey::parse(text, &arguments.namespace).ok_or_else(|| {
+            Failure::usage(format!(
+                "--delete {text}: names no object; write pv/NAME or pvc/NAMESPACE/NAME"
+            ))
+        })
+    };
+    arguments.delete.iter().map(parse).collect()
+}
+
+/// One run over all input.
+struct Run<'a> {
+    arguments: &'a CheckArgs,
+    configuration: Configuration,
+    known: Known,
+    base: BTreeMap<ObjectKey, Manifest>,
+    findings: Vec<Finding>,
+    edits: Vec<EditEntry>,
+    summary: Summary,
+    now: Timestamp,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        arguments: &'a CheckArgs,
+        configuration: Configuration,
+        mut known: Known,
+        head: &Input,
+        base: Input,
+    ) -> Result<Self, Failure> {
+        for manifest in &base.manifests {
+            if known.is_input_alone() {
+                let object = object_of(manifest);
+                known.store(manifest.key.clone(), object).map_err(|error| unreadable(&error))?;
+            }
+        }
+        for manifest in &head.manifests {
+            known.expect(manifest.key.clone());
+        }
+        let base = base.manifests.into_iter();
+        let base = base.map(|manifest| (manifest.key.clone(), manifest)).collect();
+        Ok(Self {
+            arguments,
+            configuration,
+            known,
+            base,
+            findings: Vec::new(),
+            edits: Vec::new(),
+            summary: Summary::default(),
+            now: Timestamp::now(),
+        })
+    }
+
+    fn judge_all(&mut self, head: &Input, deletions: &[ObjectKey]) -> Result<(), Failure> {
+        for manifest in &head.manifests {
+            match manifest.key.kind {
+                Kind::Volume | Kind::Claim => self.manifest(manifest)?,
+                Kind::Class => {
+                    let object = manifest.node.to_json();
+                    self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
+                }
+                Kind::Pod => {}
+            }
+        }
+        let gone: Vec<Manifest> = self.base.values().cloned().collect();
+        for manifest in gone {
+            let stays = head.manifests.iter().any(|other| other.key == manifest.key);
+            if !stays && !is_kept(&manifest.node.to_json()) {
+                let origin = Origin { file: &manifest.file, node: &manifest.node };
+                self.deletion(&manifest.key, Some(origin))?;
+            }
+        }
+        for key in deletions {
+            self.deletion(key, None)?;
+        }
+        head.reviews.iter().try_for_each(|review| self.review(review))
+    }
+
+    /// A manifest of the head: a creation, or an update of what is stored.
+    fn manifest(&mut self, manifest: &Manifest) -> Result<(), Failure> {
+        let (key, how) = (&manifest.key, self.arguments.apply);
+        let object = object_of(manifest);
+        let old = self.known.object(key).map(|old| server::stored(key.kind, old));
+        let mut new = match &old {
+            None => server::created(key.kind, &object, how),
+            Some(old) if self.known.is_input_alone() => server::replaced(key.kind, old, &object),
+            Some(old) => {
+                let before = self.base.get(key).map(object_of);
+                server::updated(key.kind, old, &object, before.as_ref(), how)
+            }
+        };
+        if key.kind == Kind::Claim && old.is_none() {
+            server::default_class(&mut new, &self.known.classes());
+        }
+        let origin = Origin { file: &manifest.file, node: &manifest.node };
+        self.proposal(&self.proposed(key, old, Some(new)), Some(origin))
+    }
+
+    fn deletion(&mut self, key: &ObjectKey, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+        let old = match self.known.object(key) {
+            Some(old) => old.clone(),
+            // Of what nobody has shown, the name is known.
+            None if self.known.is_input_alone() => json!({"metadata": {"name": key.name}}),
+            None if origin.is_some() => return Ok(()),
+            None => {
+                let about = About { key, operation: "DELETE", origin };
+                let message = format!(
+                    "{key} does not exist; the API server answers 404; correct the name or leave \
+                     it out"
+                );
+                self.add(vec![about.finding(Outcome::Api, None, message)]);
+                return Ok(());
+            }
+        };
+        self.proposal(&self.proposed(key, Some(old), None), origin)
+    }
+
+    fn proposed(&self, key: &ObjectKey, old: Option<Value>, new: Option<Value>) -> Proposal {
+        let user = User {
+            name: self.arguments.for_user.clone().unwrap_or_default(),
+            groups: self.arguments.for_group.clone(),
+        };
+        Proposal { key: key.clone(), old, new, part: Part::Main, user }
+    }
+
+    fn terms(&self) -> Terms<'_> {
+        Terms { known: &self.known, configuration: &self.configuration, now: self.now }
+    }
+
+    fn proposal(&mut self, proposal: &Proposal, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+        let about = About { key: &proposal.key, operation: proposal.operation(), origin };
+        let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
+        let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
+        let mut found = findings::of_api(proposal, about);
+        found.extend(findings::of_verdict(&judged, about));
+        let ignorance = findings::of_ignorance(proposal, &found, self.terms(), about);
+        found.extend(ignorance.map_err(refused)?);
+        self.take_edits(&judged, about);
+        let is_refused =
+            found.iter().any(|finding| matches!(finding.result, Outcome::Denied | Outcome::Api));
+        self.add(found);
+        if is_refused {
+            return Ok(());
+        }
+        let taken = match judged.result {
+            Some(object) => self.known.change(&proposal.key, object),
+            None => self.known.delete(&proposal.key),
+        };
+        taken.map_err(|error| unreadable(&error))
+    }
+
+    /// A review of the input, judged as it stands.
+    fn review(&mut self, review: &Review) -> Result<(), Failure> {
+        let mut body = review.node.to_json();
+        let request = &mut body["request"];
+        if let Some(user) = &self.arguments.for_user {
+            request["userInfo"] = json!({"username": user, "groups": self.arguments.for_group});
+        }
+        let text = |field: &str| request[field].as_str().unwrap_or_default().to_owned();
+        let is_volume = request["resource"]["resource"] == "persistentvolumes";
+        let mut name = text("name");
+        for field in ["object", "oldObject"] {
+            if name.is_empty() {
+                let given = request.pointer(&format!("/{field}/metadata/name"));
+                name = given.and_then(Value::as_str).unwrap_or_default().to_owned();
+            }
+        }
+        let key = if is_volume { volume_key(&name) } else { claim_key(&text("namespace"), &name) };
+        let operation = match text("operation").as_str() {
+            "CREATE" => "CREATE",
+            "DELETE" => "DELETE",
+            _ => "UPDATE",
+        };
+        let place = format!("{}:{}", review.file, review.node.at);
+        let refused = |error: ReviewError| unreviewable(&error, &place);
+        let judged = judging::judge_review(&body.to_string(), self.terms()).map_err(refused)?;
+        let request = review.node.get("request");
+        let object = |field| request.and_then(|request| request.get(field));
+        let node = object("object").filter(|object| !object.entries().is_empty());
+        let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
+        let about =
+            About { key: &key, operation, origin: Some(Origin { file: &review.file, node }) };
+        self.take_edits(&judged, about);
+        self.add(findings::of_verdict(&judged, about));
+        Ok(())
+    }
+
+    fn take_edits(&mut self, judged: &Judged, about: About<'_>) {
+        let entries = judged.edits.iter().map(|edit| EditEntry {
+            edit: edit.id,
+            kind: about.key.kind.name(),
+            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
+            name: about.key.name.clone(),
+            patch: edit.patch.clone(),
+            warning: edit.warning.clone(),
+            place: about.origin.map(|origin| format!("{}:{}", origin.file, origin.node.at)),
+        });
+        self.edits.extend(entries);
+    }
+
+    /// Counts one object and keeps what is said about it.
+    fn add(&mut self, found: Vec<Finding>) {
+        let gravest = found.iter().map(|finding| finding.result).max();
+        self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        self.findings.extend(found);
+    }
+
+    fn report(self, source: Option<Source>, others: usize) -> Report {
+        Report {
+            api_version: "bindery.dev/v1",
+            kind: "Report",
+            live: source
+                .map(|source| LiveSource { source: source.name, age: source.age.as_secs() }),
+            findings: self.findings,
+            edits: self.edits,
+            summary: self.summary,
+            others,
+        }
+    }
+}
+
+/// The object of a manifest, with the namespace that it would be sent to.
+fn object_of(manifest: &Manifest) -> Value {
+    let mut object = manifest.node.to_json();
+    if manifest.key.kind.is_namespaced() {
+        object["metadata"]["namespace"] = json!(manifest.key.namespace);
+    }
+    object
+}
+
+/// Whether a tool would leave the object alone when its manifest goes.
+fn is_kept(object: &Value) -> bool {
+    let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
+    let argo = annotation("argocd.argoproj.io/sync-options").unwrap_or_default();
+    argo.split(',').any(|option| option.trim() == "Prune=false")
+        || annotation("kustomize.toolkit.fluxcd.io/prune") == Some("disabled")
+        || annotation("helm.sh/resource-policy") == Some("keep")
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::usage(format!("an object cannot be read: {error}; correct the manifest"))
+}
+
+/// A review that cannot be read, told without the place in text that nobody sees.
+fn unreviewable(error: &ReviewError, place: &str) -> Failure {
+    let text = match error {
+        ReviewError::Object { field, error } => {
+            let inner = format!(" at line {} column {}", error.line(), error.column());
+            format!("{field} cannot be read: {}", error.to_string().replace(&inner, ""))
+        }
+        ReviewError::Unreadable(_)
+        | ReviewError::OtherKind { .. }
+        | ReviewError::NoRequest
+        | ReviewError::NoUid
+        | ReviewError::OtherResource(_)
+        | ReviewError::OtherSubresource(_)
+        | ReviewError::OtherOperation(_)
+        | ReviewError::Missing { .. } => {
+            let text = error.to_string();
+            text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
+        }
+    };
+    Failure::usage(format!("{place}: {text}; correct the input"))
+}
+
+fn write(report: &Report, arguments: &CheckArgs) -> Result<(), Failure> {
+    for output in &arguments.output {
+        let text = |colour| match output.format {
+            Format::Text => render::text(report, colour),
+            Format::Json => serde_json::to_string_pretty(report).unwrap_or_default() + "\n",
+        };
+        match &output.path {
+            Some(path) => files::write(path, &text(Colour::Off), Readers::Everybody)?,
+            None => super::print(&text(colour(arguments))),
+        }
+    }
+    let silent = arguments.output.iter().all(|output| output.format != Format::Text);
+    if silent && report.summary.objects == 0 {
+        // A machine's output has no room for the sentence; a person at a pipe still wants it.
+        super::complain(render::text(report, Colour::Off).trim_end());
+    }
+    Ok(())
+}
+
+fn colour(arguments: &CheckArgs) -> Colour {
+    // https://no-color.org: set and not empty.
+    let refused =
+        std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
+    if arguments.no_color || refused || !std::io::stdout().is_terminal() {
+        Colour::Off
+    } else {
+        Colour::On
+    }
+}
+
+fn exit(summary: &Summary, arguments: &CheckArgs) -> Exit {
+    let fails = |on| arguments.fail_on.contains(&on);
+    if summary.denied + summary.api > 0 || (summary.objects == 0 && arguments.require_match) {
+        Exit::Refused
+    } else if (summary.warned > 0 && fails(FailOn::Warn))
+        || (summary.unverified > 0 && fails(FailOn::Unverified))
+    {
+        Exit::FailOn
+    } else {
+        Exit::Clean
+    }
+}

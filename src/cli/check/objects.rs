@@ -1,0 +1,104 @@
+//! Which object a value is: kind, namespace and name.
+
+use std::fmt;
+
+/// The kinds that verdicts know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// PersistentVolume.
+    Volume,
+    /// PersistentVolumeClaim.
+    Claim,
+    /// StorageClass: read by verdicts, never judged.
+    Class,
+    /// Pod: read by verdicts, never judged.
+    Pod,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Volume, Self::Claim, Self::Class, Self::Pod];
+
+    /// The kind of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kind that a command line names, as kubectl spells it.
+    pub fn from_argument(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "pv" | "persistentvolume" | "persistentvolumes" => Some(Self::Volume),
+            "pvc" | "persistentvolumeclaim" | "persistentvolumeclaims" => Some(Self::Claim),
+            _ => None,
+        }
+    }
+
+    /// Its name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Volume => "PersistentVolume",
+            Self::Claim => "PersistentVolumeClaim",
+            Self::Class => "StorageClass",
+            Self::Pod => "Pod",
+        }
+    }
+
+    /// Its apiVersion.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Volume | Self::Claim | Self::Pod => "v1",
+            Self::Class => "storage.k8s.io/v1",
+        }
+    }
+
+    /// Whether its objects live in namespaces.
+    pub fn is_namespaced(self) -> bool {
+        matches!(self, Self::Claim | Self::Pod)
+    }
+
+    fn short(self) -> &'static str {
+        match self {
+            Self::Volume => "pv",
+            Self::Claim => "pvc",
+            Self::Class => "sc",
+            Self::Pod => "pod",
+        }
+    }
+}
+
+/// One object among all of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; empty where the kind has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind.is_namespaced() {
+            write!(f, "{}/{}/{}", self.kind.short(), self.namespace, self.name)
+        } else {
+            write!(f, "{}/{}", self.kind.short(), self.name)
+        }
+    }
+}
+
+impl ObjectKey {
+    /// Reads `pv/NAME` or `pvc/[NAMESPACE/]NAME`.
+    pub fn parse(text: &str, namespace: &str) -> Option<Self> {
+        let (kind, rest) = text.split_once('/')?;
+        let kind = Kind::from_argument(kind)?;
+        let (namespace, name) = match (kind.is_namespaced(), rest.split_once('/')) {
+            (true, Some((namespace, name))) => (namespace, name),
+            (true, None) => (namespace, rest),
+            (false, Some(_)) => return None,
+            (false, None) => ("", rest),
+        };
+        let is_whole = !name.is_empty() && !name.contains('/');
+        let key = Self { kind, namespace: namespace.to_owned(), name: name.to_owned() };
+        is_whole.then_some(key)
+    }
+}

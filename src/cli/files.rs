@@ -1,0 +1,98 @@
+//! Reading and writing whole files: every failure is a sentence, and no file is ever half written.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::exit::Failure;
+
+/// The name by which messages call standard input.
+pub const STANDARD_INPUT: &str = "stdin";
+
+/// Who may read a file that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Whoever the process's mask lets.
+    Everybody,
+    /// The owner: it is a key.
+    Owner,
+}
+
+/// The text of `path`.
+pub fn read(path: &Path) -> Result<String, Failure> {
+    fs::read(path)
+        .map_err(|error| {
+            let (path, reason) = (path.display(), told(&error));
+            Failure::usage(format!("{path}: cannot be read: {reason}; check the path"))
+        })
+        .and_then(|bytes| text(bytes, &path.display().to_string()))
+}
+
+/// The text on standard input; an error if there is none.
+pub fn read_standard_input() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| {
+        Failure::usage(format!("stdin: cannot be read: {}; pipe a manifest into it", told(&error)))
+    })?;
+    let text = text(bytes, STANDARD_INPUT)?;
+    if text.trim().is_empty() {
+        return Err(Failure::usage(
+            "stdin: is empty; the command before the pipe gave nothing, or give a file with -f",
+        ));
+    }
+    Ok(text)
+}
+
+/// Writes `text` to `path`, whole or not at all.
+pub fn write(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
+    let refused = |error: io::Error| {
+        let (path, reason) = (path.display(), told(&error));
+        Failure::usage(format!("{path}: cannot be written: {reason}; check the folder"))
+    };
+    let temporary = beside(path);
+    let written = (|| {
+        let mode = match readers {
+            Readers::Everybody => 0o666,
+            Readers::Owner => 0o600,
+        };
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    written.map_err(|error| {
+        // It may not exist; what matters has been said.
+        let _ = fs::remove_file(&temporary);
+        refused(error)
+    })
+}
+
+/// The reason of an error without the number that the library appends.
+pub fn told(error: &io::Error) -> String {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text);
+    let mut characters = plain.chars();
+    let first = characters.next().map(|first| first.to_lowercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}
+
+/// A name in the same folder, so that renaming it is one step. Two processes never share it.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+fn text(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before
+            .rsplit(|byte| *byte == b'\n')
+            .next()
+            .map_or(0, |tail| String::from_utf8_lossy(tail).chars().count())
+            + 1;
+        Failure::usage(format!("{name}:{line}:{column}: is not UTF-8; save it as UTF-8"))
+    })
+}

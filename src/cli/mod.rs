@@ -1,0 +1,93 @@
+//! The command line: arguments, subcommands and what they print.
+//!
+//! Machine output goes to standard output alone; everything said to people goes to standard error,
+//! one sentence a line. How a command ends is in `exit`.
+
+pub mod args;
+pub mod certs;
+pub mod check;
+pub mod demo;
+pub mod example;
+pub mod exit;
+pub mod files;
+pub mod generate;
+pub mod reference;
+pub mod rule;
+pub mod webhook;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use self::args::{Bindery, Command};
+use self::exit::{Exit, Failure};
+use crate::config::{self, Configuration};
+
+/// The name under which kubectl finds the binary: `kubectl bindery …`.
+const PLUGIN_NAME: &str = "kubectl-bindery";
+
+/// Runs the command that `arguments` name; the first is the name of the program.
+pub fn run(arguments: Vec<OsString>) -> Exit {
+    let parsed = command(&arguments)
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Bindery::from_arg_matches(&matches));
+    let bindery = match parsed {
+        Ok(bindery) => bindery,
+        Err(error) => {
+            // Help and version are no errors and go to standard output.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+            // Nobody is left to tell if this fails.
+            let _ = error.print();
+            return exit;
+        }
+    };
+    match dispatch(&bindery.command) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            complain(&format!("error: {failure}"));
+            failure.exit
+        }
+    }
+}
+
+fn dispatch(command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Webhook(arguments) => webhook::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Rule(arguments) => rule::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
+        Command::Certs(arguments) => certs::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments),
+    }
+}
+
+/// The command as it was called: as a plug-in of kubectl it is written `kubectl bindery`.
+fn command(arguments: &[OsString]) -> clap::Command {
+    let called = arguments.first().map(|name| Path::new(name).file_stem().unwrap_or_default());
+    let command = Bindery::command();
+    match called {
+        Some(name) if name == PLUGIN_NAME => command.bin_name("kubectl bindery"),
+        _ => command.bin_name("bindery"),
+    }
+}
+
+/// The configuration in `path`, or the default one.
+pub(crate) fn configuration(path: Option<&Path>) -> Result<Configuration, Failure> {
+    let Some(path) = path else { return Ok(Configuration::default()) };
+    let text = files::read(path)?;
+    config::read(&text, &path.display().to_string())
+        .map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Prints to standard output. A reader that has gone away, as `head` does, is no error.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Says a line to people.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,46 @@
+//! `bindery rule`: one page of the reference in the terminal, or the list of all.
+
+use std::fmt::Write as _;
+
+use super::args::RuleArgs;
+use super::exit::{Exit, Failure};
+use super::reference;
+use crate::rules::edits::{self, REPAIRS};
+use crate::rules::{self, RULES};
+
+/// Runs the command.
+pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
+    let text = match &arguments.id {
+        None => list(),
+        Some(id) => page(id)?,
+    };
+    super::print(&text);
+    Ok(Exit::Clean)
+}
+
+fn list() -> String {
+    let ids = RULES.iter().map(|rule| rule.id).chain(REPAIRS.iter().map(|repair| repair.id));
+    let width = ids.map(str::len).max().unwrap_or_default();
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    for rule in RULES {
+        let _ = writeln!(out, "{:width$}  {:5}  {}", rule.id, rule.mode.as_str(), rule.page.hazard);
+    }
+    for repair in REPAIRS {
+        let _ = writeln!(out, "{:width$}  edit   {}", repair.id, repair.page.hazard);
+    }
+    out
+}
+
+fn page(id: &str) -> Result<String, Failure> {
+    let made = match (rules::find(id), edits::find(id)) {
+        (Some(rule), _) => reference::of_rule(rule),
+        (None, Some(repair)) => reference::of_repair(repair),
+        (None, None) => {
+            return Err(Failure::usage(format!(
+                "there is no rule or edit {id:?}; `bindery rule` lists them"
+            )));
+        }
+    };
+    made.map_err(|error| Failure::usage(format!("the page of {id} cannot be made: {error}")))
+}

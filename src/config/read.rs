@@ -1,0 +1,203 @@
+//! A document to a configuration.
+//!
+//! Every key is either known or a problem: a misspelt one would leave a rule in another mode than
+//! its operator believes.
+
+use jiff::{SignedDuration, Span};
+
+use super::{Configuration, Problem};
+use crate::document::{Entry, Node, Position, Shape};
+use crate::rules::edits::{self, REPAIRS};
+use crate::rules::{self, Mode, RULES};
+
+/// What was found wrong so far.
+#[derive(Default)]
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+/// The configuration that `document` describes, or all that is wrong with it.
+pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Problem>> {
+    let mut reader = Reader::default();
+    let mut configuration = Configuration::default();
+    for (key, value) in [("apiVersion", "bindery.dev/v1"), ("kind", "Config")] {
+        if document.get(key).and_then(Node::text) != Some(value) {
+            let at = document.place_of(key);
+            reader.add(at, format!("{key} must be {value}"));
+        }
+    }
+    // The profile comes first: modes are exceptions from it.
+    if let Some(profile) = document.get("profile") {
+        reader.profile(profile, &mut configuration);
+    }
+    for entry in reader.map(document, "the configuration") {
+        let value = &entry.value;
+        match entry.key.as_str() {
+            "apiVersion" | "kind" | "profile" => {}
+            "rules" => reader.rules(value, &mut configuration),
+            "edits" => reader.edits(value, &mut configuration),
+            "trusted" => reader.trusted(value, &mut configuration),
+            "ownController" => {
+                if let Some(name) = reader.text(value, "ownController") {
+                    configuration.own_controller = name;
+                }
+            }
+            "exemptions" => reader.exemptions(value, &mut configuration),
+            _ => reader.unknown(
+                entry,
+                "apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions",
+            ),
+        }
+    }
+    reader.problems.sort_by_key(|problem| problem.at);
+    if reader.problems.is_empty() { Ok(configuration) } else { Err(reader.problems) }
+}
+
+impl Reader {
+    fn add(&mut self, at: Position, text: String) {
+        self.problems.push(Problem { at, text });
+    }
+
+    fn unknown(&mut self, entry: &Entry, known: &str) {
+        self.add(entry.at, format!("unknown key {:?}; known are {known}", entry.key));
+    }
+
+    fn map<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Entry] {
+        if !matches!(node.shape, Shape::Map(_) | Shape::Null) {
+            self.add(node.at, format!("{name} must be a map, not {}", node.kind()));
+        }
+        node.entries()
+    }
+
+    fn text(&mut self, node: &Node, name: &str) -> Option<String> {
+        let text = node.text().filter(|text| !text.is_empty());
+        if text.is_none() {
+            self.add(node.at, format!("{name} must be text, not {}", node.kind()));
+        }
+        text.map(str::to_owned)
+    }
+
+    fn profile(&mut self, node: &Node, configuration: &mut Configuration) {
+        let modes = &mut configuration.policy.modes;
+        match node.text() {
+            Some("baseline") => {}
+            Some("audit") => {
+                modes.extend(RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Audit)));
+            }
+            Some("strict") => {
+                let warning = RULES.iter().filter(|rule| rule.mode == Mode::Warn);
+                modes.extend(warning.map(|rule| (rule.id.to_owned(), Mode::Deny)));
+            }
+            _ => self.add(node.at, "profile must be audit, baseline or strict".to_owned()),
+        }
+    }
+
+    fn rules(&mut self, node: &Node, configuration: &mut Configuration) {
+        for entry in self.map(node, "rules") {
+            if entry.key != "modes" {
+                self.unknown(entry, "modes");
+                continue;
+            }
+            for entry in self.map(&entry.value, "rules.modes") {
+                self.mode(entry, configuration);
+            }
+        }
+    }
+
+    fn mode(&mut self, entry: &Entry, configuration: &mut Configuration) {
+        if rules::find(&entry.key).is_none() {
+            let text = format!("unknown rule {:?}; `bindery rule` lists them", entry.key);
+            self.add(entry.at, text);
+        }
+        let mode = match &entry.value.shape {
+            Shape::Text(text) => Mode::ALL.into_iter().find(|mode| mode.as_str() == text),
+            // YAML reads a bare `off` as false.
+            Shape::Bool(false) => Some(Mode::Off),
+            Shape::Null | Shape::Bool(true) | Shape::Number(_) | Shape::List(_) | Shape::Map(_) => {
+                None
+            }
+        };
+        match mode {
+            Some(mode) => {
+                configuration.policy.modes.insert(entry.key.clone(), mode);
+            }
+            None => {
+                let text = format!("mode of {} must be deny, warn, audit or off", entry.key);
+                self.add(entry.value.at, text);
+            }
+        }
+    }
+
+    fn edits(&mut self, node: &Node, configuration: &mut Configuration) {
+        for entry in self.map(node, "edits") {
+            if edits::find(&entry.key).is_none() {
+                let known: Vec<&str> = REPAIRS.iter().map(|repair| repair.id).collect();
+                self.add(
+                    entry.at,
+                    format!("unknown edit {:?}; known are {}", entry.key, known.join(", ")),
+                );
+            }
+            match &entry.value.shape {
+                Shape::Bool(true) => {}
+                Shape::Bool(false) => {
+                    configuration.policy.edits_off.insert(entry.key.clone());
+                }
+                Shape::Null
+                | Shape::Number(_)
+                | Shape::Text(_)
+                | Shape::List(_)
+                | Shape::Map(_) => {
+                    self.add(entry.value.at, format!("edit {} must be true or false", entry.key));
+                }
+            }
+        }
+    }
+
+    fn trusted(&mut self, node: &Node, configuration: &mut Configuration) {
+        for entry in self.map(node, "trusted") {
+            match entry.key.as_str() {
+                "binders" => {
+                    configuration.policy.trusted_binders =
+                        self.names(&entry.value, "trusted.binders");
+                }
+                "populators" => {
+                    configuration.policy.trusted_populators =
+                        self.names(&entry.value, "trusted.populators");
+                }
+                _ => self.unknown(entry, "binders, populators"),
+            }
+        }
+    }
+
+    fn names(&mut self, node: &Node, name: &str) -> Vec<String> {
+        if !matches!(node.shape, Shape::List(_) | Shape::Null) {
+            self.add(node.at, format!("{name} must be a list of user names, not {}", node.kind()));
+        }
+        node.items().iter().filter_map(|item| self.text(item, "a user name")).collect()
+    }
+
+    fn exemptions(&mut self, node: &Node, configuration: &mut Configuration) {
+        for entry in self.map(node, "exemptions") {
+            if entry.key != "maxDuration" {
+                self.unknown(entry, "maxDuration");
+                continue;
+            }
+            match entry.value.text().and_then(duration) {
+                Some(longest) => configuration.policy.longest_exemption = longest,
+                None => self.add(
+                    entry.value.at,
+                    "exemptions.maxDuration must be a time like 168h or 30m".to_owned(),
+                ),
+            }
+        }
+    }
+}
+
+/// A positive duration such as `168h` or `1h30m`.
+fn duration(text: &str) -> Option<SignedDuration> {
+    let duration = match text.parse::<SignedDuration>() {
+        Ok(duration) => duration,
+        Err(_) => SignedDuration::try_from(text.parse::<Span>().ok()?).ok()?,
+    };
+    duration.is_positive().then_some(duration)
+}

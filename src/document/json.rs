@@ -1,0 +1,127 @@
+//! JSON to trees.
+//!
+//! Each level is read with its values still as text; where a value's text lies in the whole tells
+//! its place. That reads deep values several times, which manifests are small enough for.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::UnreadableError;
+use super::tree::{Entry, Node, Position, Shape};
+use super::yaml::{DEPTH_MAX, TOO_DEEP};
+
+/// Reads every value.
+pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
+    let lines = Lines::of(text);
+    let mut documents = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let raw = value.map_err(|error| lines.unreadable(&error))?;
+        documents.push(lines.node(raw.get(), 0)?);
+    }
+    Ok(documents)
+}
+
+/// A text, and where its lines begin.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(index, _)| index + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// The place of `part`, which is borrowed from the text.
+    fn place_of(&self, part: &str) -> Position {
+        let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.starts.get(line).copied().unwrap_or(0);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        let number = |value: usize| u32::try_from(value + 1).unwrap_or(u32::MAX);
+        Position { line: number(line), column: number(before.chars().count()) }
+    }
+
+    fn unreadable(&self, error: &serde_json::Error) -> UnreadableError {
+        let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
+        let at = Position { line: number(error.line()), column: number(error.column()) };
+        UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
+    }
+
+    fn node(&self, part: &'a str, depth: usize) -> Result<Node, UnreadableError> {
+        let at = self.place_of(part);
+        if depth > DEPTH_MAX {
+            return Err(UnreadableError { at, reason: TOO_DEEP.to_owned() });
+        }
+        let refused = |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
+        let shape = match part.as_bytes().first() {
+            Some(b'{') => {
+                let Fields(fields) = serde_json::from_str(part).map_err(refused)?;
+                Shape::Map(self.entries(fields, depth)?)
+            }
+            Some(b'[') => {
+                let items: Vec<&RawValue> = serde_json::from_str(part).map_err(refused)?;
+                let nodes = items.into_iter().map(|item| self.node(item.get(), depth + 1));
+                Shape::List(nodes.collect::<Result<_, _>>()?)
+            }
+            Some(b'"') => Shape::Text(serde_json::from_str(part).map_err(refused)?),
+            Some(b't' | b'f') => Shape::Bool(serde_json::from_str(part).map_err(refused)?),
+            Some(b'n') => Shape::Null,
+            _ => Shape::Number(serde_json::from_str(part).map_err(refused)?),
+        };
+        Ok(Node { at, shape })
+    }
+
+    fn entries(
+        &self,
+        fields: Vec<(&'a RawValue, &'a RawValue)>,
+        depth: usize,
+    ) -> Result<Vec<Entry>, UnreadableError> {
+        let mut entries: Vec<Entry> = Vec::with_capacity(fields.len());
+        for (key, value) in fields {
+            let at = self.place_of(key.get());
+            let key: String = serde_json::from_str(key.get())
+                .map_err(|error| UnreadableError { at, reason: reason(&error) })?;
+            if let Some(first) = entries.iter().find(|entry| entry.key == key) {
+                let reason = format!("key {key:?} is given twice, first at {}", first.at);
+                return Err(UnreadableError { at, reason });
+            }
+            entries.push(Entry { key, at, value: self.node(value.get(), depth + 1)? });
+        }
+        Ok(entries)
+    }
+}
+
+/// The sentence of an error without the place, which is told by us.
+fn reason(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    error.to_string().replace(&place, "")
+}
+
+/// The fields of an object, keys and values still as text.
+struct Fields<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}

@@ -1,0 +1,40 @@
+//! Manifests and configuration as people write them: YAML and JSON as trees that know the line and
+//! column of everything in them.
+//!
+//! Whoever finds something wrong in a file can say where. Nothing here knows what a field means.
+
+mod json;
+mod scalar;
+mod tree;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+pub use tree::{Entry, Node, Position, Shape};
+
+/// Text that is no document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub struct UnreadableError {
+    /// Where.
+    pub at: Position,
+    /// What is wrong, without a full stop.
+    pub reason: String,
+}
+
+/// Reads every document of `text`: multi-document YAML, or JSON values one after another.
+///
+/// JSON is told from YAML by its first character. Empty documents are left out.
+pub fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let documents = if is_json(text) { json::read(text)? } else { yaml::read(text)? };
+    Ok(documents.into_iter().filter(|document| document.shape != Shape::Null).collect())
+}
+
+/// Whether `text` is meant as JSON: an object with a quoted key. A flow map of YAML that begins so is
+/// JSON too, or a mistake.
+pub fn is_json(text: &str) -> bool {
+    let inside = text.trim_start().strip_prefix('{').map(str::trim_start);
+    inside.is_some_and(|inside| inside.starts_with(['"', '}']))
+}

@@ -1,0 +1,77 @@
+//! What a bare word of YAML means.
+//!
+//! kubectl reads YAML 1.1 (`sigs.k8s.io/yaml` over `yaml/v2`, `resolve.go`): `yes` is true, `0777`
+//! is 511. A checker that read `yes` as text would pass what the API server refuses.
+
+use serde_json::Number;
+
+use super::tree::Shape;
+
+/// What the bare word `text` means.
+pub(super) fn resolve(text: &str) -> Shape {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Shape::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Shape::Bool(true);
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Shape::Bool(false);
+        }
+        _ => {}
+    }
+    let number = match text.as_bytes().first() {
+        Some(b'0'..=b'9' | b'+' | b'-') => {
+            let plain = text.replace('_', "");
+            integer(&plain).or_else(|| decimal(&plain))
+        }
+        Some(b'.') => decimal(text),
+        _ => None,
+    };
+    number.map_or_else(|| Shape::Text(text.to_owned()), Shape::Number)
+}
+
+/// Go: `strconv.ParseInt(text, 0, 64)`, then `ParseUint`: the base is told by the prefix, a leading
+/// zero means octal.
+fn integer(text: &str) -> Option<Number> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, text.get(1..)?),
+        b'+' => (false, text.get(1..)?),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = if let Some(hex) = lower.strip_prefix("0x") {
+        (16, hex)
+    } else if let Some(octal) = lower.strip_prefix("0o") {
+        (8, octal)
+    } else if let Some(binary) = lower.strip_prefix("0b") {
+        (2, binary)
+    } else if lower.len() > 1 && lower.starts_with('0') {
+        (8, lower.get(1..)?)
+    } else {
+        (10, lower.as_str())
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    if negative {
+        i64::from_str_radix(&format!("-{digits}"), radix).ok().map(Number::from)
+    } else {
+        u64::from_str_radix(digits, radix).ok().map(Number::from)
+    }
+}
+
+/// Go: `yamlStyleFloat` and `strconv.ParseFloat`. A whole number is printed without a fraction.
+fn decimal(text: &str) -> Option<Number> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let shape =
+        unsigned.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    if !shape || !unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return None;
+    }
+    let number: f64 = text.parse().ok()?;
+    let whole = format!("{number:.0}").parse::<i64>().ok();
+    match whole {
+        Some(whole) if whole.to_string() == number.to_string() => Some(Number::from(whole)),
+        _ => Number::from_f64(number),
+    }
+}

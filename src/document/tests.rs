@@ -1,0 +1,110 @@
+//! Places, bare words and refusals of documents.
+
+use serde_json::{Value, json};
+
+use super::{Position, read};
+
+fn value(text: &str) -> Value {
+    let documents = read(text).expect("it reads");
+    assert_eq!(documents.len(), 1, "{text}");
+    documents[0].to_json()
+}
+
+fn refusal(text: &str) -> String {
+    read(text).expect_err("it does not read").to_string()
+}
+
+#[test]
+fn bare_words_mean_what_kubectl_takes_them_for() {
+    let cases = [
+        ("yes", json!(true)),
+        ("Off", json!(false)),
+        ("\"yes\"", json!("yes")),
+        ("!!str yes", json!("yes")),
+        ("~", json!(null)),
+        ("0777", json!(511)),
+        ("0o17", json!(15)),
+        ("0x1F", json!(31)),
+        ("1_000", json!(1000)),
+        ("-12", json!(-12)),
+        ("08", json!(8)),
+        ("1e3", json!(1000)),
+        ("1.5", json!(1.5)),
+        ("10Gi", json!("10Gi")),
+        ("2001-12-14", json!("2001-12-14")),
+        ("18446744073709551615", json!(u64::MAX)),
+        ("1.2.3", json!("1.2.3")),
+        ("-", json!([null])),
+        (".", json!(".")),
+    ];
+    for (word, meaning) in cases {
+        let text = if word == "-" { "key:\n- ".to_owned() } else { format!("key: {word}") };
+        assert_eq!(value(&text)["key"], meaning, "{word}");
+    }
+}
+
+#[test]
+fn keys_that_are_no_text_become_their_text() {
+    assert_eq!(value("{1: a, yes: b, c: d}"), json!({"1": "a", "true": "b", "c": "d"}));
+}
+
+#[test]
+fn every_key_knows_its_place() {
+    let yaml = "spec:\n  capacity:\n    storage: 1Gi\n";
+    let json = "{\"spec\":\n  {\"capacity\": {\n    \"storage\": \"1Gi\"}}}\n";
+    for text in [yaml, json] {
+        let document = &read(text).expect("it reads")[0];
+        assert_eq!(document.place_of("spec.capacity.storage"), Position { line: 3, column: 5 });
+        assert_eq!(document.place_of("spec.claimRef"), document.place_of("spec"));
+    }
+}
+
+#[test]
+fn documents_of_one_stream_are_told_apart() {
+    assert_eq!(read("a: 1\n---\n---\nb: 2\n").expect("it reads").len(), 2);
+    assert_eq!(read("{\"a\": 1}\n{\"b\": 2}").expect("it reads").len(), 2);
+    assert_eq!(read("# nothing\n").expect("it reads").len(), 0);
+}
+
+#[test]
+fn aliases_and_merges_are_resolved() {
+    let text = "base: &base {a: 1, b: 2}\nnext: {<<: *base, b: 3}\n";
+    assert_eq!(value(text)["next"], json!({"a": 1, "b": 3}));
+}
+
+#[test]
+fn refusals_name_the_place() {
+    assert_eq!(refusal("a: 1\nb: 2\na: 3\n"), "3:1: key \"a\" is given twice, first at 1:1");
+    assert_eq!(refusal("{\"a\": 1,\n \"a\": 2}"), "2:2: key \"a\" is given twice, first at 1:2");
+    assert!(refusal("a: [1, 2\nb: 3\n").starts_with("2:"), "{}", refusal("a: [1, 2\nb: 3\n"));
+    assert!(refusal("{\"a\": }").starts_with("1:7: not readable as JSON: expected value"));
+    assert_eq!(refusal("? [a]\n: b\n"), "1:3: a list or a map cannot be a key");
+}
+
+#[test]
+fn aliases_cannot_fill_the_memory() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let before = format!("*a{}", level - 1);
+        let items = vec![before; 10].join(", ");
+        text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
+    }
+    assert!(refusal(&text).ends_with("aliases add more than 1000000 values"));
+}
+
+#[test]
+fn depth_is_limited() {
+    for depth in [120, 5000] {
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert!(
+            refusal(&deep).ends_with("values nest deeper than 100 levels"),
+            "{}",
+            refusal(&deep)
+        );
+    }
+    let deep = format!("a: {}{}", "[".repeat(120), "]".repeat(120));
+    assert!(refusal(&deep).ends_with("values nest deeper than 100 levels"), "{}", refusal(&deep));
+    // The parser has a limit of its own for flow collections.
+    let deep = format!("a: {}{}", "[".repeat(5000), "]".repeat(5000));
+    assert!(refusal(&deep).ends_with("recursion limit exceeded"), "{}", refusal(&deep));
+}

@@ -1,0 +1,147 @@
+//! The tree that a document is read into.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A value and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where it begins.
+    pub at: Position,
+    /// What it is.
+    pub shape: Shape,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// Text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order of the text.
+    Map(Vec<Entry>),
+}
+
+/// One entry of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Where the key begins.
+    pub at: Position,
+    /// Its value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The entry under `key`, if this is a map that has it.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The value under `key`, if this is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The entries, if this is a map.
+    pub fn entries(&self) -> &[Entry] {
+        match &self.shape {
+            Shape::Map(entries) => entries,
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::List(_) => {
+                &[]
+            }
+        }
+    }
+
+    /// The items, if this is a list.
+    pub fn items(&self) -> &[Self] {
+        match &self.shape {
+            Shape::List(items) => items,
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) | Shape::Map(_) => &[],
+        }
+    }
+
+    /// The text, if this is text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.shape {
+            Shape::Text(text) => Some(text),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::List(_) | Shape::Map(_) => {
+                None
+            }
+        }
+    }
+
+    /// What this is, for a sentence.
+    pub fn kind(&self) -> &'static str {
+        match &self.shape {
+            Shape::Null => "nothing",
+            Shape::Bool(_) => "true or false",
+            Shape::Number(_) => "a number",
+            Shape::Text(_) => "text",
+            Shape::List(_) => "a list",
+            Shape::Map(_) => "a map",
+        }
+    }
+
+    /// The place of the field at `path` (keys joined by dots), or of the nearest thing around it.
+    pub fn place_of(&self, path: &str) -> Position {
+        let mut place = self.at;
+        let mut node = self;
+        for key in path.split('.') {
+            let Some(entry) = node.entry(key) else { break };
+            place = entry.at;
+            node = &entry.value;
+        }
+        place
+    }
+
+    /// The same as a JSON value.
+    pub fn to_json(&self) -> Value {
+        match &self.shape {
+            Shape::Null => Value::Null,
+            Shape::Bool(bool) => Value::Bool(*bool),
+            Shape::Number(number) => Value::Number(number.clone()),
+            Shape::Text(text) => Value::String(text.clone()),
+            Shape::List(items) => Value::Array(items.iter().map(Self::to_json).collect()),
+            Shape::Map(entries) => {
+                let pairs = entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The number of values in it, itself included.
+    pub(super) fn count(&self) -> usize {
+        match &self.shape {
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => 1,
+            Shape::List(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
+            Shape::Map(entries) => {
+                1 + entries.iter().map(|entry| entry.value.count()).sum::<usize>()
+            }
+        }
+    }
+}

@@ -34,7 +34,8 @@ pub(crate) struct Load<'a> {
 /// What wrk saw.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Seen {
-    requests: u64,
+    /// Answers.
+    pub(crate) requests: u64,
     microseconds: u64,
     /// The median of the latencies, in µs.
     pub(crate) median: f64,
@@ -45,7 +46,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Requests per second.
+    /// Answers per second by the clock.
     pub(crate) fn rate(&self) -> f64 {
         self.requests as f64 * 1e6 / self.microseconds as f64
     }

@@ -33,6 +33,7 @@ mod memory;
     reason = "shared with the end-to-end tests, which use all of it"
 )]
 mod plane;
+mod process;
 mod reviews;
 #[path = "../../tests/e2e/runner.rs"]
 #[allow(

@@ -4,7 +4,6 @@
 //! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use tokio::task::JoinSet;
 use crate::floors::Row;
 use crate::hostile::{BODY_BYTES, Shape};
 use crate::plane::{Peers, Plane, persona};
+use crate::process;
 use crate::serving::{Keys, Pinning, Server};
 use crate::wire::{Connection, GUARD, Target, block_on, head};
 
@@ -66,11 +66,10 @@ fn beyond_body(server: &Server, keys: &Keys, shape: Shape) -> Result<f64, String
         target.post_blocking(GUARD, keys.reviews.allowed.as_bytes())?;
     }
     let id = server.processes()?.first().copied().unwrap_or_default();
-    fs::write(format!("/proc/{id}/clear_refs"), "5")
-        .map_err(|error| format!("cannot reset the peak of process {id}: {error}"))?;
-    let before = status_bytes(id, "VmRSS:")?;
+    process::reset_peak(id)?;
+    let before = process::resident(id)?;
     let reply = target.post_blocking(GUARD, shape.body().as_bytes())?;
-    let peak = status_bytes(id, "VmHWM:")?;
+    let peak = process::peak(id)?;
     let beyond = (peak - before - BODY_BYTES as f64) / MIB;
     eprintln!("  {shape:?}: status {}, {beyond:.2} MiB beyond the body", reply.status);
     Ok(beyond)
@@ -82,12 +81,12 @@ fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
     let id = server.processes()?.first().copied().unwrap_or_default();
     for shape in Shape::ALL {
         let statuses = block_on(storm(target.clone(), Arc::new(shape.body())))?;
-        let peak = status_bytes(id, "VmHWM:")? / MIB;
+        let peak = process::peak(id)? / MIB;
         eprintln!("  {CROWD} × {shape:?}: statuses {statuses:?}, peak so far {peak:.0} MiB");
     }
     // It must still judge as before.
     server.check_verdicts(keys)?;
-    Ok(status_bytes(id, "VmHWM:")? / MIB)
+    Ok(process::peak(id)? / MIB)
 }
 
 /// Half heads first, so that they are there while the bodies come. How many replies had which status;
@@ -126,31 +125,4 @@ async fn half_heads(target: &Target) -> Result<Vec<Connection>, String> {
     // The last ones have to be read before the bodies come.
     tokio::time::sleep(Duration::from_millis(100)).await;
     Ok(connections)
-}
-
-/// A line of `/proc/ID/status` that is given in kB, in bytes.
-fn status_bytes(id: u32, line: &str) -> Result<f64, String> {
-    let path = format!("/proc/{id}/status");
-    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
-    let value = text.lines().find_map(|candidate| candidate.strip_prefix(line));
-    let kilobytes = value.and_then(|value| value.trim().strip_suffix(" kB"));
-    kilobytes
-        .and_then(|number| number.trim().parse::<f64>().ok())
-        .map(|kilobytes| kilobytes * 1024.0)
-        .ok_or_else(|| format!("{path} has no {line}"))
-}
-
-/// Processor time of a server and its children, in ticks of 10 ms.
-pub(crate) fn cpu_ticks(server: &Server) -> Result<u64, String> {
-    let mut ticks = 0;
-    for id in server.processes()? {
-        let path = format!("/proc/{id}/stat");
-        let text =
-            fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
-        // After the name, which may hold anything, user and system time are fields 12 and 13.
-        let (_, fields) = text.rsplit_once(')').unwrap_or_default();
-        let times = fields.split_whitespace().skip(11).take(2);
-        ticks += times.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
-    }
-    Ok(ticks)
 }

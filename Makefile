@@ -45,9 +45,10 @@ kube:
 e2e: kube
 	$(CARGO_TEST) --test e2e -- $(CASES)
 
-# The figures of the webhook beside those of others, in one run.
-bench:
-	cargo bench --locked --bench '*'
+# The webhook against controller-runtime, nginx and a real API server in one run, each row with its
+# floor (benches/floors.toml). SECTIONS="throughput memory" picks some.
+bench: kube
+	cargo bench --locked --bench webhook -- $(SECTIONS)
 
 # Every promise at its full count: suites that are shortened above read BINDERY_SOAK, properties
 # read PROPTEST_CASES (256 if unset), and races have ten rounds to show themselves on a real server.
@@ -64,3 +65,4 @@ generate:
 			&& mv docs/$$page.md.new docs/$$page.md \
 			|| { rm -f docs/$$page.md.new; exit 1; }; \
 	done
+	BINDERY_GENERATE=1 $(MAKE) e2e CASES=every_rule_refuses

@@ -9,12 +9,12 @@
 
 mod api;
 mod binaries;
-mod certificates;
-mod folder;
+pub(crate) mod certificates;
+pub(crate) mod folder;
 mod kubectl;
 mod objects;
 pub(crate) mod persona;
-mod process;
+pub(crate) mod process;
 mod start;
 
 use std::path::PathBuf;

@@ -58,6 +58,11 @@ impl Process {
         Ok(Self { name, log: program.log.clone(), child })
     }
 
+    /// Its process id; wrappers such as `setpriv` have become the program itself.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The status, if the process has ended by itself.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()

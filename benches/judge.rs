@@ -1,0 +1,73 @@
+//! The pure path alone: bytes to a verdict, and its two smallest parts. `cargo bench --bench judge`.
+//!
+//! It exists to tell where a change of the whole (`benches/webhook`) comes from: no socket, no TLS, no
+//! cluster. Not here: floors; these figures are for people who look for what became slower.
+#![allow(clippy::expect_used, reason = "a benchmark of a failure measures nothing")]
+
+use std::hint::black_box;
+
+use bindery::binding::{Asker, Evidence, LiveReads, View, fit};
+use bindery::k8s::bounded::LabelUse;
+use bindery::k8s::claim::claim;
+use bindery::k8s::review::{Answer, answer, request};
+use bindery::k8s::volume::volume;
+use bindery::model::Quantity;
+use bindery::rules::{Entry, Policy, Question, RULES, judge};
+use divan::Bencher;
+use divan::counter::BytesCount;
+
+const ALLOWED: &str = include_str!("data/allowed.json");
+const REFUSED: &str = include_str!("data/refused.json");
+
+fn main() {
+    divan::main();
+}
+
+/// The recorded review as it comes in, to the answer as it goes out.
+#[divan::bench(args = ["allowed", "refused"])]
+fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
+    let (policy, view) = (Policy::default(), View::default());
+    let body = if review == "allowed" { ALLOWED } else { REFUSED }.as_bytes();
+    bencher.counter(BytesCount::of_slice(body)).bench(|| {
+        let read = request(black_box(body), &policy).expect("the recorded review can be read");
+        let question = Question {
+            entry: Entry::Guard,
+            change: &read.change,
+            policy: &policy,
+            now: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let judgement = judge(RULES, question, &Evidence::new(&view, &LiveReads::default()));
+        let made = Answer { refusal: judgement.verdict.refusal(), ..Answer::default() };
+        answer(&read.uid, &made)
+    });
+}
+
+/// Reading alone.
+#[divan::bench]
+fn bytes_to_change(bencher: Bencher<'_, '_>) {
+    let policy = Policy::default();
+    let body = ALLOWED.as_bytes();
+    bencher
+        .counter(BytesCount::of_slice(body))
+        .bench(|| request(black_box(body), &policy).expect("the recorded review can be read"));
+}
+
+#[divan::bench(args = ["100Gi", "1.5Gi", "1e9", "107374182400", "0.000000001"])]
+fn quantity(text: &str) -> Quantity {
+    Quantity::parse(black_box(text)).expect("a quantity")
+}
+
+/// A volume that fits, asked about by somebody who names the pair.
+#[divan::bench]
+fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
+    let review: serde_json::Value = serde_json::from_str(ALLOWED).expect("JSON");
+    let text = review["request"]["oldObject"].to_string();
+    let volume = volume(&text, LabelUse::Collect).expect("a volume").value.volume;
+    let claim = claim(CLAIM, "default").expect("a claim").value;
+    bencher
+        .bench(|| fit(black_box(&volume), black_box(&claim), Asker::Prebind).expect("the two fit"));
+}
+
+const CLAIM: &str = r#"{"metadata":{"name":"data","uid":"48538823-193d-4d7a-8914-d300ecc119bc"},
+"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"fast","volumeName":"pv-orders-0",
+"resources":{"requests":{"storage":"100Gi"}}}}"#;

@@ -1,0 +1,108 @@
+//! Rows, and the floors that they must reach.
+//!
+//! They exist apart so that no measurement decides whether it is good enough. Not here: measuring.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// One line of the result.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its name in the floors' file.
+    pub(crate) id: &'static str,
+    /// What was measured, in words.
+    pub(crate) what: String,
+    /// Our figure, with its unit.
+    pub(crate) ours: String,
+    /// The other's figure, with its unit and whose it is.
+    pub(crate) other: String,
+    /// The figure that the floor bounds: a ratio, or an amount in the unit of `what`.
+    pub(crate) figure: f64,
+}
+
+/// The bounds of one row.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Floor {
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    why: String,
+}
+
+/// All floors, by row.
+#[derive(Debug)]
+pub(crate) struct Floors(BTreeMap<String, Floor>);
+
+impl Floors {
+    /// Reads `benches/floors.toml`. A floor without a bound or without its argument is an error.
+    pub(crate) fn read() -> Result<Self, String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floors.toml");
+        let text = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let floors: BTreeMap<String, Floor> =
+            toml::from_str(text).map_err(|error| error.to_string())?;
+        for (id, floor) in &floors {
+            if floor.at_least.is_some() == floor.at_most.is_some() {
+                return Err(format!("{id} needs either at-least or at-most"));
+            }
+            if floor.why.trim().is_empty() {
+                return Err(format!("{id} needs an argument (why)"));
+            }
+        }
+        Ok(Self(floors))
+    }
+
+    /// An error if a floor has no row: a measurement that went missing must not pass.
+    pub(crate) fn check_complete(&self, rows: &[Row]) -> Result<(), String> {
+        let measured = |id: &String| rows.iter().any(|row| row.id == id);
+        match self.0.keys().find(|id| !measured(id)) {
+            Some(id) => Err(format!("floor {id} was not measured; measure it or remove it")),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the rows on standard output; how many miss their floor. A row without one is an error.
+    pub(crate) fn print(&self, rows: &[Row]) -> Result<usize, String> {
+        let mut missed = 0;
+        println!("{:<24}{:<58}{:<26}{:<34}{:>8}  floor", "row", "what", "ours", "other", "figure");
+        for row in rows {
+            let floor = self.0.get(row.id).ok_or_else(|| format!("row {} has no floor", row.id))?;
+            let (bound, is_met) = floor.judge(row.figure);
+            let Row { id, what, ours, other, figure } = row;
+            let word = if is_met { "met" } else { "MISSED" };
+            println!("{id:<24}{what:<58}{ours:<26}{other:<34}{figure:>8.2}  {bound}: {word}");
+            missed += usize::from(!is_met);
+        }
+        Ok(missed)
+    }
+}
+
+impl Floor {
+    /// The bound in words, and whether `figure` keeps it. What is no number keeps none.
+    fn judge(&self, figure: f64) -> (String, bool) {
+        match (self.at_least, self.at_most) {
+            (Some(least), _) => (format!("at least {least}"), figure >= least),
+            (_, Some(most)) => (format!("at most {most}"), figure <= most),
+            (None, None) => (String::new(), false),
+        }
+    }
+}
+
+/// The middle of `figures`; of an even number of them, the mean of the two in the middle.
+pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.into_iter().collect();
+    figures.sort_by(f64::total_cmp);
+    let upper = figures.get(figures.len() / 2).copied();
+    let lower = figures.get((figures.len().saturating_sub(1)) / 2).copied();
+    match (lower, upper) {
+        (Some(lower), Some(upper)) => f64::midpoint(lower, upper),
+        _ => f64::NAN,
+    }
+}

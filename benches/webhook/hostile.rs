@@ -1,0 +1,125 @@
+//! Bodies of exactly the largest size that is read, each made to cost its reader as much as it can.
+//!
+//! Not here: sending them (`memory`).
+
+use std::fmt::Write as _;
+
+/// The largest body that the webhook reads, in bytes.
+pub(crate) const BODY_BYTES: usize = 7 * 1024 * 1024;
+
+/// What a body is full of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A list of `{"a":0}`: the worst for a tree of maps.
+    Objects,
+    /// A list of zeros: the worst for a tree of values.
+    Zeros,
+    /// Distinct keys in one object.
+    Keys,
+    /// Long strings as values of annotations that rules read.
+    Strings,
+    /// The same with an escape, so that they cannot be borrowed.
+    Escaped,
+    /// Lists in lists.
+    Nesting,
+    /// 30,000 labels, which the API server accepts.
+    Labels,
+    /// Distinct annotations of which rules read each one.
+    Annotations,
+    /// Finalizers that rules read, and others.
+    Finalizers,
+}
+
+impl Shape {
+    /// All of them.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Objects,
+        Self::Zeros,
+        Self::Keys,
+        Self::Strings,
+        Self::Escaped,
+        Self::Nesting,
+        Self::Labels,
+        Self::Annotations,
+        Self::Finalizers,
+    ];
+
+    /// A review of a creation of a bound volume that is full of this.
+    pub(crate) fn body(self) -> String {
+        let filling = |bytes: usize| match self {
+            Self::Objects => list(bytes, |_| r#"{"a":0}"#.to_owned()),
+            Self::Zeros => list(bytes, |_| "0".to_owned()),
+            Self::Keys => map(bytes, |n| format!(r#""k{n:08}":0"#)),
+            Self::Strings => map(bytes, |n| format!(r#""allow.bindery.dev/{n}":"{}""#, text("x"))),
+            Self::Escaped => {
+                map(bytes, |n| format!(r#""allow.bindery.dev/{n}":"{}""#, text(r"\n")))
+            }
+            Self::Nesting => format!("{}{}", "[".repeat(bytes / 2), "]".repeat(bytes / 2)),
+            Self::Labels => map(bytes, |n| format!(r#""l{n:08}":"{}""#, "v".repeat(LABEL_BYTES))),
+            Self::Annotations => map(bytes, |n| format!(r#""pv.kubernetes.io/{n}":"yes""#)),
+            Self::Finalizers => list(bytes, |n| format!(r#""kubernetes.io/pv-protection-{n}""#)),
+        };
+        let (before, after) = ENVELOPE.split_once(self.slot()).unwrap_or((ENVELOPE, ""));
+        let room = BODY_BYTES - before.len() - after.len() - self.slot().len();
+        let slot = self.slot().trim_end_matches("null");
+        let mut body = format!("{before}{slot}{}{after}", filling(room));
+        // White space to the last byte: every shape costs its transport the same.
+        let missing = BODY_BYTES.saturating_sub(body.len());
+        body.extend(std::iter::repeat_n(' ', missing));
+        body
+    }
+
+    /// Where in the volume it goes.
+    fn slot(self) -> &'static str {
+        match self {
+            Self::Objects | Self::Zeros | Self::Keys | Self::Nesting => r#""unknown":null"#,
+            Self::Strings | Self::Escaped | Self::Annotations => r#""annotations":null"#,
+            Self::Labels => r#""labels":null"#,
+            Self::Finalizers => r#""finalizers":null"#,
+        }
+    }
+}
+
+/// A value that makes 30,000 labels fill a body.
+const LABEL_BYTES: usize = 229;
+
+/// A long string: of this many pieces. A few fill a body.
+const TEXT_PIECES: usize = 1_000_000;
+
+const ENVELOPE: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+"uid":"5cb30b05-bc0a-4e10-88dc-ab915aa799a7","resource":{"group":"","version":"v1","resource":"persistentvolumes"},
+"name":"pv-hostile","operation":"CREATE","userInfo":{"username":"mallory","groups":["system:authenticated"]},
+"object":{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv-hostile","annotations":null,
+"labels":null,"finalizers":null},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],
+"unknown":null},"status":{"phase":"Bound"}}}}"#;
+
+fn text(piece: &str) -> String {
+    piece.repeat(TEXT_PIECES)
+}
+
+fn list(bytes: usize, item: impl Fn(usize) -> String) -> String {
+    fill(bytes, ('[', ']'), item)
+}
+
+fn map(bytes: usize, entry: impl Fn(usize) -> String) -> String {
+    fill(bytes, ('{', '}'), entry)
+}
+
+/// As many items as fit into `bytes`.
+fn fill(bytes: usize, (open, close): (char, char), item: impl Fn(usize) -> String) -> String {
+    let mut filled = String::with_capacity(bytes);
+    filled.push(open);
+    for number in 0.. {
+        let item = item(number);
+        if filled.len() + item.len() + 2 > bytes {
+            break;
+        }
+        if number > 0 {
+            filled.push(',');
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(filled, "{item}");
+    }
+    filled.push(close);
+    filled
+}

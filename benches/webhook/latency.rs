@@ -1,0 +1,245 @@
+//! What a webhook adds to a whole API call: a dry-run patch of a bound volume that every rule allows
+//! and that guard's conditions do not let by.
+//!
+//! In each round, on a fresh API server, the installations take turns; what one adds is the difference
+//! to the same round without any. Not here: how fast a webhook is by itself (`throughput`).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bindery::k8s::registration::{Registration, Target};
+use bindery::rules::judging::filter::OWN_CONTROLLER;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::poll;
+use crate::floors::{Row, median};
+use crate::load::{Load, Seen};
+use crate::plane::{Body, Peers, Plane, persona, volume_path};
+use crate::reviews;
+use crate::serving::{Keys, Pinning, Server};
+use crate::tools;
+use crate::wire::GUARD;
+
+/// Fresh API servers. Odd, so that the median is a round.
+const ROUNDS: usize = 5;
+
+/// Seconds of a run, and of the warm-up before it, in which the API server connects to the webhook.
+const RUN_SECONDS: u32 = 5;
+const WARM_UP_SECONDS: u32 = 1;
+
+/// Clients at once.
+const CONNECTIONS: u32 = 4;
+
+/// How long a registration may take to work; it takes about a second.
+const REGISTRATION: Duration = Duration::from_secs(30);
+
+const REGISTRATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// What is registered during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Installed {
+    Nothing,
+    Peer,
+    Guard,
+    Everything,
+}
+
+impl Installed {
+    const ALL: [Self; 4] = [Self::Nothing, Self::Peer, Self::Guard, Self::Everything];
+}
+
+/// Medians of one round, in ms, in the order of [`Installed::ALL`].
+type Round = [f64; 4];
+
+/// Measures round after round.
+pub(crate) fn measure() -> Result<Vec<Row>, String> {
+    let peer_binary = tools::build_peer()?;
+    let mut rounds = Vec::new();
+    for number in 0..ROUNDS {
+        rounds.push(round(number, &peer_binary)?);
+    }
+    let added = |installed: Installed| {
+        median(rounds.iter().map(|round| round[installed as usize] - round[0]))
+    };
+    let bare = median(rounds.iter().map(|round| round[0]));
+    let [peer, guard, everything] =
+        [Installed::Peer, Installed::Guard, Installed::Everything].map(added);
+    let row = |id, what: &str, ours: f64| Row {
+        id,
+        what: format!("{what}, to a call of {bare:.2} ms"),
+        ours: format!("+{ours:.2} ms"),
+        other: format!("controller-runtime +{peer:.2} ms"),
+        figure: ours / peer,
+    };
+    Ok(vec![
+        row("added-by-guard", "added by guard alone", guard),
+        row("added-by-everything", "added by all entries", everything),
+    ])
+}
+
+/// One fresh API server. Every round begins with another installation, so that none is always first.
+fn round(number: usize, peer_binary: &Path) -> Result<Round, String> {
+    let plane = Plane::start(Peers::Alone)?;
+    let keys = Keys::create(&plane)?;
+    let peer = Server::peer(&keys, peer_binary, Pinning::Free)?;
+    let ours = Server::bindery(&keys, &plane.kubeconfig(persona::BINDERY), Pinning::Free)?;
+    let objects = plane.objects("bench");
+    let policy = json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
+    let pair = objects.bound_pair("patched", &policy, &json!({}));
+    let name = pair.volume["metadata"]["name"].as_str().unwrap_or_default();
+    let bench = Bench {
+        plane: &plane,
+        volume: volume_path(name),
+        token: reviews::token_file(&plane.kubeconfig(persona::STORAGE_ADMIN))?,
+        patch: keys
+            .folder
+            .write("patch.json", r#"{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#)?,
+    };
+    let mut medians = Round::default();
+    for turn in 0..Installed::ALL.len() {
+        let installed = Installed::ALL[(turn + number) % Installed::ALL.len()];
+        let registered = bench.register(installed, &keys, (&peer, &ours))?;
+        bench.load(WARM_UP_SECONDS)?;
+        let seen = bench.load(RUN_SECONDS)?;
+        bench.remove(&registered)?;
+        eprintln!(
+            "  round {number}, {installed:?}: median {:.2} ms, p99 {:.2} ms, {:.0}/s",
+            seen.median / 1e3,
+            seen.p99 / 1e3,
+            seen.rate()
+        );
+        medians[installed as usize] = seen.median / 1e3;
+    }
+    Ok(medians)
+}
+
+/// One API server and what is sent to it.
+struct Bench<'a> {
+    plane: &'a Plane,
+    volume: String,
+    token: PathBuf,
+    patch: PathBuf,
+}
+
+impl Bench<'_> {
+    fn load(&self, seconds: u32) -> Result<Seen, String> {
+        let url = format!("https://127.0.0.1:{}{}?dryRun=All", self.plane.port(), self.volume);
+        let load = Load {
+            url: &url,
+            method: "PATCH",
+            content_type: "application/merge-patch+json",
+            body: &self.patch,
+            token: Some(&self.token),
+            connections: CONNECTIONS,
+            seconds,
+            core: None,
+        };
+        load.run()
+    }
+
+    /// Registers and waits until it works: every installation but none refuses to shrink the volume.
+    /// The paths of what was created.
+    fn register(
+        &self,
+        installed: Installed,
+        keys: &Keys,
+        (peer, ours): (&Server, &Server),
+    ) -> Result<Vec<String>, String> {
+        let registration = Registration {
+            target: Target::Url(ours.url()),
+            ca_pem: keys.authority.pem.clone(),
+            own_controller: OWN_CONTROLLER.to_owned(),
+        };
+        let mut guard_alone = registration.validating();
+        if let Some(webhooks) = &mut guard_alone.webhooks {
+            webhooks.retain(|webhook| webhook.name.starts_with("guard."));
+        }
+        let objects = match installed {
+            Installed::Nothing => vec![],
+            Installed::Peer => vec![peer_registration(peer, keys)],
+            Installed::Guard => vec![json!(guard_alone)],
+            Installed::Everything => {
+                vec![json!(registration.mutating()), json!(registration.validating())]
+            }
+        };
+        let mut paths = Vec::new();
+        for object in &objects {
+            let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            let collection = format!("{REGISTRATIONS}/{kind}s");
+            self.send(Method::POST, &collection, object, 201)?;
+            paths.push(format!(
+                "{collection}/{}",
+                object["metadata"]["name"].as_str().unwrap_or_default()
+            ));
+        }
+        let code = if installed == Installed::Nothing { 200 } else { 403 };
+        self.await_shrinking(code)?;
+        if installed == Installed::Everything {
+            self.await_mutation()?;
+        }
+        Ok(paths)
+    }
+
+    /// Removes the registrations and waits until shrinking passes.
+    fn remove(&self, paths: &[String]) -> Result<(), String> {
+        for path in paths {
+            self.send(Method::DELETE, path, &json!({}), 200)?;
+        }
+        self.await_shrinking(200)
+    }
+
+    fn await_shrinking(&self, code: u16) -> Result<(), String> {
+        let path = format!("{}?dryRun=All", self.volume);
+        let shrink = json!({"spec": {"capacity": {"storage": "1Mi"}}});
+        poll(REGISTRATION, || self.send(Method::PATCH, &path, &shrink, code).map(drop))
+    }
+
+    /// Waits until a claim's legacy class is repaired.
+    fn await_mutation(&self) -> Result<(), String> {
+        let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
+        let claim = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": "legacy",
+                "annotations": {"volume.beta.kubernetes.io/storage-class": "old"},
+            },
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+            },
+        });
+        poll(REGISTRATION, || {
+            let created = self.send(Method::POST, path, &claim, 201)?;
+            if created["spec"]["storageClassName"] == "old" {
+                Ok(())
+            } else {
+                Err(format!("the class was not set: {created}"))
+            }
+        })
+    }
+
+    fn send(&self, method: Method, path: &str, body: &Value, code: u16) -> Result<Value, String> {
+        let body = if method == Method::PATCH { Body::merge_patch(body) } else { Body::json(body) };
+        let reply = self.plane.try_request(persona::ADMIN, method, path, body)?;
+        if reply.code == code { Ok(reply.json) } else { Err(reply.to_string()) }
+    }
+}
+
+/// The peer as a scaffold would register it: no conditions.
+fn peer_registration(peer: &Server, keys: &Keys) -> Value {
+    use base64::Engine as _;
+    let authority = base64::engine::general_purpose::STANDARD.encode(&keys.authority.pem);
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "peer"},
+        "webhooks": [{
+            "name": "peer.bench.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "failurePolicy": "Fail", "timeoutSeconds": 3,
+            "clientConfig": {"url": format!("{}{GUARD}", peer.url()), "caBundle": authority},
+            "rules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
+                "resources": ["persistentvolumes", "persistentvolumes/status"],
+            }],
+        }],
+    })
+}

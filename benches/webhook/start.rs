@@ -1,0 +1,108 @@
+//! From the start of the process to readiness, with 20,000 objects in the cluster.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::poll;
+use crate::floors::{Row, median};
+use crate::plane::{Body, Peers, Plane, persona};
+use crate::serving::{Keys, Pinning, Server};
+
+/// Volumes, and as many claims.
+const PAIRS: usize = 10_000;
+
+/// Requests at once while they are made.
+const WORKERS: usize = 16;
+
+/// Starts; odd, so that the median is one of them.
+const STARTS: usize = 5;
+
+/// When a start counts as failed.
+const READY: Duration = Duration::from_secs(30);
+
+/// Makes the objects, then starts the webhook again and again.
+pub(crate) fn measure() -> Result<Vec<Row>, String> {
+    let plane = Plane::start(Peers::Alone)?;
+    let keys = Keys::create(&plane)?;
+    make_objects(&plane)?;
+    let mut seconds = Vec::new();
+    for _ in 0..STARTS {
+        let begun = Instant::now();
+        let server = Server::bindery(&keys, &plane.kubeconfig(persona::BINDERY), Pinning::Free)?;
+        poll(READY, || is_ready(server.health_port))?;
+        seconds.push(begun.elapsed().as_secs_f64());
+        eprintln!("  ready after {:.2} s", begun.elapsed().as_secs_f64());
+    }
+    let middle = median(seconds);
+    Ok(vec![Row {
+        id: "start-to-ready",
+        what: format!("s from start to ready with {} objects", 2 * PAIRS),
+        ours: format!("{middle:.2} s"),
+        other: String::new(),
+        figure: middle,
+    }])
+}
+
+fn is_ready(port: u16) -> Result<(), String> {
+    use std::io::{Read as _, Write as _};
+    let asked = || -> std::io::Result<String> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply)?;
+        Ok(reply)
+    };
+    let reply = asked().map_err(|error| error.to_string())?;
+    if reply.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(reply) }
+}
+
+fn make_objects(plane: &Plane) -> Result<(), String> {
+    eprintln!("  making {} objects", 2 * PAIRS);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                scope.spawn(move || {
+                    (worker..PAIRS).step_by(WORKERS).try_for_each(|number| make_pair(plane, number))
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().map_err(|_| "a worker panicked".to_owned())?)
+    })
+}
+
+fn make_pair(plane: &Plane, number: usize) -> Result<(), String> {
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": format!("c-{number}"), "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "many",
+            "volumeName": format!("v-{number}"), "resources": {"requests": {"storage": "1Gi"}},
+        },
+    });
+    let stored = create(plane, claims, &claim)?;
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": format!("v-{number}")},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "many",
+            "nfs": {"server": "192.0.2.1", "path": format!("/v-{number}")},
+            "claimRef": {
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default",
+                "name": format!("c-{number}"), "uid": stored["metadata"]["uid"],
+            },
+        },
+    });
+    create(plane, "/api/v1/persistentvolumes", &volume).map(drop)
+}
+
+fn create(plane: &Plane, collection: &str, object: &Value) -> Result<Value, String> {
+    let reply = plane.try_request(persona::ADMIN, Method::POST, collection, Body::json(object))?;
+    if reply.code == 201 { Ok(reply.json) } else { Err(reply.to_string()) }
+}

@@ -21,3 +21,6 @@ pub mod document;
 pub mod k8s;
 pub mod model;
 pub mod rules;
+pub mod sim;
+pub mod telemetry;
+pub mod webhook;

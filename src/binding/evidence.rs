@@ -57,12 +57,12 @@ pub enum Read {
 ///
 /// Kubernetes: `pvc_protection_controller.go`: a pod counts once it has a node, and until its
 /// object is gone, finished or not; a claim made for a pod's own volume counts for that pod only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodUse {
     /// No pod uses it.
     Unused,
-    /// This pod and perhaps others do.
-    UsedBy(Box<str>),
+    /// A pod does.
+    Used,
 }
 
 /// The outcome of one live read.
@@ -89,6 +89,49 @@ pub struct LiveReads {
     pub pods: BTreeMap<ClaimKey, Answer<PodUse>>,
 }
 
+impl LiveReads {
+    /// How `read` turned out.
+    pub fn confirmation(&self, read: &Read) -> Confirmation {
+        fn of<T>(answer: Option<&Answer<T>>) -> Confirmation {
+            match answer {
+                None => Confirmation::NotTried,
+                Some(Answer::Failed) => Confirmation::Failed,
+                Some(Answer::Found(_) | Answer::NotFound) => Confirmation::Settled,
+            }
+        }
+        match read {
+            Read::Claim(key) => of(self.claims.get(key)),
+            Read::Volume(name) => of(self.volumes.get(name)),
+            Read::Class(name) => of(self.classes.get(name)),
+            Read::PodsUsing(key) => of(self.pods.get(key)),
+        }
+    }
+
+    /// Notes that `reads` failed.
+    pub fn fail_all(&mut self, reads: &[Read]) {
+        for read in reads {
+            self.fail(read);
+        }
+    }
+
+    fn fail(&mut self, read: &Read) {
+        match read {
+            Read::Claim(key) => {
+                self.claims.insert(key.clone(), Answer::Failed);
+            }
+            Read::Volume(name) => {
+                self.volumes.insert(name.clone(), Answer::Failed);
+            }
+            Read::Class(name) => {
+                self.classes.insert(name.clone(), Answer::Failed);
+            }
+            Read::PodsUsing(key) => {
+                self.pods.insert(key.clone(), Answer::Failed);
+            }
+        }
+    }
+}
+
 /// How a read turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
@@ -98,6 +141,17 @@ pub enum Confirmation {
     Failed,
     /// It was not tried.
     NotTried,
+}
+
+impl Confirmation {
+    /// Its name in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Failed => "failed",
+            Self::NotTried => "not_tried",
+        }
+    }
 }
 
 /// The view together with the live reads of one question; live reads win.
@@ -154,19 +208,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether `read` was made for this question.
     pub fn confirmation(&self, read: &Read) -> Confirmation {
-        fn of<T>(answer: Option<&Answer<T>>) -> Confirmation {
-            match answer {
-                None => Confirmation::NotTried,
-                Some(Answer::Failed) => Confirmation::Failed,
-                Some(Answer::Found(_) | Answer::NotFound) => Confirmation::Settled,
-            }
-        }
-        match read {
-            Read::Claim(key) => of(self.live.claims.get(key)),
-            Read::Volume(name) => of(self.live.volumes.get(name)),
-            Read::Class(name) => of(self.live.classes.get(name)),
-            Read::PodsUsing(key) => of(self.live.pods.get(key)),
-        }
+        self.live.confirmation(read)
     }
 }
 

@@ -68,6 +68,10 @@ pub struct WebhookArgs {
     /// Threads that answer reviews.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub threads: u16,
+    /// How long every reply asks to close its connection before the port is closed, when the
+    /// process is told to end.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub drain_delay: Duration,
     /// Form of the log; text on a terminal and JSON elsewhere if left out.
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,

@@ -39,24 +39,3 @@ pub fn amend_step(question: Question<'_>, view: &View, live: &LiveReads) -> Step
     let amendment = amend(REPAIRS, question, &Evidence::new(view, live));
     if amendment.reads.is_empty() { Step::Decided(amendment) } else { Step::Needs(amendment.reads) }
 }
-
-/// Marks `reads` as failed: nobody will make them.
-pub fn give_up(live: &mut LiveReads, reads: &[Read]) {
-    use crate::binding::Answer;
-    for read in reads {
-        match read {
-            Read::Claim(key) => {
-                live.claims.insert(key.clone(), Answer::Failed);
-            }
-            Read::Volume(name) => {
-                live.volumes.insert(name.clone(), Answer::Failed);
-            }
-            Read::Class(name) => {
-                live.classes.insert(name.clone(), Answer::Failed);
-            }
-            Read::PodsUsing(key) => {
-                live.pods.insert(key.clone(), Answer::Failed);
-            }
-        }
-    }
-}

@@ -6,10 +6,10 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 
 use crate::model::Quantity;
 
-/// An amount as the API accepts it.
+/// An amount as the API accepts and stores it.
 ///
 /// Kubernetes: `resource/quantity.go`, `UnmarshalJSON`: null is zero, quotes are optional, white
-/// space around the amount is trimmed.
+/// space around the amount is trimmed. `SetDefaults_ResourceList`: rounded up to thousandths.
 #[derive(Clone, Debug)]
 pub struct WireQuantity(pub Quantity);
 
@@ -28,7 +28,8 @@ impl<'de> Deserialize<'de> for WireQuantity {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<WireQuantity, E> {
-                Quantity::parse(text.trim()).map(WireQuantity).map_err(E::custom)
+                let amount = Quantity::parse(text.trim()).map_err(E::custom)?;
+                Ok(WireQuantity(amount.rounded_up_to_thousandths()))
             }
 
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<WireQuantity, E> {

@@ -20,23 +20,57 @@ pub(super) static RULE: Rule = Rule {
         instead: "Leave the class; it does nothing for a bound volume. To rename a class, make the \
             new one beside the old and let new claims use it.",
     },
-    refuses: &[Example {
-        title: "moving a bound volume to another class",
-        given: "pair pv-a db/data 10Gi RWO class=fast",
-        by: Persona::Admin,
-        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"storageClassName":"slow"}}"# },
-        then: &[
-            Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\""),
-            Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\""),
-        ],
-    }],
-    allows: &[Example {
-        title: "moving a volume that nobody has to another class",
-        given: "volume pv-a 10Gi RWO class=fast phase=Available",
-        by: Persona::Admin,
-        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"storageClassName":"slow"}}"# },
-        then: &[],
-    }],
+    refuses: &[
+        Example {
+            title: "moving a bound volume to another class",
+            given: "pair pv-a db/data 10Gi RWO class=fast",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"storageClassName":"slow"}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\""),
+                Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\""),
+            ],
+        },
+        Example {
+            title: "moving a bound volume to another class by the legacy annotation",
+            given: "pair pv-a db/data 10Gi RWO class=fast",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"slow"}}}"#,
+            },
+            then: &[Fact::Is(
+                "pv/pv-a",
+                "/metadata/annotations/volume.beta.kubernetes.io~1storage-class",
+                "\"slow\"",
+            )],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "moving a volume that nobody has to another class",
+            given: "volume pv-a 10Gi RWO class=fast phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"storageClassName":"slow"}}"#,
+            },
+            then: &[],
+        },
+        Example {
+            title: "giving a volume that nobody has the legacy annotation",
+            given: "volume pv-a 10Gi RWO class=fast phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"slow"}}}"#,
+            },
+            then: &[],
+        },
+    ],
     check,
 };
 

@@ -11,9 +11,11 @@
     clippy::expect_used,
     reason = "a case fails by panicking; clippy knows test code only under the built-in harness"
 )]
+#![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
 mod cases;
 mod eventually;
+mod installed;
 mod plane;
 mod runner;
 

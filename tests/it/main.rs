@@ -2,3 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod cli;
+mod examples;
+mod health;
+mod panic;
+mod stage;
+mod transport;
+mod wire;

@@ -66,6 +66,9 @@ enum Family {
 /// Steps in one unit. Kubernetes: `Nano` is the finest scale that it keeps.
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 
+/// Steps in a thousandth of a unit. Kubernetes: the finest scale of a stored resource.
+const NANOS_PER_THOUSANDTH: i128 = 1_000_000;
+
 impl Quantity {
     /// No storage at all; what a missing capacity or request counts as.
     pub const ZERO: Self = Self(Amount::Nanos { nanos: 0, family: Family::Decimal });
@@ -111,6 +114,27 @@ impl Quantity {
                 nanos / NANOS_PER_UNIT + nanos.signum() * up
             }
             Amount::Large { large, .. } => large.rounded_up_units(),
+        }
+    }
+
+    /// The amount as the API server stores it in a capacity or a request: rounded away from zero to
+    /// thousandths of a unit.
+    ///
+    /// An amount of more than 1.7 × 10²⁹ units stays as it is: no such volume exists, whatever its
+    /// fraction.
+    ///
+    /// Kubernetes: `pkg/apis/core/v1/defaults.go`, `SetDefaults_ResourceList`; found by asking a
+    /// server of 1.36.3, which answers `1m` to a request for `1n`.
+    pub fn rounded_up_to_thousandths(self) -> Self {
+        match self.0 {
+            Amount::Nanos { nanos, family } => {
+                let rest = nanos % NANOS_PER_THOUSANDTH;
+                let up = if rest == 0 { 0 } else { nanos.signum() * NANOS_PER_THOUSANDTH };
+                // Next to the ends of the range there is no thousandth to round to.
+                let rounded = (nanos - rest).checked_add(up).unwrap_or(nanos);
+                Self::from_nanos(rounded, family)
+            }
+            Amount::Large { large, family } => Self(Amount::Large { large, family }),
         }
     }
 

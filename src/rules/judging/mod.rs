@@ -13,5 +13,7 @@ pub mod pair;
 pub mod policy;
 pub mod prebind;
 pub mod rule;
+#[cfg(test)]
+mod tests;
 pub mod verdict;
 pub mod violation;

@@ -2,11 +2,13 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod lifetime;
+mod quantities;
+mod rules;
 mod smoke;
 
 use crate::runner::Case;
 
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
-    [smoke::CASES, lifetime::CASES].concat()
+    [rules::CASES, quantities::CASES, smoke::CASES, lifetime::CASES].concat()
 }

@@ -41,6 +41,8 @@ pub(crate) enum Peers {
     WithBinder,
     /// The same without the binder: the cluster in which another binder does its work.
     WithoutBinder,
+    /// Nobody who writes to volumes or claims, so that an object stays as a case has made it.
+    Alone,
 }
 
 /// A running control plane. Dropping it stops it.
@@ -67,6 +69,7 @@ static STARTED: Mutex<Vec<(Arc<Running>, Arc<Folder>)>> = Mutex::new(Vec::new())
 
 static WITH_BINDER: Shared = OnceLock::new();
 static WITHOUT_BINDER: Shared = OnceLock::new();
+static ALONE: Shared = OnceLock::new();
 
 /// A plane for all cases, or the sentence that says why there is none.
 type Shared = OnceLock<Result<Plane, String>>;
@@ -80,6 +83,7 @@ impl Plane {
         let slot = match peers {
             Peers::WithBinder => &WITH_BINDER,
             Peers::WithoutBinder => &WITHOUT_BINDER,
+            Peers::Alone => &ALONE,
         };
         match slot.get_or_init(|| Self::start(peers)) {
             Ok(plane) => plane,
@@ -186,7 +190,7 @@ impl Running {
 
 /// Stops the shared planes, after the last case. Failed cases leave the logs and their folder's name.
 pub(crate) fn stop_shared(outcome: Outcome) {
-    for slot in [&WITH_BINDER, &WITHOUT_BINDER] {
+    for slot in [&WITH_BINDER, &WITHOUT_BINDER, &ALONE] {
         let Some(Ok(plane)) = slot.get() else { continue };
         plane.stop();
         match outcome {

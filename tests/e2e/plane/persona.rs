@@ -43,6 +43,14 @@ pub(crate) const BREAK_GLASS: Persona = Persona {
     roles: &[STORAGE],
 };
 
+/// Everything is allowed to it and no webhook sees it: what a case arranges beside one, it does.
+pub(crate) const ARRANGER: Persona = Persona {
+    name: "arranger",
+    user: "arranger",
+    groups: &["system:masters", "bindery.dev:break-glass"],
+    roles: &[],
+};
+
 /// kube-scheduler.
 pub(crate) const SCHEDULER: Persona =
     Persona { name: "scheduler", user: "system:kube-scheduler", groups: &[], roles: &[] };
@@ -67,6 +75,22 @@ pub(crate) const BINDER: Persona = Persona {
 pub(crate) const VOLUME_PROTECTION: Persona = Persona {
     name: "volume-protection",
     user: "system:serviceaccount:kube-system:pv-protection-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[],
+};
+
+/// The in-tree controller that takes the protection finalizer off claims.
+pub(crate) const CLAIM_PROTECTION: Persona = Persona {
+    name: "claim-protection",
+    user: "system:serviceaccount:kube-system:pvc-protection-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[],
+};
+
+/// The garbage collector.
+pub(crate) const GARBAGE_COLLECTOR: Persona = Persona {
+    name: "garbage-collector",
+    user: "system:serviceaccount:kube-system:generic-garbage-collector",
     groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
     roles: &[],
 };
@@ -109,10 +133,13 @@ pub(crate) const ALL: &[Persona] = &[
     TENANT,
     STORAGE_ADMIN,
     BREAK_GLASS,
+    ARRANGER,
     SCHEDULER,
     CONTROLLER_MANAGER,
     BINDER,
     VOLUME_PROTECTION,
+    CLAIM_PROTECTION,
+    GARBAGE_COLLECTOR,
     PROVISIONER,
     POPULATOR,
     BINDERY,

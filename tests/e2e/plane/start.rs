@@ -212,11 +212,16 @@ fn start_controllers(
     running: &Running,
     api: &Api,
 ) -> Result<(), String> {
-    let always = "persistentvolume-protection-controller,persistentvolumeclaim-protection-controller,\
-                  garbage-collector-controller,namespace-controller,clusterrole-aggregation-controller";
+    // The `edit` role of tenants is empty without it.
+    let roles = "clusterrole-aggregation-controller";
+    let always = format!(
+        "persistentvolume-protection-controller,persistentvolumeclaim-protection-controller,\
+         garbage-collector-controller,namespace-controller,{roles}"
+    );
     let controllers = match peers {
         Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
-        Peers::WithoutBinder => always.to_owned(),
+        Peers::WithoutBinder => always,
+        Peers::Alone => roles.to_owned(),
     };
     let kubeconfig = folder.kubeconfig(persona::CONTROLLER_MANAGER.name);
     let arguments = [
@@ -233,20 +238,24 @@ fn start_controllers(
         "--pvclaimbinder-sync-period=1s",
     ];
     let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
-    let ready = await_controllers(&mut manager, api);
+    let account = match peers {
+        Peers::WithBinder | Peers::WithoutBinder => "pv-protection-controller",
+        Peers::Alone => roles,
+    };
+    let ready = await_controllers(&mut manager, api, account);
     running.push(manager);
     ready
 }
 
 /// Waits until a controller has its account, the first thing that each writes: a manager that refuses
 /// its arguments would otherwise show only as cases that time out.
-fn await_controllers(manager: &mut Process, api: &Api) -> Result<(), String> {
-    let account = "/api/v1/namespaces/kube-system/serviceaccounts/pv-protection-controller";
+fn await_controllers(manager: &mut Process, api: &Api, account: &str) -> Result<(), String> {
+    let account = format!("/api/v1/namespaces/kube-system/serviceaccounts/{account}");
     let ready = poll(STEP, || {
         if let Some(status) = manager.exited() {
             return Ok(Err(format!("kube-controller-manager ended, {status}")));
         }
-        let reply = api.send(persona::ADMIN, Method::GET, account, Body::none())?;
+        let reply = api.send(persona::ADMIN, Method::GET, &account, Body::none())?;
         if reply.code == 200 { Ok(Ok(())) } else { Err(reply.to_string()) }
     });
     ready

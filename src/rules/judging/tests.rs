@@ -1,0 +1,224 @@
+//! How a verdict comes about: what is read, what stands without an answer, who is let pass.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::judge::{Question, judge};
+use super::policy::Policy;
+use super::rule::{Entry, Mode};
+use super::verdict::{Effect, Judgement};
+use crate::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
+use crate::k8s::bounded::LabelUse;
+use crate::k8s::{claim, fixture, volume};
+use crate::model::{Claim, ClaimKey, Volume};
+use crate::rules::{Change, Extent, Part, RULES, Spec, Subject, Transition, User, find};
+
+/// One bound pair and what is known of it.
+struct Scene {
+    view: View,
+    live: LiveReads,
+    volume: Volume,
+    claim: Claim,
+    policy: Policy,
+}
+
+const PAIR: &str = "pair pv-a db/data 10Gi RWO";
+
+fn scene(line: &str) -> Scene {
+    let items = fixture::parse(line).unwrap();
+    let text = |prefix: &str| {
+        let item = items.iter().find(|item| item.target.starts_with(prefix)).unwrap();
+        fixture::with_uids(&item.object.to_string(), |_| Some("uid-1".to_owned()))
+    };
+    let mut claim = claim::claim(&text("pvc/"), "").unwrap().value;
+    claim.uid = Some(crate::model::Uid::new("uid-1"));
+    let volume = volume::volume(&text("pv/"), LabelUse::Collect).unwrap().value.volume;
+    let mut view = View::default();
+    view.apply(Observed::Volume(Arc::new(volume.clone())));
+    view.apply(Observed::Claim(Arc::new(claim.clone())));
+    Scene { view, live: LiveReads::default(), volume, claim, policy: Policy::default() }
+}
+
+fn now() -> Timestamp {
+    "2030-01-01T00:00:00Z".parse().unwrap()
+}
+
+impl Scene {
+    fn answer(mut self, answer: Answer<Claim>) -> Self {
+        self.live.claims.insert(self.claim.key.clone(), answer);
+        self
+    }
+
+    fn found(self) -> Self {
+        let claim = Arc::new(self.claim.clone());
+        self.answer(Answer::Found(claim))
+    }
+
+    fn without_claim(mut self) -> Self {
+        self.view.apply(Observed::ClaimGone(self.claim.key.clone()));
+        self
+    }
+
+    fn annotated(mut self, key: &str, value: &str) -> Self {
+        self.volume.annotations.insert(key, value);
+        self
+    }
+
+    fn delete(&self, entry: Entry) -> Judgement {
+        let user = User { name: "jane".to_owned(), groups: Vec::new() };
+        let change = Change {
+            actor: self.policy.actor(&user),
+            user,
+            part: Part::Main,
+            extent: Extent::Whole,
+            spec: Spec::Same,
+            subject: Subject::Volume(Transition::Delete(self.volume.clone())),
+        };
+        let question = Question { entry, change: &change, policy: &self.policy, now: now() };
+        judge(RULES, question, &Evidence::new(&self.view, &self.live))
+    }
+
+    fn effects(&self) -> Vec<Effect> {
+        let judgement = self.delete(Entry::Guard);
+        assert_eq!(judgement.reads, Vec::new(), "the verdict does not stand yet");
+        judgement.verdict.rulings.into_iter().map(|ruling| ruling.effect).collect()
+    }
+}
+
+#[test]
+fn a_denial_that_rests_on_the_view_asks_for_a_live_read() {
+    let judgement = scene(PAIR).delete(Entry::Guard);
+    assert_eq!(judgement.reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
+}
+
+#[test]
+fn a_confirmed_denial_stands() {
+    assert_eq!(scene(PAIR).found().effects(), vec![Effect::Denied]);
+}
+
+#[test]
+fn an_object_that_was_seen_carries_a_denial_when_the_read_fails() {
+    assert_eq!(scene(PAIR).answer(Answer::Failed).effects(), vec![Effect::Denied]);
+}
+
+#[test]
+fn an_object_that_nobody_saw_carries_none_when_the_read_fails() {
+    let scene = scene(PAIR).without_claim().answer(Answer::Failed);
+    assert_eq!(scene.effects(), vec![Effect::Unconfirmed]);
+    let warnings = scene.delete(Entry::Guard).verdict.warnings();
+    assert_eq!(
+        warnings,
+        vec![
+            "[bound-volume-delete] could not be checked: the cluster did not answer in time; the \
+             change passes"
+        ]
+    );
+}
+
+#[test]
+fn a_claim_that_is_gone_is_a_warning() {
+    assert_eq!(scene(PAIR).answer(Answer::NotFound).effects(), vec![Effect::Warned]);
+}
+
+#[test]
+fn another_uid_under_the_name_is_a_claim_that_is_gone() {
+    let scene = scene(PAIR);
+    let mut other = scene.claim.clone();
+    other.uid = Some(crate::model::Uid::new("uid-2"));
+    assert_eq!(scene.answer(Answer::Found(Arc::new(other))).effects(), vec![Effect::Warned]);
+}
+
+#[test]
+fn another_uid_in_the_view_proves_nothing() {
+    let mut scene = scene(PAIR);
+    let mut older = scene.claim.clone();
+    older.uid = Some(crate::model::Uid::new("uid-0"));
+    scene.view.apply(Observed::Claim(Arc::new(older)));
+    assert_eq!(scene.delete(Entry::Guard).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
+}
+
+#[test]
+fn an_exemption_lets_pass_until_its_time() {
+    let exempted = |text: &str| {
+        scene(PAIR).annotated("allow.bindery.dev/bound-volume-delete", text).found().effects()
+    };
+    let valid = exempted("2030-01-02T00:00:00Z moving house");
+    assert!(matches!(valid.as_slice(), [Effect::Exempted(_)]), "{valid:?}");
+    for worthless in [
+        "2029-12-31T00:00:00Z too late",
+        "2030-02-01T00:00:00Z too far ahead",
+        "2030-01-02T00:00:00Z",
+        "moving house",
+        "",
+    ] {
+        assert_eq!(exempted(worthless), vec![Effect::Denied], "{worthless:?}");
+    }
+}
+
+#[test]
+fn protection_knows_no_exemption() {
+    let rule = find("protection-finalizer").unwrap();
+    assert_eq!(rule.exemption, super::rule::Exemptable::No);
+}
+
+#[test]
+fn modes_decide_what_becomes_of_a_violation() {
+    for (mode, effects) in [
+        (Mode::Deny, vec![Effect::Denied]),
+        (Mode::Warn, vec![Effect::Warned]),
+        (Mode::Audit, vec![Effect::Audited]),
+        (Mode::Off, vec![]),
+    ] {
+        let mut scene = scene(PAIR).found();
+        scene.policy.modes.insert("bound-volume-delete".to_owned(), mode);
+        assert_eq!(scene.effects(), effects, "{mode:?}");
+    }
+}
+
+#[test]
+fn advise_judges_by_guards_rules_exactly_what_guard_is_not_sent() {
+    let mut scene = scene(PAIR).found();
+    assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 0, "guard is sent it");
+    scene.volume.phase = crate::model::VolumePhase::Available;
+    assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 1, "guard is not sent it");
+}
+
+#[test]
+fn a_refusal_tells_an_administrator_the_way_past_it() {
+    let verdict = scene(PAIR).found().delete(Entry::Guard).verdict;
+    assert_eq!(
+        verdict.refusal(),
+        "[bound-volume-delete] volume \"pv-a\" is bound to claim \"db/data\"; a delete cannot be \
+         undone: when the claim goes, the volume object goes with it (policy Delete: the data too); \
+         delete the claim first, then retry; to do it anyway: kubectl annotate pv pv-a \
+         allow.bindery.dev/bound-volume-delete=\"<until> <reason>\", then retry"
+    );
+}
+
+#[test]
+fn a_worthless_exemption_is_warned_about_when_it_is_written() {
+    let far = now() + SignedDuration::from_hours(169);
+    let scene = scene(PAIR);
+    let mut new = scene.volume.clone();
+    new.annotations.insert("allow.bindery.dev/bound-volume-delete", &format!("{far} why not"));
+    let user = User::default();
+    let change = Change {
+        actor: scene.policy.actor(&user),
+        user,
+        part: Part::Main,
+        extent: Extent::Whole,
+        spec: Spec::Same,
+        subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
+    };
+    let question =
+        Question { entry: Entry::Guard, change: &change, policy: &scene.policy, now: now() };
+    let verdict = judge(RULES, question, &Evidence::new(&scene.view, &scene.live)).verdict;
+    assert_eq!(
+        verdict.warnings(),
+        vec![
+            "annotation allow.bindery.dev/bound-volume-delete exempts from nothing: its time is \
+             more than 168 hours ahead"
+        ]
+    );
+}

@@ -1,0 +1,204 @@
+//! The state machine: a request goes in, an answer or a review comes out.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::json::text;
+use super::outcome::{Outcome, Progress, Response};
+use super::request::{Call, Method, Request};
+use super::review::{Pending, Phase, Review, Step};
+use super::status::Refusal;
+use super::store::{Key, Store};
+use super::table::{Resource, TABLE};
+use super::uid::Uids;
+
+/// A cluster's API server with nothing behind it.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(super) store: Store,
+    pub(super) uids: Uids,
+    pub(super) now: Timestamp,
+}
+
+/// Namespaces that every cluster has from its start.
+const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+impl Cluster {
+    /// A cluster with only its first namespaces. `seed` fixes every uid and generated name, `now`
+    /// is the time of its clock until [`Self::set_now`].
+    pub fn new(seed: u64, now: Timestamp) -> Self {
+        let mut cluster = Self { store: Store::new(), uids: Uids::new(seed), now };
+        for name in FIRST_NAMESPACES {
+            let namespace = json!({
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name},
+            });
+            cluster.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
+        }
+        cluster
+    }
+
+    /// Sets the clock. Time may stand still or jump back: nothing here orders by it.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// The version of the latest write, as `resourceVersion` spells it.
+    pub fn version(&self) -> u64 {
+        self.store.version()
+    }
+
+    /// Forgets the history up to and including `version`: watches and pages from before it get 410.
+    pub fn compact(&mut self, version: u64) {
+        self.store.compact(version);
+    }
+
+    /// Every stored object, by resource and then by key.
+    pub fn objects(&self) -> Vec<Arc<Value>> {
+        TABLE.iter().flat_map(|row| self.store.objects(row, "")).collect()
+    }
+
+    /// Answers a request as a cluster without webhooks does.
+    pub fn handle(&mut self, request: Request) -> Response {
+        let mut progress = self.begin(request);
+        loop {
+            match progress {
+                Progress::Done(response) => return response,
+                Progress::Review(review) => progress = self.resume(*review, Outcome::allow()),
+            }
+        }
+    }
+
+    /// Begins a request. Reads are answered at once, writes stop at their first review. Nothing is
+    /// stored before the last one was allowed; a request that is dropped there leaves no trace.
+    pub fn begin(&mut self, request: Request) -> Progress {
+        let started = Call::parse(request).and_then(|call| match (call.method, &call.name) {
+            (Method::Get, name) if name.is_empty() => self.collection(&call),
+            (Method::Get, _) => self.get(&call),
+            (Method::Post, _) => self.create(call),
+            (Method::Put | Method::Patch, _) => self.update(call, Vec::new()),
+            (Method::Delete, name) if name.is_empty() => self.delete_collection(call),
+            (Method::Delete, _) => self.delete(call),
+        });
+        started.unwrap_or_else(|refusal| Progress::Done(refusal.into()))
+    }
+
+    /// Goes on with a write after its review. Another review may follow: validating after mutating,
+    /// the next object of a collection, or the same write again because somebody else changed the
+    /// object in between.
+    pub fn resume(&mut self, review: Review, outcome: Outcome) -> Progress {
+        let phase = review.phase();
+        let mut pending = review.pending;
+        let patched = match outcome {
+            Outcome::Allow { object, warnings } => {
+                pending.warnings.extend(warnings);
+                object
+            }
+            Outcome::Deny { webhook, status, warnings } => {
+                pending.warnings.extend(warnings);
+                return Progress::Done(denied(&webhook, status, pending.warnings));
+            }
+            Outcome::Fail { webhook, error } => {
+                let why = format!("failed calling webhook {webhook:?}: {error}");
+                return Progress::Done(Refusal::internal(&why).into());
+            }
+        };
+        let went_on = match phase {
+            Phase::Mutating => self.mutated(pending, patched),
+            Phase::Validating => self.admitted(pending),
+        };
+        went_on.unwrap_or_else(|refusal| Progress::Done(refusal.into()))
+    }
+
+    fn mutated(
+        &mut self,
+        mut pending: Pending,
+        patched: Option<Value>,
+    ) -> Result<Progress, Refusal> {
+        match &mut pending.step {
+            Step::Create { object } => {
+                *object = patched.unwrap_or_else(|| object.take());
+                self.created(pending)
+            }
+            Step::Update { object, .. } => {
+                *object = patched.unwrap_or_else(|| object.take());
+                self.updated(pending)
+            }
+            Step::Delete { .. } => Ok(self.review(Phase::Validating, pending)),
+        }
+    }
+
+    fn admitted(&mut self, pending: Pending) -> Result<Progress, Refusal> {
+        match pending.step {
+            Step::Create { object } => {
+                self.commit_create(&pending.call, object, pending.warnings).map(Progress::Done)
+            }
+            Step::Update { object, existing } => {
+                let now = self.store.get(&pending.call.key());
+                if now.is_some_and(|now| !Arc::ptr_eq(now, &existing)) {
+                    return self.update(pending.call, pending.warnings);
+                }
+                self.commit_update(&pending.call, object, &existing, pending.warnings)
+                    .map(Progress::Done)
+            }
+            Step::Delete { existing, collection } => {
+                self.commit_delete(pending.call, &existing, collection, pending.warnings)
+            }
+        }
+    }
+
+    pub(super) fn review(&mut self, phase: Phase, pending: Pending) -> Progress {
+        let uid = self.uids.next_uid();
+        Progress::Review(Box::new(Review::new(phase, &uid, pending)))
+    }
+
+    fn get(&self, call: &Call) -> Result<Progress, Refusal> {
+        self.check_known_version(call.parameter("resourceVersion"))?;
+        let object = self.find(call)?;
+        Ok(Progress::Done(Response::json(200, (*object).clone())))
+    }
+
+    pub(super) fn find(&self, call: &Call) -> Result<Arc<Value>, Refusal> {
+        let found = self.store.get(&call.key()).map(Arc::clone);
+        found.ok_or_else(|| Refusal::not_found(call.resource, &call.name))
+    }
+
+    /// The clock as API objects spell it: whole seconds.
+    pub(super) fn time(&self) -> String {
+        spell(self.now)
+    }
+
+    pub(super) fn namespace(&self, name: &str) -> Option<&Arc<Value>> {
+        let row = Resource::find("", "namespaces")?;
+        self.store.get(&Key::new(row, "", name))
+    }
+}
+
+/// A time as API objects spell it.
+pub(super) fn spell(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// What the server tells a client whose request a webhook refused. Kubernetes:
+/// `plugin/webhook/errors/statuserror.go`.
+fn denied(webhook: &str, status: Value, warnings: Vec<String>) -> Response {
+    let mut status = if status.is_object() { status } else { json!({}) };
+    let by = format!("admission webhook {webhook:?} denied the request");
+    let message = match (text(&status, &["message"]), text(&status, &["reason"])) {
+        ("", "") => format!("{by} without explanation"),
+        ("", reason) => format!("{by}: {reason}"),
+        (message, _) => format!("{by}: {message}"),
+    };
+    let sent = status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+    let code = sent.filter(|code| *code >= 400).unwrap_or(400);
+    status["kind"] = json!("Status");
+    status["apiVersion"] = json!("v1");
+    status["metadata"] = json!({});
+    status["status"] = json!("Failure");
+    status["message"] = json!(message);
+    status["code"] = json!(code);
+    Response::warned(code, status, warnings)
+}

@@ -1,0 +1,119 @@
+//! What volumes and claims are used by and live in: pods, nodes, namespaces.
+//!
+//! Only what bindings and deletion depend on; a pod's and a node's spec are not validated.
+
+use serde_json::{Value, json};
+
+use super::Strategy;
+use crate::sim::json::{at, copy, set, set_default, text};
+
+/// `Pod`.
+#[derive(Debug)]
+pub(in crate::sim) struct Pod;
+
+/// `Node`.
+#[derive(Debug)]
+pub(in crate::sim) struct Node;
+
+/// `Namespace`.
+#[derive(Debug)]
+pub(in crate::sim) struct Namespace;
+
+/// Kubernetes: `terminationGracePeriodSeconds` of a pod that names none.
+const POD_GRACE_SECONDS: i64 = 30;
+
+const NAME_LABEL: [&str; 3] = ["metadata", "labels", "kubernetes.io/metadata.name"];
+const SPACE_FINALIZERS: [&str; 2] = ["spec", "finalizers"];
+
+impl Strategy for Pod {
+    fn default(&self, object: &mut Value) {
+        set_default(object, &["status", "phase"], json!("Pending"));
+        set_default(object, &["spec", "restartPolicy"], json!("Always"));
+        set_default(object, &["spec", "terminationGracePeriodSeconds"], json!(POD_GRACE_SECONDS));
+    }
+
+    fn prepare_create(&self, object: &mut Value, _now: &str) {
+        set(object, &["status"], json!({"phase": "Pending"}));
+        set(object, &["metadata", "generation"], json!(1));
+    }
+
+    fn selectable(&self) -> &'static [&'static str] {
+        &["spec.nodeName", "spec.restartPolicy", "spec.serviceAccountName", "status.phase"]
+    }
+
+    fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
+        let own = at(object, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
+        let is_over = matches!(text(object, &["status", "phase"]), "Failed" | "Succeeded");
+        if is_over || text(object, &["spec", "nodeName"]).is_empty() {
+            return Some(0);
+        }
+        let period = asked.or(own).unwrap_or_default();
+        Some(if period < 0 { 1 } else { period })
+    }
+}
+
+impl Strategy for Node {
+    fn default(&self, object: &mut Value) {
+        set_default(object, &["status"], json!({}));
+    }
+
+    /// A new node is tainted until its controller sees it ready. Kubernetes: the admission plugin
+    /// `TaintNodesByCondition`.
+    fn admit_create(&self, object: &mut Value, _store: &crate::sim::store::Store) {
+        let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+        let mut taints = at(object, &["spec", "taints"]).cloned().unwrap_or_else(|| json!([]));
+        if let Some(list) = taints.as_array_mut()
+            && !list.contains(&taint)
+        {
+            list.push(taint);
+        }
+        set(object, &["spec", "taints"], taints);
+    }
+
+    fn selectable(&self) -> &'static [&'static str] {
+        &["spec.unschedulable"]
+    }
+
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+}
+
+impl Strategy for Namespace {
+    fn default(&self, object: &mut Value) {
+        set_default(object, &["status", "phase"], json!("Active"));
+        let name = text(object, &["metadata", "name"]).to_owned();
+        if !name.is_empty() {
+            set_default(object, &NAME_LABEL, json!(name));
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Value, _now: &str) {
+        set(object, &["status"], json!({"phase": "Active"}));
+        set(object, &SPACE_FINALIZERS, json!(["kubernetes"]));
+    }
+
+    fn prepare_update(&self, object: &mut Value, existing: &Value) {
+        copy(object, existing, &SPACE_FINALIZERS);
+        copy(object, existing, &["status"]);
+    }
+
+    fn prepare_finalize(&self, object: &mut Value, existing: &Value) {
+        copy(object, existing, &["status"]);
+        if at(object, &SPACE_FINALIZERS).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            set(object, &["spec"], json!({}));
+        }
+    }
+
+    fn selectable(&self) -> &'static [&'static str] {
+        &["status.phase"]
+    }
+
+    fn returns_deleted(&self) -> bool {
+        false
+    }
+
+    fn may_vanish(&self, object: &Value) -> bool {
+        at(object, &SPACE_FINALIZERS).is_none()
+    }
+}

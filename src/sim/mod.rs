@@ -1,0 +1,42 @@
+//! An API server in memory: what kube-apiserver answers for volumes, claims and what lies around
+//! them, without a network, a clock or threads.
+//!
+//! It exists so that the demo and the simulation can drive the real shells, through kube's own
+//! client, over a cluster whose every answer repeats under the same seed. [`Cluster`] is a plain
+//! state machine: [`Cluster::begin`] takes a request and either answers or hands out the
+//! `AdmissionReview` that must be judged first; [`Cluster::resume`] goes on with the verdict. Nothing
+//! here calls a webhook, so an asynchronous caller can do that in between, and other requests may
+//! arrive meanwhile. [`Server`] is the thin asynchronous adapter over it.
+//!
+//! How faithful it is, is measured: `tests/sim` replays a recorded conversation with a real server.
+//! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields,
+//! server-side apply and strategic merge patches (answered with 415), quotas, authorization, and
+//! controllers: nobody removes a protection finalizer unless the caller does.
+
+mod cluster;
+mod delete;
+mod json;
+mod kinds;
+mod list;
+mod metadata;
+mod outcome;
+mod patch;
+mod request;
+mod review;
+mod selector;
+mod service;
+mod status;
+mod store;
+mod table;
+#[cfg(test)]
+mod tests;
+mod uid;
+mod watch;
+mod write;
+
+pub use cluster::Cluster;
+pub use outcome::{Body, Outcome, Progress, Response};
+pub use request::{Method, Request, User};
+pub use review::{Phase, Review};
+pub use service::{Reviewer, Server, Stream};
+pub use watch::Watch;

@@ -1,0 +1,148 @@
+//! Label and field selectors of lists, watches and collection deletes.
+//!
+//! Kubernetes: `k8s.io/apimachinery/pkg/labels` (equality and set terms, all of which must hold) and
+//! `.../fields`. A field can be selected only if the kind says so.
+
+use serde_json::Value;
+
+use super::json::{at, text};
+use super::request::Call;
+use super::status::Refusal;
+
+/// What an object must look like to be listed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selector {
+    labels: Vec<Term>,
+    fields: Vec<(Vec<&'static str>, Expect)>,
+}
+
+#[derive(Debug, Clone)]
+struct Term {
+    key: String,
+    expect: Expect,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Expect {
+    Present,
+    Absent,
+    OneOf(Vec<String>),
+    /// Holds for an absent key as well.
+    NoneOf(Vec<String>),
+}
+
+impl Selector {
+    /// Reads `labelSelector` and `fieldSelector`. 400 for a broken one or an unknown field.
+    pub(super) fn parse(call: &Call) -> Result<Self, Refusal> {
+        let mut selector = Self::default();
+        for part in split_terms(call.parameter("labelSelector")) {
+            let term = parse_term(part).ok_or_else(|| {
+                let found = part.split_whitespace().nth(1).unwrap_or_default();
+                Refusal::bad_request(format!(
+                    "unable to parse requirement: found '{found}', expected: in, notin, =, ==, \
+                     !=, gt, lt"
+                ))
+            })?;
+            selector.labels.push(term);
+        }
+        for part in call.parameter("fieldSelector").split(',').filter(|part| !part.is_empty()) {
+            let term = parse_equality(part).ok_or_else(|| {
+                Refusal::bad_request(format!(
+                    "invalid selector: '{part}'; can't understand '{part}'"
+                ))
+            })?;
+            selector.fields.push((field_path(call, &term.key)?, term.expect));
+        }
+        Ok(selector)
+    }
+
+    /// Whether nothing is asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether the object is meant.
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        let labels = |term: &Term| {
+            let label = at(object, &["metadata", "labels", &term.key]).and_then(Value::as_str);
+            term.expect.holds(label)
+        };
+        let fields =
+            |(path, expect): &(Vec<&'static str>, Expect)| expect.holds(Some(text(object, path)));
+        self.labels.iter().all(labels) && self.fields.iter().all(fields)
+    }
+}
+
+impl Expect {
+    fn holds(&self, value: Option<&str>) -> bool {
+        match self {
+            Self::Present => value.is_some(),
+            Self::Absent => value.is_none(),
+            Self::OneOf(all) => value.is_some_and(|value| all.iter().any(|one| one == value)),
+            Self::NoneOf(all) => !value.is_some_and(|value| all.iter().any(|one| one == value)),
+        }
+    }
+}
+
+fn field_path(call: &Call, field: &str) -> Result<Vec<&'static str>, Refusal> {
+    let metadata = ["metadata.name", "metadata.namespace"];
+    let mut known = metadata.iter().chain(call.resource.strategy.selectable());
+    if let Some(found) = known.find(|one| **one == field) {
+        return Ok(found.split('.').collect());
+    }
+    Err(Refusal::bad_request(format!(
+        "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+    )))
+}
+
+/// Splits at the commas that stand outside parentheses.
+fn split_terms(text: &str) -> Vec<&str> {
+    let mut depth = 0_u32;
+    let parts = text.split(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn parse_term(part: &str) -> Option<Term> {
+    if let Some(key) = part.strip_prefix('!') {
+        return Some(Term { key: name(key)?, expect: Expect::Absent });
+    }
+    if let Some((head, list)) = part.split_once('(') {
+        let values = list.strip_suffix(')')?.split(',').map(|one| one.trim().to_owned()).collect();
+        let mut words = head.split_whitespace();
+        let (key, operator) = (words.next()?.to_owned(), words.next()?);
+        let expect = match operator {
+            "in" => Expect::OneOf(values),
+            "notin" => Expect::NoneOf(values),
+            _ => return None,
+        };
+        return words.next().is_none().then_some(Term { key, expect });
+    }
+    parse_equality(part).or_else(|| Some(Term { key: name(part)?, expect: Expect::Present }))
+}
+
+fn parse_equality(part: &str) -> Option<Term> {
+    let (key, value, is_equal) = if let Some((key, value)) = part.split_once("!=") {
+        (key, value, false)
+    } else if let Some((key, value)) = part.split_once("==") {
+        (key, value, true)
+    } else {
+        let (key, value) = part.split_once('=')?;
+        (key, value, true)
+    };
+    let values = vec![value.trim().to_owned()];
+    let expect = if is_equal { Expect::OneOf(values) } else { Expect::NoneOf(values) };
+    Some(Term { key: name(key)?, expect })
+}
+
+fn name(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    is_word.then(|| text.to_owned())
+}

@@ -1,0 +1,143 @@
+//! Watches: a position in the history, and what lies after it.
+//!
+//! A watch is a value. Nothing is pushed: whoever holds it asks for the events that are due, so a
+//! simulation can let one watch lag behind another. Delivery over HTTP is in `service`.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::json::set;
+use super::list::unreadable;
+use super::outcome::{Body, Progress, Response};
+use super::request::Call;
+use super::selector::Selector;
+use super::status::Refusal;
+use super::store::Change;
+use super::table::Resource;
+
+/// An open watch.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    resource: &'static Resource,
+    namespace: String,
+    selector: Selector,
+    /// The version up to which everything was handed out.
+    position: u64,
+    initial: VecDeque<Value>,
+    bookmarks: bool,
+    is_over: bool,
+}
+
+impl Watch {
+    /// Whether it has ended: its history was compacted and the client has been told.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn event(&self, change: &Change) -> Option<Value> {
+        if !change.key.is_in(self.resource, &self.namespace) {
+            return None;
+        }
+        let is_meant = |object: &&std::sync::Arc<Value>| self.selector.matches(object);
+        let before = change.before.as_ref().filter(is_meant);
+        let after = change.after.as_ref().filter(is_meant);
+        match (before, after) {
+            (None, None) => None,
+            (None, Some(new)) => Some(json!({"type": "ADDED", "object": &**new})),
+            (Some(_), Some(new)) => Some(json!({"type": "MODIFIED", "object": &**new})),
+            (Some(old), None) => {
+                // The last state that was meant, under the version at which it went.
+                let mut last = (**old).clone();
+                let version = json!(change.version.to_string());
+                set(&mut last, &["metadata", "resourceVersion"], version);
+                Some(json!({"type": "DELETED", "object": last}))
+            }
+        }
+    }
+
+    fn bookmark(&self, version: u64) -> Value {
+        let mut object = json!({
+            "kind": self.resource.kind,
+            "apiVersion": self.resource.api_version(),
+            "metadata": {"resourceVersion": version.to_string()},
+        });
+        if self.resource.has_status() {
+            object["spec"] = json!({});
+            object["status"] = json!({});
+        }
+        json!({"type": "BOOKMARK", "object": object})
+    }
+}
+
+impl Cluster {
+    pub(super) fn watch(&self, call: &Call) -> Result<Progress, Refusal> {
+        let asked = call.parameter("resourceVersion");
+        let version: u64 = match asked {
+            "" => 0,
+            text => text.parse().map_err(|_| Refusal::plain_error(unreadable(text)))?,
+        };
+        let mut watch = Watch {
+            resource: call.resource,
+            namespace: call.namespace.clone(),
+            selector: Selector::parse(call)?,
+            position: version,
+            initial: VecDeque::new(),
+            bookmarks: call.is_on("allowWatchBookmarks"),
+            is_over: false,
+        };
+        let streams_list = call.is_on("sendInitialEvents");
+        let skips_list = call.query.contains_key("sendInitialEvents") && !streams_list;
+        if streams_list || (version == 0 && !skips_list) {
+            self.fill(&mut watch, streams_list);
+        } else if version == 0 {
+            watch.position = self.store.version();
+        }
+        let body = Body::Watch(Box::new(watch));
+        Ok(Progress::Done(Response { code: 200, warnings: Vec::new(), body }))
+    }
+
+    /// Puts the present state before the changes, and after it the bookmark that ends it.
+    fn fill(&self, watch: &mut Watch, is_streamed_list: bool) {
+        let mut objects = self.store.objects(watch.resource, &watch.namespace);
+        objects.retain(|object| watch.selector.matches(object));
+        watch.position = self.store.version();
+        watch.initial =
+            objects.iter().map(|object| json!({"type": "ADDED", "object": &**object})).collect();
+        if is_streamed_list && watch.bookmarks {
+            let mut end = watch.bookmark(watch.position);
+            let annotations = json!({"k8s.io/initial-events-end": "true"});
+            end["object"]["metadata"]["annotations"] = annotations;
+            watch.initial.push_back(end);
+        }
+    }
+
+    /// The events that are due, oldest first; each is handed out once. After the history was
+    /// compacted past the watch, one `ERROR` event with code 410, and then nothing more.
+    pub fn events(&self, watch: &mut Watch) -> Vec<Value> {
+        if watch.is_over {
+            return Vec::new();
+        }
+        let mut events: Vec<Value> = watch.initial.drain(..).collect();
+        if watch.position < self.store.compacted() {
+            let (position, compacted) = (watch.position, self.store.compacted());
+            let message = format!("too old resource version: {position} ({compacted})");
+            let status = Refusal::expired(message, None).to_json();
+            events.push(json!({"type": "ERROR", "object": status}));
+            watch.is_over = true;
+            return events;
+        }
+        events.extend(self.store.since(watch.position).iter().filter_map(|one| watch.event(one)));
+        watch.position = watch.position.max(self.store.version());
+        events
+    }
+
+    /// A bookmark at the position of a watch that asked for them. A real server sends one about
+    /// every minute; here the caller says when. `None` while events are due, or when the watch did
+    /// not ask.
+    pub fn bookmark(&self, watch: &Watch) -> Option<Value> {
+        let is_due = !watch.initial.is_empty() || watch.position < self.store.version();
+        (watch.bookmarks && !watch.is_over && !is_due).then(|| watch.bookmark(watch.position))
+    }
+}

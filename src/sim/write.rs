@@ -1,0 +1,268 @@
+//! Creating and updating.
+//!
+//! The order is kube-apiserver's (`registry/generic/registry/store.go`, `registry/rest`): decode and
+//! default, mutating admission, version check, what a client may not touch is reset, validation,
+//! validating admission, storage. So a stale version is refused after the mutating webhook saw the
+//! object and before the validating one does.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::json::{at, remove, set, set_default, text, texts, tidy};
+use super::metadata::{
+    DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, name_causes, reset, update_causes,
+};
+use super::outcome::{Progress, Response};
+use super::patch::patched;
+use super::request::{Call, Method};
+use super::review::{Pending, Phase, Step};
+use super::status::{Cause, Refusal};
+use super::store::Key;
+
+/// What a client's copy of an object may say about the server's own fields at creation: nothing.
+const WIPED: [&str; 4] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
+
+impl Cluster {
+    /// Begins a create: up to mutating admission.
+    pub(super) fn create(&mut self, call: Call) -> Result<Progress, Refusal> {
+        let mut object = decoded(&call, call.body.clone())?;
+        for field in WIPED {
+            remove(&mut object, &["metadata", field]);
+        }
+        self.check_namespace(&call, text(&object, &NAME))?;
+        if let Some(finalizer) = call.resource.strategy.finalizer() {
+            let mut finalizers = texts(&object, &FINALIZERS);
+            if !finalizers.contains(&finalizer) {
+                finalizers.push(finalizer);
+                let finalizers = json!(finalizers);
+                set(&mut object, &FINALIZERS, finalizers);
+            }
+        }
+        call.resource.strategy.admit_create(&mut object, &self.store);
+        let step = Step::Create { object };
+        Ok(self.review(Phase::Mutating, Pending { call, step, warnings: Vec::new() }))
+    }
+
+    /// Goes on with a create after mutating admission.
+    pub(super) fn created(&mut self, mut pending: Pending) -> Result<Progress, Refusal> {
+        let strategy = pending.call.resource.strategy;
+        if let Step::Create { object } = &mut pending.step {
+            *object = decoded(&pending.call, object.take())?;
+            let prefix = text(object, &["metadata", "generateName"]).to_owned();
+            if text(object, &NAME).is_empty() && !prefix.is_empty() {
+                set(object, &NAME, json!(format!("{prefix}{}", self.uids.next_suffix())));
+            }
+            set(object, &UID, json!(self.uids.next_uid()));
+            set(object, &["metadata", "creationTimestamp"], json!(self.time()));
+            strategy.prepare_create(object, &self.time());
+            let mut causes = name_causes(text(object, &NAME));
+            causes.extend(strategy.validate(object));
+            check(&pending.call, text(object, &NAME), &causes)?;
+            pending.warnings.extend(strategy.warnings(object));
+        }
+        Ok(self.review(Phase::Validating, pending))
+    }
+
+    /// Stores a new object.
+    pub(super) fn commit_create(
+        &mut self,
+        call: &Call,
+        mut object: Value,
+        warnings: Vec<String>,
+    ) -> Result<Response, Refusal> {
+        if !text(&object, &VERSION).is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Refusal::plain_error(message));
+        }
+        call.resource.strategy.default(&mut object);
+        let key = Key::new(call.resource, &call.namespace, text(&object, &NAME));
+        if self.store.get(&key).is_some() {
+            return Err(Refusal::already_exists(call.resource, text(&object, &NAME)));
+        }
+        let stored =
+            if call.is_dry_run() { object } else { (*self.store.put(key, object)).clone() };
+        Ok(Response::warned(201, stored, warnings))
+    }
+
+    /// Begins an update: up to mutating admission.
+    pub(super) fn update(
+        &mut self,
+        call: Call,
+        warnings: Vec<String>,
+    ) -> Result<Progress, Refusal> {
+        let existing = if call.method == Method::Put {
+            let object = decoded(&call, call.body.clone())?;
+            check_name(&call, &object)?;
+            let existing = self.find(&call)?;
+            check_uid(&call, &object, &existing)?;
+            existing
+        } else {
+            self.find(&call)?
+        };
+        let object = match call.method {
+            Method::Patch => decoded(&call, patched(&call, &existing)?)?,
+            Method::Put | Method::Get | Method::Post | Method::Delete => {
+                decoded(&call, call.body.clone())?
+            }
+        };
+        check_name(&call, &object)?;
+        let step = Step::Update { object, existing };
+        Ok(self.review(Phase::Mutating, Pending { call, step, warnings }))
+    }
+
+    /// Goes on with an update after mutating admission.
+    pub(super) fn updated(&mut self, mut pending: Pending) -> Result<Progress, Refusal> {
+        let call = &pending.call;
+        let strategy = call.resource.strategy;
+        if let Step::Update { object, existing } = &mut pending.step {
+            *object = decoded(call, object.take())?;
+            let sent = text(object, &VERSION);
+            if !sent.is_empty() && sent != text(existing, &VERSION) {
+                let why = "the object has been modified; please apply your changes to the latest \
+                           version and try again";
+                return Err(Refusal::conflict(call.resource, &call.name, why));
+            }
+            reset(object, existing);
+            let mut causes = update_causes(object, existing);
+            match call.subresource.as_str() {
+                "" => {
+                    strategy.prepare_update(object, existing);
+                    causes.extend(strategy.validate_update(object, existing));
+                    pending.warnings.extend(strategy.warnings(object));
+                }
+                "status" => strategy.prepare_status(object, existing, &self.time()),
+                _ => strategy.prepare_finalize(object, existing),
+            }
+            check(call, &call.name, &causes)?;
+            if call.subresource.is_empty() {
+                strategy
+                    .admit_update(object, existing, &self.store)
+                    .map_err(|why| Refusal::forbidden(call.resource, &call.name, &why))?;
+            }
+        }
+        Ok(self.review(Phase::Validating, pending))
+    }
+
+    /// Stores a changed object, or removes it when it was only waiting for its last finalizer. A
+    /// write that changes nothing makes no new version and no event.
+    pub(super) fn commit_update(
+        &mut self,
+        call: &Call,
+        mut object: Value,
+        existing: &Arc<Value>,
+        warnings: Vec<String>,
+    ) -> Result<Response, Refusal> {
+        let key = call.key();
+        if self.store.get(&key).is_none() {
+            return Err(Refusal::not_found(call.resource, &call.name));
+        }
+        call.resource.strategy.default(&mut object);
+        let is_finished = at(existing, &DELETION).is_some()
+            && texts(&object, &FINALIZERS).is_empty()
+            && at(existing, &GRACE).and_then(Value::as_i64).unwrap_or_default() == 0
+            && call.resource.strategy.may_vanish(&object);
+        let stored = if call.is_dry_run() || object == **existing {
+            object
+        } else if is_finished {
+            self.store.remove(&key);
+            object
+        } else {
+            (*self.store.put(key, object)).clone()
+        };
+        Ok(Response::warned(200, stored, warnings))
+    }
+
+    fn check_namespace(&self, call: &Call, name: &str) -> Result<(), Refusal> {
+        if !call.resource.namespaced {
+            return Ok(());
+        }
+        match self.namespace(&call.namespace) {
+            None => Err(missing_namespace(&call.namespace)),
+            Some(space) if at(space, &DELETION).is_some() => {
+                Err(Refusal::terminating_namespace(call.resource, name, &call.namespace))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+fn missing_namespace(name: &str) -> Refusal {
+    super::table::Resource::find("", "namespaces")
+        .map_or_else(Refusal::no_such_path, |row| Refusal::not_found(row, name))
+}
+
+/// Checks what a typed server's decoder would, fills the namespace in and applies the defaults.
+fn decoded(call: &Call, mut object: Value) -> Result<Value, Refusal> {
+    let row = call.resource;
+    let (version, kind) = (row.api_version(), text(&object, &["kind"]).to_owned());
+    let sent = text(&object, &["apiVersion"]).to_owned();
+    if !object.is_object() || (!kind.is_empty() && kind != row.kind) {
+        return Err(Refusal::bad_request(format!(
+            "{kind} in version \"v1\" cannot be handled as a {}: converting (v1.{kind}) to \
+             (core.{}): unknown conversion",
+            row.kind, row.kind
+        )));
+    }
+    if !sent.is_empty() && sent != version {
+        return Err(Refusal::bad_request(format!(
+            "{} in version {sent:?} cannot be handled as a {}: no kind {:?} is registered for \
+             version {sent:?} in scheme \"pkg/runtime/scheme.go:111\"",
+            row.kind, row.kind, row.kind
+        )));
+    }
+    set(&mut object, &["apiVersion"], json!(version));
+    set(&mut object, &["kind"], json!(row.kind));
+    tidy(&mut object);
+    set_default(&mut object, &["metadata"], json!({}));
+    if row.namespaced {
+        set_default(&mut object, &["metadata", "namespace"], json!(call.namespace));
+    } else {
+        remove(&mut object, &["metadata", "namespace"]);
+    }
+    if text(&object, &["metadata", "namespace"]) != call.namespace {
+        return Err(Refusal::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    row.strategy.default(&mut object);
+    Ok(object)
+}
+
+fn check_name(call: &Call, object: &Value) -> Result<(), Refusal> {
+    let name = text(object, &NAME);
+    if name == call.name {
+        return Ok(());
+    }
+    Err(Refusal::bad_request(format!(
+        "the name of the object ({name}) does not match the name on the URL ({})",
+        call.name
+    )))
+}
+
+/// A uid in a `PUT` is a precondition; in a patch it is a change of an immutable field.
+fn check_uid(call: &Call, object: &Value, existing: &Value) -> Result<(), Refusal> {
+    let (sent, stored) = (text(object, &UID), text(existing, &UID));
+    if sent.is_empty() || sent == stored {
+        return Ok(());
+    }
+    let prefix = if call.resource.group.is_empty() { "" } else { call.resource.group };
+    let key = [prefix, call.resource.plural, &call.namespace, &call.name];
+    let key: Vec<&str> = key.into_iter().filter(|step| !step.is_empty()).collect();
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {sent}, UID in object meta: \
+         {stored}",
+        key.join("/")
+    );
+    Err(Refusal::conflict(call.resource, &call.name, &why))
+}
+
+fn check(call: &Call, name: &str, causes: &[Cause]) -> Result<(), Refusal> {
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::invalid(call.resource.group, call.resource.kind, name, causes))
+}

@@ -1,0 +1,7 @@
+//! What an operator sees of a running process: metrics and logs.
+//!
+//! Labels come from closed lists only, so that nobody outside can make a series; no object is ever
+//! logged, only its kind, namespace and name.
+
+pub mod logging;
+pub mod metrics;

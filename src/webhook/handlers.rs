@@ -1,0 +1,100 @@
+//! The review paths: a request's body in, an answer or a one-line refusal out.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use tokio::time::Instant;
+
+use super::service::Service;
+use super::transport::admission::Admission;
+use super::transport::body::read_body;
+use super::transport::refusal::{self, Refusal};
+use crate::k8s::review::ReviewError;
+use crate::rules::Entry;
+
+/// What a handler needs: the service and the limits of its port.
+#[derive(Clone, Debug)]
+pub struct Reviews {
+    /// Who decides.
+    pub service: Arc<Service>,
+    /// How much may come in at a time.
+    pub admission: Arc<Admission>,
+}
+
+/// The paths of the review port.
+pub fn router(reviews: Reviews) -> Router {
+    Router::new()
+        .route("/validate/guard", post(guard))
+        .route("/validate/advise", post(advise))
+        .route("/mutate", post(mutate))
+        .fallback(refusal::not_found)
+        .method_not_allowed_fallback(refusal::method_not_allowed)
+        .with_state(reviews)
+}
+
+async fn guard(State(reviews): State<Reviews>, request: Request) -> Response {
+    review(&reviews, Some(Entry::Guard), request).await
+}
+
+async fn advise(State(reviews): State<Reviews>, request: Request) -> Response {
+    review(&reviews, Some(Entry::Advise), request).await
+}
+
+async fn mutate(State(reviews): State<Reviews>, request: Request) -> Response {
+    review(&reviews, None, request).await
+}
+
+/// Reads, judges by the entry's rules or, without an entry, edits, and answers.
+async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Response {
+    let service = &reviews.service;
+    let refused = |refusal: Refusal| {
+        service.metrics.count_refused(refusal.label());
+        refusal.into_response()
+    };
+    let body = match read_body(request, &reviews.admission).await {
+        Ok(body) => body,
+        Err(refusal) => return refused(refusal),
+    };
+    let _place = match reviews.admission.enter() {
+        Ok(place) => place,
+        Err(refusal) => return refused(refusal),
+    };
+    let started = Instant::now();
+    let time = body.time();
+    let left = || time.left(Instant::now());
+    let answer = match entry {
+        Some(entry) => service.validate(entry, &body, left).await,
+        None => service.mutate(&body, left).await,
+    };
+    service.metrics.duration.observe(started.elapsed().as_secs_f64());
+    match answer {
+        Ok(bytes) => {
+            let json = HeaderValue::from_static("application/json");
+            ([(CONTENT_TYPE, json)], bytes).into_response()
+        }
+        Err(error) => {
+            service.metrics.count_refused("unreadable");
+            unreadable(&error)
+        }
+    }
+}
+
+/// A longer reason quotes a stranger's body; nobody reads that, and it must not be sent back whole.
+const REASON_CHARS_MAX: usize = 300;
+
+/// One line that says what is wrong with the request; control characters in quoted parts are
+/// flattened.
+fn unreadable(error: &ReviewError) -> Response {
+    let reason = error.to_string();
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let mut line: String = reason.chars().take(REASON_CHARS_MAX).map(plain).collect();
+    if reason.chars().nth(REASON_CHARS_MAX).is_some() {
+        line.push('…');
+    }
+    (StatusCode::BAD_REQUEST, format!("{line}; nothing was judged\n")).into_response()
+}

@@ -1,0 +1,81 @@
+//! The health port: is the process alive, ready, started, and what does it count.
+//!
+//! Ready is a valid certificate and a view that was complete once. It is never taken back because
+//! a watch is cut: that would take all replicas down at the same time. Only a drain does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::time::Instant;
+
+use super::transport::refusal;
+use crate::cluster::resource::Watched;
+use crate::cluster::state::Shared;
+use crate::telemetry::metrics::Metrics;
+
+/// What the health port tells about.
+#[derive(Debug)]
+pub struct Health {
+    /// The view.
+    pub shared: Arc<Shared>,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// Whether the process is on its way out.
+    pub is_draining: AtomicBool,
+    /// The start of the clock by which freshness is told.
+    pub start: Instant,
+}
+
+impl Health {
+    /// Turns readiness off for good.
+    pub fn begin_drain(&self) {
+        self.is_draining.store(true, Ordering::Release);
+    }
+}
+
+/// The paths of the health port.
+pub fn router(health: Arc<Health>) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/startupz", get(started))
+        .route("/metrics", get(metrics))
+        .fallback(refusal::not_found)
+        .method_not_allowed_fallback(refusal::method_not_allowed)
+        .with_state(health)
+}
+
+async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, String) {
+    if health.is_draining.load(Ordering::Acquire) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_owned());
+    }
+    started(State(health)).await
+}
+
+async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
+    let missing = Watched::ALL.into_iter().filter(|watched| !health.shared.is_listed(*watched));
+    let missing: Vec<&str> = missing.map(Watched::label).collect();
+    if missing.is_empty() {
+        return (StatusCode::OK, "ok\n".to_owned());
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, format!("not listed yet: {}\n", missing.join(", ")))
+}
+
+async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {
+    let now = health.start.elapsed();
+    for watched in Watched::ALL {
+        let heard = Duration::from_secs(health.shared.heard_at(watched));
+        let age = now.saturating_sub(heard).as_secs_f64();
+        health.metrics.watch_age.with_label_values(&[watched.label()]).set(age);
+    }
+    health.metrics.synced.set(i64::from(health.shared.is_synced()));
+    match health.metrics.text() {
+        Ok(text) => (StatusCode::OK, text),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+    }
+}

@@ -1,0 +1,235 @@
+//! The webhook process: from its options to its end.
+
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::handlers::{self, Reviews};
+use super::health::{self, Health};
+use super::observe::Counting;
+use super::reader::Reader;
+use super::service::Service;
+use super::transport::admission::Admission;
+use super::transport::reload::{PairWatch, Reload};
+use super::transport::tls::{PairError, PairFiles};
+use super::transport::{Endpoint, Limits, Security, ServeError, Server};
+use crate::cluster::client::{Address, ConnectError, connect};
+use crate::cluster::resource::Watched;
+use crate::cluster::state::Shared;
+use crate::cluster::watch::follow;
+use crate::rules::{Policy, RULES, Rule};
+use crate::telemetry::metrics::Metrics;
+
+/// What the process is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where reviews are taken.
+    pub listen: SocketAddr,
+    /// Where probes and metrics are served, without TLS.
+    pub health_listen: SocketAddr,
+    /// The serving pair.
+    pub pair: PairFiles,
+    /// The cluster.
+    pub cluster: Address,
+    /// The operator's decisions.
+    pub policy: Policy,
+    /// How many threads answer reviews.
+    pub threads: NonZeroUsize,
+    /// How long every reply asks to close its connection before nothing more is accepted.
+    pub drain_delay: Duration,
+}
+
+/// Why the process did not start, or ended.
+#[derive(Debug, Error)]
+pub enum WebhookError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {reason}; free the port or choose another with {flag}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system said.
+        reason: std::io::Error,
+        /// The flag that chooses another.
+        flag: &'static str,
+    },
+    /// The serving pair cannot be used.
+    #[error(transparent)]
+    Pair(#[from] PairError),
+    /// There is no client for the cluster.
+    #[error(transparent)]
+    Cluster(#[from] ConnectError),
+    /// A port could not be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// A metric could not be registered.
+    #[error("metrics cannot be registered: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// A task that must not end has ended.
+    #[error("the task that {0} ended; the process ends so that it can be started again")]
+    TaskEnded(&'static str),
+}
+
+/// A webhook that serves.
+#[derive(Debug)]
+pub struct Webhook {
+    reviews: Server,
+    health_port: Server,
+    health: Arc<Health>,
+    watches: tokio::task::JoinSet<()>,
+    drain_delay: Duration,
+    _pair: PairWatch,
+}
+
+impl std::fmt::Debug for Counting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Counting")
+    }
+}
+
+impl Webhook {
+    /// Starts a webhook with all rules for the cluster that `options` name.
+    pub async fn start(options: Options) -> Result<Self, WebhookError> {
+        // The cheapest to get wrong come first: nothing is served until all are right.
+        let client = connect(&options.cluster).await?;
+        Self::start_with(options, client, RULES)
+    }
+
+    /// Starts a webhook that judges by `rules` and reads through `client`.
+    pub fn start_with(
+        options: Options,
+        client: Client,
+        rules: &'static [&'static Rule],
+    ) -> Result<Self, WebhookError> {
+        let metrics = Arc::new(Metrics::register()?);
+        let pair = follow_pair(options.pair, Arc::clone(&metrics))?;
+        let reviews_listener = listen(options.listen, "--listen")?;
+        let health_listener = listen(options.health_listen, "--health-listen")?;
+        let start = Instant::now();
+        let shared = Arc::new(Shared::default());
+        let mut watches = tokio::task::JoinSet::new();
+        for watched in Watched::ALL {
+            watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
+        }
+        let service = Arc::new(Service {
+            rules,
+            shared: Arc::clone(&shared),
+            reader: Reader::new(client, Handle::current()),
+            policy: ArcSwap::from_pointee(options.policy),
+            metrics: Arc::clone(&metrics),
+        });
+        let health = Arc::new(Health {
+            shared,
+            metrics: Arc::clone(&metrics),
+            is_draining: AtomicBool::new(false),
+            start,
+        });
+        let admission = Admission::new(Limits::reviews());
+        let reviews = Endpoint {
+            name: "reviews",
+            listener: reviews_listener,
+            security: Security::Tls(pair.current()),
+            router: handlers::router(Reviews { service, admission }),
+            limits: Limits::reviews(),
+        };
+        let health_endpoint = Endpoint {
+            name: "health",
+            listener: health_listener,
+            security: Security::Plain,
+            router: health::router(Arc::clone(&health)),
+            limits: Limits::health(),
+        };
+        let observer = Arc::new(Counting(metrics));
+        Ok(Self {
+            health_port: Server::start(health_endpoint, NonZeroUsize::MIN, observer.clone())?,
+            reviews: Server::start(reviews, options.threads, observer)?,
+            health,
+            watches,
+            drain_delay: options.drain_delay,
+            _pair: pair,
+        })
+    }
+
+    /// Where reviews are taken.
+    pub fn address(&self) -> SocketAddr {
+        self.reviews.address()
+    }
+
+    /// Where probes and metrics are served.
+    pub fn health_address(&self) -> SocketAddr {
+        self.health_port.address()
+    }
+
+    /// Whether the view was complete once.
+    pub fn is_synced(&self) -> bool {
+        self.health.shared.is_synced()
+    }
+
+    /// Serves until `stop` resolves, then drains: readiness off, `Connection: close` on every reply
+    /// for the delay, no more connections, requests in flight finished.
+    pub async fn serve(mut self, stop: impl Future<Output = ()>) -> Result<(), WebhookError> {
+        tokio::select! {
+            () = stop => {}
+            ended = self.reviews.join() => {
+                ended?;
+                return Err(WebhookError::TaskEnded("takes reviews"));
+            }
+            ended = self.health_port.join() => {
+                ended?;
+                return Err(WebhookError::TaskEnded("serves the health port"));
+            }
+            _ = self.watches.join_next() => {
+                return Err(WebhookError::TaskEnded("watches the cluster"));
+            }
+        }
+        tracing::info!("draining");
+        self.health.begin_drain();
+        self.reviews.drain(self.drain_delay).await;
+        self.reviews.join().await?;
+        tracing::info!("drained");
+        Ok(())
+    }
+}
+
+fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, WebhookError> {
+    TcpListener::bind(address).map_err(|reason| WebhookError::Listen { address, reason, flag })
+}
+
+fn follow_pair(files: PairFiles, metrics: Arc<Metrics>) -> Result<PairWatch, PairError> {
+    PairWatch::start(files, move |reload| {
+        metrics.count_reload(reload.label());
+        match reload {
+            Reload::Swapped { not_after, validity } => {
+                metrics.certificate_expiry.set(seconds(not_after));
+                tracing::info!(?validity, "serving certificate loaded");
+            }
+            Reload::Unusable(error) => {
+                let reason = error.to_string();
+                tracing::error!(reason, "new serving certificate not usable; the old one stays");
+            }
+            Reload::OutOfTime(validity) => {
+                tracing::error!(
+                    ?validity,
+                    "new serving certificate out of time; the old one stays"
+                );
+            }
+            Reload::NotWatched(error) => {
+                let reason = error.to_string();
+                tracing::warn!(reason, "certificate folder not watched; it is polled");
+            }
+        }
+    })
+}
+
+/// Seconds since 1970 as a metric; exact far beyond the end of any certificate.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
+fn seconds(not_after: i64) -> f64 {
+    not_after as f64
+}

@@ -1,0 +1,193 @@
+//! One review, from its body to its answer.
+//!
+//! No socket is known here: bytes and the time that is left go in, an answer comes out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+
+use super::reader::Reader;
+use crate::binding::{LiveReads, Read};
+use crate::cluster::ask::{ROUNDS_COUNT_MAX, Step, amend_step, judge_step};
+use crate::cluster::state::Shared;
+use crate::k8s::patch::Patch;
+use crate::k8s::review::{Answer, DryRun, Request, ReviewError, answer, request};
+use crate::rules::{Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict};
+use crate::telemetry::metrics::{Decision, Metrics};
+
+/// Everything that a review needs.
+#[derive(Debug)]
+pub struct Service {
+    /// The rules that judge.
+    pub rules: &'static [&'static Rule],
+    /// What is known of the cluster.
+    pub shared: Arc<Shared>,
+    /// How more is found out.
+    pub reader: Reader,
+    /// The operator's decisions.
+    pub policy: ArcSwap<Policy>,
+    /// Where it is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// The warning on an object that was too large to be read whole.
+const ESSENTIALS_ONLY: &str = "the object is too large to be judged in full: only its phase, \
+    claimRef, deletion and finalizers were; remove labels or annotations that it does not need";
+
+impl Service {
+    /// Validates the review in `body` as a request through `entry`. `left` tells how much time is
+    /// left when it is asked.
+    pub async fn validate(
+        &self,
+        entry: Entry,
+        body: &[u8],
+        left: impl Fn() -> Duration,
+    ) -> Result<Vec<u8>, ReviewError> {
+        let started = Timestamp::now();
+        let policy = self.policy.load_full();
+        let request = request(body, &policy)?;
+        let step = |live: &LiveReads| {
+            let question =
+                Question { entry, change: &request.change, policy: &policy, now: started };
+            judge_step(self.rules, question, &self.shared.view(), live)
+        };
+        let verdict = self.settle(step, left).await;
+        self.record(entry, &request, &verdict, started);
+        let mut warnings = verdict.warnings();
+        warn_about_extent(request.change.extent, &mut warnings);
+        let audit = audit(&verdict);
+        let made = Answer { refusal: verdict.refusal(), warnings, audit, patch: None };
+        Ok(answer(&request.uid, &made))
+    }
+
+    /// Answers the review in `body` with the edits that repair it.
+    pub async fn mutate(
+        &self,
+        body: &[u8],
+        left: impl Fn() -> Duration,
+    ) -> Result<Vec<u8>, ReviewError> {
+        let now = Timestamp::now();
+        let policy = self.policy.load_full();
+        let request = request(body, &policy)?;
+        let mut amendment = Amendment::default();
+        for entry in [Entry::Mutate, Entry::Restore] {
+            let step = |live: &LiveReads| {
+                let question = Question { entry, change: &request.change, policy: &policy, now };
+                amend_step(question, &self.shared.view(), live)
+            };
+            let found = self.settle(step, &left).await;
+            amendment.plans.extend(found.plans);
+            amendment.unchecked.extend(found.unchecked);
+        }
+        self.metrics.count_review(Entry::Mutate, Decision::Allowed);
+        amendment.plans.iter().for_each(|(id, _)| self.metrics.count_edit(id));
+        let edits: Vec<_> =
+            amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
+        let patch = Patch::of(&edits, request.object, request.old_object)
+            .map_err(|error| ReviewError::Object { field: "request.object", error })?;
+        let audit =
+            amendment.plans.iter().map(|(id, plan)| ((*id).to_owned(), plan.warning.clone()));
+        let made = Answer {
+            refusal: String::new(),
+            warnings: amendment.warnings(),
+            audit: audit.collect(),
+            patch,
+        };
+        Ok(answer(&request.uid, &made))
+    }
+
+    /// Steps until the answer stands, reading what it rests on in between, each time within half
+    /// of what is left.
+    async fn settle<T>(
+        &self,
+        mut step: impl FnMut(&LiveReads) -> Step<T>,
+        left: impl Fn() -> Duration,
+    ) -> T {
+        let mut live = LiveReads::default();
+        for _ in 0..ROUNDS_COUNT_MAX {
+            match step(&live) {
+                Step::Decided(decided) => return decided,
+                Step::Needs(wanted) => {
+                    let asked = wanted.clone();
+                    live = self.reader.read(wanted, left() / 2, live).await;
+                    self.count_reads(&live, &asked);
+                }
+            }
+        }
+        loop {
+            // What is still wanted after so many rounds counts as not to be had.
+            match step(&live) {
+                Step::Decided(decided) => return decided,
+                Step::Needs(wanted) => live.fail_all(&wanted),
+            }
+        }
+    }
+
+    fn count_reads(&self, live: &LiveReads, asked: &[Read]) {
+        for read in asked {
+            self.metrics.count_live_read(live.confirmation(read).label());
+        }
+    }
+
+    /// Counts a verdict, and logs it if it refuses: one line a denial, no object in it.
+    fn record(&self, entry: Entry, request: &Request<'_>, verdict: &Verdict, started: Timestamp) {
+        let decision = if verdict.is_allowed() { Decision::Allowed } else { Decision::Denied };
+        self.metrics.count_review(entry, decision);
+        for ruling in &verdict.rulings {
+            self.metrics.count_ruling(ruling.rule.id, &ruling.effect);
+        }
+        if verdict.rulings.is_empty() {
+            return;
+        }
+        let told: Vec<String> = verdict
+            .rulings
+            .iter()
+            .map(|ruling| format!("{}={}", ruling.rule.id, ruling.effect.label()))
+            .collect();
+        let (kind, name) = match &request.change.subject {
+            Subject::Volume(transition) => {
+                ("PersistentVolume", transition.latest().name.to_string())
+            }
+            Subject::Claim(transition) => {
+                ("PersistentVolumeClaim", transition.latest().key.to_string())
+            }
+        };
+        let took = Timestamp::now().duration_since(started).as_micros();
+        tracing::info!(
+            uid = request.uid,
+            user = request.change.user.name,
+            kind,
+            name,
+            rules = told.join(","),
+            decision = if decision == Decision::Denied { "denied" } else { "allowed" },
+            dry_run = request.dry_run == DryRun::Yes,
+            microseconds = u64::try_from(took).unwrap_or_default(),
+            "review"
+        );
+    }
+}
+
+fn warn_about_extent(extent: Extent, warnings: &mut Vec<String>) {
+    match extent {
+        Extent::Whole => {}
+        Extent::Essentials => warnings.push(ESSENTIALS_ONLY.to_owned()),
+    }
+}
+
+/// The audit annotations of a verdict: one per rule.
+fn audit(verdict: &Verdict) -> Vec<(String, String)> {
+    let note = |ruling: &crate::rules::Ruling| {
+        let detail = match &ruling.effect {
+            Effect::Exempted(exemption) => {
+                format!("exempted until {}: {}", exemption.until, exemption.reason)
+            }
+            Effect::Denied | Effect::Warned | Effect::Audited | Effect::Unconfirmed => {
+                format!("{}: {}", ruling.effect.label(), ruling.violation.text)
+            }
+        };
+        (ruling.rule.id.to_owned(), detail)
+    };
+    verdict.rulings.iter().map(note).collect()
+}

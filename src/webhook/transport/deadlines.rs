@@ -1,0 +1,212 @@
+//! What a connection is waiting for, told from its bytes, and how long it may wait.
+//!
+//! hyper has one timer for the head of a request, which runs while a connection rests between
+//! requests as well: short, it would close connections that the API server is about to use; long,
+//! it would let a peer drip a head for minutes. So hyper's timer is off, [`Watched`] notes from the
+//! bytes where the connection stands, and [`StageClock`] enforces the deadline of each [`Stage`].
+//!
+//! Two cases that look like holes and are none: a second head whose first half came along with the
+//! request before counts as rest until its next byte, so it may take `idle` plus `head`; and a body
+//! has no deadline here, because the review's own deadline (see `body`) is shorter.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+use super::limits::Limits;
+
+/// What a connection is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The first byte of the first request.
+    FirstByte,
+    /// The rest of a request head.
+    Head,
+    /// The body, the handler or a streamed reply.
+    Exchange,
+    /// The peer, to take the last bytes of a reply.
+    Reply,
+    /// The next request.
+    Idle,
+}
+
+impl Stage {
+    /// The value of a metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::FirstByte => "first_byte",
+            Self::Head => "head",
+            Self::Exchange => "exchange",
+            Self::Reply => "reply",
+            Self::Idle => "idle",
+        }
+    }
+
+    const fn from_bits(bits: u64) -> Self {
+        match bits & STAGE_MASK {
+            0 => Self::FirstByte,
+            1 => Self::Head,
+            2 => Self::Exchange,
+            3 => Self::Reply,
+            _ => Self::Idle,
+        }
+    }
+
+    const fn limit(self, limits: &Limits) -> Duration {
+        match self {
+            Self::FirstByte => limits.first_byte,
+            Self::Head => limits.head,
+            Self::Exchange => limits.exchange,
+            Self::Reply => limits.reply,
+            Self::Idle => limits.idle,
+        }
+    }
+}
+
+/// Stages take three bits; the rest of the word counts the changes.
+const STAGE_BITS: u32 = 3;
+const STAGE_MASK: u64 = (1 << STAGE_BITS) - 1;
+
+/// The stage of one connection, written by its parts and read by its clock. All of them live in one
+/// task, so the atomic is only there to keep that task `Send`; relaxed loads and stores suffice.
+#[derive(Debug, Default)]
+pub(crate) struct StageCell {
+    word: AtomicU64,
+}
+
+impl StageCell {
+    pub(crate) fn stage(&self) -> Stage {
+        Stage::from_bits(self.word.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn enter(&self, stage: Stage) {
+        let changes = (self.word.load(Ordering::Relaxed) >> STAGE_BITS).wrapping_add(1);
+        self.word.store((changes << STAGE_BITS) | stage as u64, Ordering::Relaxed);
+    }
+
+    fn bytes_came(&self) {
+        if matches!(self.stage(), Stage::FirstByte | Stage::Idle) {
+            self.enter(Stage::Head);
+        }
+    }
+
+    fn bytes_left(&self) {
+        if self.stage() == Stage::Reply {
+            self.enter(Stage::Idle);
+        }
+    }
+}
+
+/// A byte stream that notes the stage of its connection as bytes pass.
+#[derive(Debug)]
+pub(crate) struct Watched<IO> {
+    io: IO,
+    stage: Arc<StageCell>,
+}
+
+impl<IO> Watched<IO> {
+    pub(crate) fn new(io: IO, stage: Arc<StageCell>) -> Self {
+        Self { io, stage }
+    }
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Watched<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before {
+            self.stage.bytes_came();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for Watched<IO> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+        self.stage.bytes_left();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+/// Tells when a connection has waited too long in one stage.
+///
+/// Polled after the connection. A timer is armed again only when a deadline moves forward: one that
+/// moves back is noticed when the old one fires. So a busy connection never touches the timer.
+#[derive(Debug)]
+pub(crate) struct StageClock {
+    word: u64,
+    deadline: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl StageClock {
+    /// A clock for a connection that has just been made.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let deadline = Instant::now() + limits.first_byte;
+        Self { word: 0, deadline, timer: Box::pin(tokio::time::sleep_until(deadline)) }
+    }
+
+    /// Moves the deadline of the present stage to `deadline` if that is earlier.
+    pub(crate) fn hasten(&mut self, deadline: Instant) {
+        self.deadline = self.deadline.min(deadline);
+    }
+
+    /// Ready with the stage in which the connection has waited too long.
+    pub(crate) fn poll_expired(
+        &mut self,
+        cx: &mut Context<'_>,
+        cell: &StageCell,
+        limits: &Limits,
+    ) -> Poll<Stage> {
+        let word = cell.word.load(Ordering::Relaxed);
+        if word != self.word {
+            self.word = word;
+            self.deadline = Instant::now() + Stage::from_bits(word).limit(limits);
+        }
+        if self.deadline < self.timer.deadline() {
+            self.timer.as_mut().reset(self.deadline);
+        }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= self.deadline {
+                return Poll::Ready(Stage::from_bits(word));
+            }
+            self.timer.as_mut().reset(self.deadline);
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,126 @@
+//! Every limit of a port in one place, each with its argument.
+//!
+//! Operators do not set these: a wrong value is an outage that shows only under attack or load.
+//! Deadlines are enforced in `deadlines` and `listener`, sizes in `body`, counts in `places` and
+//! `admission`.
+
+use std::time::Duration;
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// The limits of one port. [`Limits::reviews`] and [`Limits::health`] are the two sets in use.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections open at once, handshakes included. 4,096: an idle TLS connection costs about
+    /// 20 KB, so a full house is 80 MiB. An API server pools 25 idle connections per client
+    /// configuration; nobody legitimate comes near.
+    pub connections: usize,
+    /// Connections open at once from one address. 512: more than the 400 mutating requests that an
+    /// API server with raised limits runs at once, and eight hostile addresses are needed to fill
+    /// the house.
+    pub connections_per_peer: usize,
+    /// Time from accept to the end of the TLS handshake. 5 s: half of what the API server itself
+    /// waits for one (10 s).
+    pub handshake: Duration,
+    /// Handshakes of one thread that may sign between two looks at the sockets. 2: a P-256
+    /// handshake takes about 0.2 ms, so that running reviews wait at most 0.4 ms for strangers.
+    pub handshakes_at_once: usize,
+    /// Handshakes of one thread that may wait for their turn to sign; the next one is closed.
+    /// 1,024: about 0.2 s of signing, well within the shortest webhook timeout (1 s).
+    pub handshake_queue: usize,
+    /// Time from the end of the handshake to the first byte of the first request. 10 s: a client
+    /// connects because it has a request to send.
+    pub first_byte: Duration,
+    /// Time a connection may rest between two requests. 120 s: the API server pools connections
+    /// for 90 s and never repeats a POST that died on a stale one, so it must close first.
+    pub idle: Duration,
+    /// Time from the first byte of a request head to its last. 5 s: a head is one packet.
+    pub head: Duration,
+    /// Time from the end of the head to the last byte of the reply handed to the socket layer.
+    /// 35 s: the longest webhook timeout is 30 s; afterwards nobody waits for the reply.
+    pub exchange: Duration,
+    /// Time in which the last bytes of a reply must leave. 10 s: replies are smaller than a socket
+    /// buffer, so only a peer that does not read lets this pass.
+    pub reply: Duration,
+    /// Bytes of read buffer per connection, which is also the longest request head. 16 KiB: heads
+    /// of the API server are under 1 KiB; hyper's own default of 400 KiB is a gift to attackers.
+    pub buffer: usize,
+    /// Bytes of one body. 7 MiB: an update review carries two objects of at most 3 MB each and an
+    /// envelope.
+    pub body: usize,
+    /// Bytes of all bodies held at once, from arrival to the end of their review. 64 MiB: nine of
+    /// the largest bodies, 20,000 usual ones, half of the memory limit of the container.
+    pub body_budget: usize,
+    /// Part of `body_budget` that bodies above `small_body` may use together. 48 MiB: the rest is
+    /// for usual reviews, so that a few slow giants cannot turn them away.
+    pub large_body_budget: usize,
+    /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
+    pub small_body: usize,
+    /// Reviews judged at once, waiting for live reads included. 1,024: an API server runs 200
+    /// mutating requests at once and asks at most two of our entries about each at the same time.
+    /// At 70,000 reviews per second this is a queue of 15 ms; a longer one only adds latency.
+    pub reviews: usize,
+    /// Time that a connection without any request yet gets when the port stops. 1 s: it has just
+    /// connected, its request is on the way.
+    pub late_request: Duration,
+    /// Time that requests in flight get when the port stops. 10 s: twice the longest registered
+    /// timeout of the default chart, within `terminationGracePeriodSeconds: 30`.
+    pub finish: Duration,
+    /// Time to wait, after our last byte, for the peer to close. 1 s: closing with unread bytes
+    /// in the socket would reset the connection and could destroy a reply on its way.
+    pub linger: Duration,
+    /// Bytes read and thrown away in that time. 8 MiB: the rest of a body that was refused unread.
+    pub linger_bytes: usize,
+}
+
+impl Limits {
+    /// The limits of the HTTPS port that answers reviews.
+    pub fn reviews() -> Self {
+        Self {
+            connections: 4_096,
+            connections_per_peer: 512,
+            handshake: Duration::from_secs(5),
+            handshakes_at_once: 2,
+            handshake_queue: 1_024,
+            first_byte: Duration::from_secs(10),
+            idle: Duration::from_mins(2),
+            head: Duration::from_secs(5),
+            exchange: Duration::from_secs(35),
+            reply: Duration::from_secs(10),
+            buffer: 16 * KIB,
+            body: 7 * MIB,
+            body_budget: 64 * MIB,
+            large_body_budget: 48 * MIB,
+            small_body: 64 * KIB,
+            reviews: 1_024,
+            late_request: Duration::from_secs(1),
+            finish: Duration::from_secs(10),
+            linger: Duration::from_secs(1),
+            linger_bytes: 8 * MIB,
+        }
+    }
+
+    /// The limits of the plain port with probes and metrics: a kubelet and a few scrapers call, and
+    /// nobody sends a body.
+    pub fn health() -> Self {
+        Self {
+            connections: 256,
+            connections_per_peer: 64,
+            exchange: Duration::from_secs(15),
+            body: 64 * KIB,
+            body_budget: MIB,
+            large_body_budget: MIB,
+            reviews: 64,
+            finish: Duration::from_secs(2),
+            linger_bytes: 64 * KIB,
+            ..Self::reviews()
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::reviews()
+    }
+}

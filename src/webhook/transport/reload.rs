@@ -1,0 +1,247 @@
+//! Follows the two files of a serving pair and swaps the pair when they change.
+//!
+//! Kubernetes: the kubelet updates a mounted Secret by swapping the symbolic link `..data`, so the
+//! folder is watched, not the files. What a watch misses (other file systems, a folder that was
+//! replaced) a poll every ten seconds finds. A pair that cannot be used never replaces one that
+//! can. One thread of its own, no async: it reads two small files now and then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwap;
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use rustls::ServerConfig;
+
+use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity};
+
+/// Time between two looks at the files when the watch is silent. 10 s: certificates are renewed
+/// days before their end, and two small reads cost nothing.
+const POLL: Duration = Duration::from_secs(10);
+
+/// Quiet time to wait for after a change. 50 ms: a certificate and its key written one after the
+/// other are then seen together.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// The longest wait for quiet: a folder that never rests must not stop reloads.
+const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
+
+/// What became of a change of the files.
+#[derive(Debug)]
+pub enum Reload {
+    /// The new pair is served from now on.
+    Swapped {
+        /// The end of the new certificate's time, in seconds since 1970.
+        not_after: i64,
+        /// Not [`Validity::Valid`] only if the old pair was no better.
+        validity: Validity,
+    },
+    /// The new pair cannot be used; the old one is still served.
+    Unusable(PairError),
+    /// The new pair is outside its time and the old one is not; the old one is still served.
+    OutOfTime(Validity),
+    /// The folder cannot be watched; changes are found by polling alone.
+    NotWatched(notify::Error),
+}
+
+impl Reload {
+    /// The value of a metric label.
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Swapped { .. } => "swapped",
+            Self::Unusable(_) => "unusable",
+            Self::OutOfTime(_) => "out_of_time",
+            Self::NotWatched(_) => "not_watched",
+        }
+    }
+}
+
+/// Follows a pair of files until dropped.
+#[derive(Debug)]
+pub struct PairWatch {
+    current: Arc<ArcSwap<ServerConfig>>,
+    stop: Option<Sender<()>>,
+    watcher: Option<RecommendedWatcher>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PairWatch {
+    /// Loads the pair and follows its files. Each outcome is reported once per change of contents:
+    /// the first one, always [`Reload::Swapped`], before this returns, the others on the thread of
+    /// the watch. At the start a pair outside its time is served, for want of a better one.
+    pub fn start(
+        files: PairFiles,
+        report: impl Fn(Reload) + Send + 'static,
+    ) -> Result<Self, PairError> {
+        Self::start_polling(files, POLL, report)
+    }
+
+    fn start_polling(
+        files: PairFiles,
+        poll: Duration,
+        report: impl Fn(Reload) + Send + 'static,
+    ) -> Result<Self, PairError> {
+        // Watched before it is read: no change falls between.
+        let (stop, changes) = channel();
+        let watcher = watch_folders(&files, stop.clone());
+        let contents = PairContents::read(&files)?;
+        let pair = ServingPair::from_contents(&contents, &files)?;
+        let current = Arc::new(ArcSwap::new(pair.config()));
+        report(Reload::Swapped {
+            not_after: pair.not_after(),
+            validity: pair.validity(SystemTime::now()),
+        });
+        let watcher = watcher.map_err(|error| report(Reload::NotWatched(error))).ok();
+        let follower = Follower { files, current: Arc::clone(&current), pair, seen: Ok(contents) };
+        let thread = std::thread::Builder::new()
+            .name("certificates".to_owned())
+            .spawn(move || follower.follow(&changes, poll, &report))
+            .map_err(PairError::Unfollowed)?;
+        Ok(Self { current, stop: Some(stop), watcher, thread: Some(thread) })
+    }
+
+    /// The configuration for [`Security::Tls`](super::Security::Tls), always of the last good pair.
+    pub fn current(&self) -> Arc<ArcSwap<ServerConfig>> {
+        Arc::clone(&self.current)
+    }
+}
+
+impl Drop for PairWatch {
+    fn drop(&mut self) {
+        // The thread ends when the last sender is gone: ours and the watcher's.
+        self.watcher = None;
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // Only the caller's `report` can panic there, and its panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Watches the folders of both files; each change sends one `()`.
+fn watch_folders(files: &PairFiles, changes: Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Reading the files is an access too: reacting to it would never end.
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            // Nobody listens any more when the watch is being dropped.
+            let _ = changes.send(());
+        }
+    })?;
+    let mut folders = [folder(&files.certificate), folder(&files.key)].to_vec();
+    folders.dedup();
+    for folder in folders {
+        watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+fn folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+struct Follower {
+    files: PairFiles,
+    current: Arc<ArcSwap<ServerConfig>>,
+    pair: ServingPair,
+    /// What was last judged: contents, or why there were none.
+    seen: Result<PairContents, String>,
+}
+
+impl Follower {
+    fn follow(mut self, changes: &Receiver<()>, poll: Duration, report: &impl Fn(Reload)) {
+        loop {
+            match changes.recv_timeout(poll) {
+                Ok(()) => settle(changes),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.look(report);
+        }
+    }
+
+    fn look(&mut self, report: &impl Fn(Reload)) {
+        let read = PairContents::read(&self.files);
+        let seen = match &read {
+            Ok(contents) => Ok(contents.clone()),
+            Err(error) => Err(error.to_string()),
+        };
+        if self.seen == seen {
+            return;
+        }
+        self.seen = seen;
+        let pair = read.and_then(|contents| ServingPair::from_contents(&contents, &self.files));
+        self.judge(pair, report);
+    }
+
+    fn judge(&mut self, pair: Result<ServingPair, PairError>, report: &impl Fn(Reload)) {
+        let now = SystemTime::now();
+        let outcome = match pair {
+            Err(error) => Reload::Unusable(error),
+            Ok(pair) => {
+                let validity = pair.validity(now);
+                if validity != Validity::Valid && self.pair.validity(now) == Validity::Valid {
+                    Reload::OutOfTime(validity)
+                } else {
+                    self.current.store(pair.config());
+                    let not_after = pair.not_after();
+                    self.pair = pair;
+                    Reload::Swapped { not_after, validity }
+                }
+            }
+        };
+        report(outcome);
+    }
+}
+
+/// Waits until the folder has been quiet for a moment.
+fn settle(changes: &Receiver<()>) {
+    let end = Instant::now() + SETTLE_AT_MOST;
+    while Instant::now() < end && changes.recv_timeout(SETTLE).is_ok() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn write_pair(files: &PairFiles) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["a".to_owned()]).unwrap();
+        fs::write(&files.certificate, certificate.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&files.key, key.serialize_pem()).unwrap();
+    }
+
+    #[test]
+    fn a_change_outside_the_watched_folder_is_found_by_polling() {
+        let base = std::env::temp_dir().join(format!("bindery-poll-{}", std::process::id()));
+        let (far, near) = (base.join("far"), base.join("near"));
+        fs::create_dir_all(&far).unwrap();
+        write_pair(&PairFiles { certificate: far.join("tls.crt"), key: far.join("tls.key") });
+        std::os::unix::fs::symlink(&far, &near).unwrap();
+        // The watch follows the link once, at its start; what the link names later it never sees.
+        let files = PairFiles { certificate: near.join("tls.crt"), key: near.join("tls.key") };
+        let (report, reports) = channel();
+        let _watch = PairWatch::start_polling(files, Duration::from_millis(20), move |outcome| {
+            let _ = report.send(outcome.label());
+        })
+        .unwrap();
+        assert_eq!(reports.recv().unwrap(), "swapped");
+        let other = base.join("other");
+        fs::create_dir_all(&other).unwrap();
+        write_pair(&PairFiles { certificate: other.join("tls.crt"), key: other.join("tls.key") });
+        fs::remove_file(&near).unwrap();
+        std::os::unix::fs::symlink(&other, &near).unwrap();
+        // Between the two steps the files may be found missing.
+        let next = || reports.recv_timeout(Duration::from_secs(10)).expect("no report");
+        while next() != "swapped" {}
+        fs::remove_dir_all(base).unwrap();
+    }
+}

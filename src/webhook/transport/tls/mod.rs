@@ -1,0 +1,283 @@
+//! The serving certificate and its key: loading, checking, and the TLS configuration they make.
+//!
+//! Every way in which operators get the two files wrong has an error of its own that says which
+//! file, what is wrong and what to do. No error ever holds a byte of the key. Watching the files is
+//! in `reload`.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use thiserror::Error;
+use x509_parser::parse_x509_certificate;
+
+/// The two files of a serving pair, as `--tls-cert-file` and `--tls-private-key-file` name them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairFiles {
+    /// PEM: the certificate, then its intermediates.
+    pub certificate: PathBuf,
+    /// PEM: the private key (PKCS#8, SEC1 or PKCS#1).
+    pub key: PathBuf,
+}
+
+/// Why a serving pair cannot be used.
+#[derive(Debug, Error)]
+pub enum PairError {
+    /// The file does not exist.
+    #[error("{} does not exist; TLS cannot be served from it; check the path and the mount", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file exists and cannot be read.
+    #[error("{} cannot be read; TLS cannot be served from it; make it readable for this user", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file has no bytes.
+    #[error("{} is empty; TLS cannot be served from it; wait until it is written, or write it", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No `CERTIFICATE` block.
+    #[error("{} holds no certificate; TLS cannot be served from it; put a PEM block CERTIFICATE there", path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A PEM block is cut off or not base64.
+    #[error("{} is not whole PEM; TLS cannot be served from it; write the file again", path.display())]
+    BrokenPem {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A `CERTIFICATE` block that is no X.509 certificate of version 3.
+    #[error("certificate {position} in {} is not X.509 version 3; TLS cannot be served from it; issue it again", path.display())]
+    BrokenCertificate {
+        /// The file.
+        path: PathBuf,
+        /// Which block, counted from 1.
+        position: usize,
+    },
+    /// No private key, or one with a passphrase.
+    #[error("{} holds no usable private key; TLS cannot be served from it; put an unencrypted PEM key there", path.display())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A key of a kind that TLS cannot use here.
+    #[error("the key in {} is of an unsupported kind; TLS cannot be served from it; use ECDSA P-256", path.display())]
+    UnsupportedKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key belongs to another certificate.
+    #[error("the key in {} does not belong to the first certificate in {}; TLS cannot be served from them; write the matching pair, leaf first", key.display(), certificate.display())]
+    Mismatch {
+        /// The certificate file.
+        certificate: PathBuf,
+        /// The key file.
+        key: PathBuf,
+    },
+    /// The thread that follows the files could not be started.
+    #[error(
+        "the certificate files cannot be followed; renewals would be missed; check the limit of threads"
+    )]
+    Unfollowed(#[source] io::Error),
+}
+
+/// Whether clients accept a certificate at some moment, as far as time goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// Within its time.
+    Valid,
+    /// Its time is over: every client refuses it.
+    Expired,
+    /// Its time has not begun, or a clock is wrong: every client refuses it.
+    NotYetValid,
+}
+
+/// A certificate with its key that TLS can be served from.
+#[derive(Clone)]
+pub struct ServingPair {
+    config: Arc<ServerConfig>,
+    not_before: i64,
+    not_after: i64,
+}
+
+impl ServingPair {
+    /// Reads and checks both files. A pair outside its time is loaded all the same: see
+    /// [`ServingPair::validity`].
+    pub fn load(files: &PairFiles) -> Result<Self, PairError> {
+        Self::from_contents(&PairContents::read(files)?, files)
+    }
+
+    /// Checks a pair that is already in memory; `files` only names it in errors.
+    pub fn from_pem(certificate: &[u8], key: &[u8], files: &PairFiles) -> Result<Self, PairError> {
+        let chain = certificates(certificate, &files.certificate)?;
+        let (not_before, not_after) = validity(&chain, &files.certificate)?;
+        let key = private_key(key, &files.key)?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let certified = certified(chain, key, &provider, files)?;
+        Ok(Self { config: server_config(certified, provider), not_before, not_after })
+    }
+
+    pub(crate) fn from_contents(
+        contents: &PairContents,
+        files: &PairFiles,
+    ) -> Result<Self, PairError> {
+        Self::from_pem(&contents.certificate, &contents.key, files)
+    }
+
+    /// What TLS is served with: HTTP/1.1 as the only application protocol, TLS 1.2 and 1.3, no
+    /// tickets (the API server keeps no TLS sessions).
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// The end of the certificate's time, in seconds since 1970.
+    pub fn not_after(&self) -> i64 {
+        self.not_after
+    }
+
+    /// Whether clients accept the certificate at `now`.
+    pub fn validity(&self, now: SystemTime) -> Validity {
+        let now = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+        if now > self.not_after {
+            Validity::Expired
+        } else if now < self.not_before {
+            Validity::NotYetValid
+        } else {
+            Validity::Valid
+        }
+    }
+}
+
+impl fmt::Debug for ServingPair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServingPair")
+            .field("not_before", &self.not_before)
+            .field("not_after", &self.not_after)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of both files, to tell whether they changed. Not `Debug`: it holds the key.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PairContents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl PairContents {
+    pub(crate) fn read(files: &PairFiles) -> Result<Self, PairError> {
+        Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)? })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, PairError> {
+    let path = path.to_path_buf();
+    match std::fs::read(&path) {
+        Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Err(PairError::Empty { path }),
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PairError::Missing { path }),
+        Err(source) => Err(PairError::Unreadable { path, source }),
+    }
+}
+
+fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, PairError> {
+    if cut_off(pem) {
+        return Err(PairError::BrokenPem { path: path.to_path_buf() });
+    }
+    let chain = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| PairError::BrokenPem { path: path.to_path_buf() })?;
+    if chain.is_empty() {
+        return Err(PairError::NoCertificate { path: path.to_path_buf() });
+    }
+    Ok(chain)
+}
+
+/// Whether the last block has no end or the last line is a broken marker: the reader overlooks some
+/// of these, and a chain without its intermediate is an outage at the client.
+fn cut_off(pem: &[u8]) -> bool {
+    let last = pem.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let marker = last.starts_with(b"-");
+    marker && !(last.starts_with(b"-----END ") && last.trim_ascii_end().ends_with(b"-----"))
+}
+
+/// The time of the leaf, after every block of the chain has been parsed.
+fn validity(chain: &[CertificateDer<'_>], path: &Path) -> Result<(i64, i64), PairError> {
+    let mut leaf = None;
+    for (index, certificate) in chain.iter().enumerate() {
+        let broken =
+            || PairError::BrokenCertificate { path: path.to_path_buf(), position: index + 1 };
+        ParsedCertificate::try_from(certificate).map_err(|_| broken())?;
+        let (_, parsed) = parse_x509_certificate(certificate).map_err(|_| broken())?;
+        let time = parsed.validity();
+        leaf.get_or_insert((time.not_before.timestamp(), time.not_after.timestamp()));
+    }
+    leaf.ok_or_else(|| PairError::NoCertificate { path: path.to_path_buf() })
+}
+
+fn private_key(pem: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, PairError> {
+    use rustls::pki_types::pem::Error;
+    // The reader's error may quote the line it stumbled over: it is not passed on.
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| {
+        let path = path.to_path_buf();
+        if matches!(error, Error::NoItemsFound) {
+            PairError::NoKey { path }
+        } else {
+            PairError::BrokenPem { path }
+        }
+    })
+}
+
+fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    provider: &CryptoProvider,
+    files: &PairFiles,
+) -> Result<CertifiedKey, PairError> {
+    let key = provider
+        .key_provider
+        .load_private_key(key)
+        .map_err(|_| PairError::UnsupportedKey { path: files.key.clone() })?;
+    let certified = CertifiedKey::new(chain, key);
+    certified.keys_match().map_err(|_| PairError::Mismatch {
+        certificate: files.certificate.clone(),
+        key: files.key.clone(),
+    })?;
+    Ok(certified)
+}
+
+#[expect(clippy::expect_used, reason = "the provider's own versions and suites always fit")]
+fn server_config(certified: CertifiedKey, provider: Arc<CryptoProvider>) -> Arc<ServerConfig> {
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .expect("aws-lc has suites for TLS 1.2 and 1.3")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Arc::new(config)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Repairs on a real API server: the object is stored as repaired, the asker is warned, and what is
+//! not to be repaired is left alone.
+
+use bindery::rules::Example;
+use bindery::rules::edits::REPAIRS;
+
+use super::routes::{Route, natural, shot};
+use super::stage::{Stage, persona};
+use crate::installed::{Installed, Registered};
+use crate::plane::{Peers, Plane};
+
+pub(crate) fn every_repair_repairs() {
+    let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
+    let mut stage = Stage::on(&plane);
+    let _installed = Installed::on(&plane, Registered::Everything);
+    await_registration(&mut stage);
+    let mut wrong = Vec::new();
+    for repair in REPAIRS {
+        let edited = repair.edits.iter().map(|example| (example, true));
+        let left = repair.leaves.iter().map(|example| (example, false));
+        for (example, is_warned) in edited.chain(left) {
+            for route in routes(example) {
+                if let Err(why) = check(&mut stage, repair.id, (example, route), is_warned) {
+                    wrong.push(format!(
+                        "{}: {} by {}: {why}",
+                        repair.id,
+                        example.title,
+                        route.title()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A change is repaired by whichever route it comes.
+fn routes(example: &Example) -> Vec<Route> {
+    if natural(example.send) == Route::MergePatch {
+        return vec![Route::MergePatch, Route::Put, Route::PutUnversioned, Route::JsonPatch];
+    }
+    vec![natural(example.send)]
+}
+
+fn check(
+    stage: &mut Stage<'_>,
+    id: &str,
+    (example, route): (&Example, Route),
+    is_warned: bool,
+) -> Result<(), String> {
+    stage.set(example.given);
+    let shot = shot(stage, example.send, route)?;
+    let reply = stage.plane.request(persona(example.by), shot.method, &shot.path, shot.body);
+    if reply.code >= 300 {
+        return Err(format!("does not pass: {reply}"));
+    }
+    for fact in example.then {
+        stage.holds(*fact)?;
+    }
+    let told = format!("[{id}] ");
+    let warned = reply.warnings.iter().any(|warning| warning.starts_with(&told));
+    if warned == is_warned { Ok(()) } else { Err(format!("warnings are {:?}", reply.warnings)) }
+}
+
+fn await_registration(stage: &mut Stage<'_>) {
+    stage.set("");
+    let line =
+        "claim db/probe 1Gi RWO class=none-such annotation=pv.kubernetes.io/bind-completed:yes";
+    crate::eventually::eventually(
+        "the API server asks for edits",
+        std::time::Duration::from_secs(20),
+        || {
+            let made = shot(stage, bindery::rules::Send::Create(line), Route::Create)?;
+            let path = format!("{}?dryRun=All", made.path);
+            let who = crate::plane::persona::TENANT;
+            let reply = stage.plane.request(who, made.method, &path, made.body);
+            match reply.json.pointer("/metadata/annotations") {
+                None if reply.code < 300 => Ok(()),
+                _ => Err(reply.to_string()),
+            }
+        },
+    );
+}

@@ -1,0 +1,143 @@
+//! Bindery installed on a plane: the real webhook process' parts over real TLS, registered with the
+//! real API server by URL.
+//!
+//! Not here: the Service path and the chart.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use bindery::cluster::client::Address;
+use bindery::k8s::registration::{Registration, Target};
+use bindery::rules::Policy;
+use bindery::rules::judging::filter::OWN_CONTROLLER;
+use bindery::webhook::run::{Options, Webhook};
+use bindery::webhook::transport::tls::PairFiles;
+use hyper::Method;
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use crate::eventually::eventually;
+use crate::plane::persona::{ARRANGER, BINDERY};
+use crate::plane::{Body, Plane};
+
+/// Where the configurations are created.
+pub(crate) const VALIDATING: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+/// As [`VALIDATING`], for mutating ones.
+pub(crate) const MUTATING: &str =
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+
+/// Which registrations are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Registered {
+    /// Guard and advise: a hazard that an edit repairs first is refused as well.
+    Validating,
+    /// Those and the edits.
+    Everything,
+}
+
+/// A webhook that serves a plane; stops when dropped.
+pub(crate) struct Installed {
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+    health: SocketAddr,
+}
+
+/// A serving pair of a throw-away authority, as PEM, and where to find it.
+pub(crate) struct Pair {
+    pub(crate) files: PairFiles,
+    pub(crate) authority: String,
+    _folder: tempfile::TempDir,
+}
+
+/// Makes a pair for the loopback address.
+pub(crate) fn pair() -> Pair {
+    let key = KeyPair::generate().unwrap();
+    let mut parameters =
+        CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::ExplicitNoCa;
+    let certificate = parameters.self_signed(&key).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let files = PairFiles {
+        certificate: folder.path().join("tls.crt"),
+        key: folder.path().join("tls.key"),
+    };
+    std::fs::write(&files.certificate, certificate.pem()).unwrap();
+    std::fs::write(&files.key, key.serialize_pem()).unwrap();
+    Pair { files, authority: certificate.pem(), _folder: folder }
+}
+
+impl Installed {
+    /// Starts a webhook for `plane`, registers it and waits until it is asked.
+    pub(crate) fn on(plane: &Plane, registered: Registered) -> Self {
+        let pair = pair();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let options = Options {
+            listen: loopback,
+            health_listen: loopback,
+            pair: pair.files.clone(),
+            cluster: Address { kubeconfig: Some(plane.kubeconfig(BINDERY)), ..Address::default() },
+            policy: Policy::default(),
+            threads: NonZeroUsize::MIN,
+            drain_delay: Duration::ZERO,
+        };
+        let webhook = runtime.block_on(Webhook::start(options)).unwrap();
+        let (address, health) = (webhook.address(), webhook.health_address());
+        eventually("the webhook has listed everything", Duration::from_secs(20), || {
+            if webhook.is_synced() { Ok(()) } else { Err("not yet".to_owned()) }
+        });
+        let (stop, stopped) = oneshot::channel::<()>();
+        runtime.spawn(async move {
+            let stop = async {
+                // A dropped sender stops it as well.
+                let _ = stopped.await;
+            };
+            if let Err(error) = webhook.serve(stop).await {
+                eprintln!("the webhook ended: {error}");
+            }
+        });
+        let registration = Registration {
+            target: Target::Url(format!("https://{address}")),
+            ca_pem: pair.authority,
+            own_controller: OWN_CONTROLLER.to_owned(),
+        };
+        register(plane, VALIDATING, &serde_json::to_value(registration.validating()).unwrap());
+        if registered == Registered::Everything {
+            register(plane, MUTATING, &serde_json::to_value(registration.mutating()).unwrap());
+        }
+        Self { runtime: Some(runtime), stop: Some(stop), health }
+    }
+
+    /// The sum of all samples of a metric whose line begins with `series`.
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(self.health).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let samples = text.lines().filter(|line| line.starts_with(series));
+        samples.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
+    }
+}
+
+/// Creates a registration.
+pub(crate) fn register(plane: &Plane, collection: &str, object: &Value) {
+    plane.request(ARRANGER, Method::POST, collection, Body::json(object)).expect_ok();
+}

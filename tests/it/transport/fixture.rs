@@ -1,0 +1,297 @@
+//! A served port, certificates for it, and a client that shows every byte.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use bindery::webhook::transport::admission::Admission;
+use bindery::webhook::transport::body::read_body;
+use bindery::webhook::transport::refusal;
+use bindery::webhook::transport::tls::{PairFiles, ServingPair};
+use bindery::webhook::transport::{
+    Endpoint, Limits, Security, Server, TransportEvent, TransportObserver,
+};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// The name in every certificate, in the form that the API server asks for.
+pub(crate) const NAME: &str = "bindery.bindery-system.svc";
+
+/// A certificate authority and what it issued last.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut parameters = CertificateParams::new([]).unwrap();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer =
+            CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
+        Self { issuer }
+    }
+
+    /// Certificate and key in PEM, valid from 2020 until 1 January of `year`.
+    pub(crate) fn issue(&self, from: i32, until: i32) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let mut parameters = CertificateParams::new([NAME.to_owned()]).unwrap();
+        parameters.not_before = rcgen::date_time_ymd(from, 1, 1);
+        parameters.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let leaf = parameters.signed_by(&key, &self.issuer).unwrap();
+        (leaf.pem() + &self.issuer.pem(), key.serialize_pem())
+    }
+
+    /// A client that trusts this authority.
+    pub(crate) fn client(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        alpn: &[&str],
+    ) -> TlsConnector {
+        let mut roots = RootCertStore::empty();
+        let root = CertificateDer::from_pem_slice(self.issuer.pem().as_bytes()).unwrap();
+        roots.add(root).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        TlsConnector::from(Arc::new(config))
+    }
+
+    /// A client as the API server is one.
+    pub(crate) fn usual_client(&self) -> TlsConnector {
+        self.client(rustls::ALL_VERSIONS, &["http/1.1"])
+    }
+}
+
+/// Counts events by their `Debug` text.
+#[derive(Default)]
+pub(crate) struct Counts(Mutex<BTreeMap<String, usize>>);
+
+impl TransportObserver for Counts {
+    fn observe(&self, _endpoint: &'static str, event: TransportEvent) {
+        *self.0.lock().unwrap().entry(format!("{event:?}")).or_default() += 1;
+    }
+}
+
+impl Counts {
+    pub(crate) fn of(&self, event: &str) -> usize {
+        self.0.lock().unwrap().get(event).copied().unwrap_or_default()
+    }
+}
+
+/// A served port with everything that a test looks at.
+pub(crate) struct Served {
+    pub(crate) authority: Authority,
+    pub(crate) server: Server,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counts: Arc<Counts>,
+}
+
+impl Served {
+    pub(crate) fn start(limits: Limits) -> Self {
+        Self::start_named("reviews", limits)
+    }
+
+    pub(crate) fn start_named(name: &'static str, limits: Limits) -> Self {
+        let authority = Authority::new();
+        let (certificate, key) = authority.issue(2020, 2060);
+        let files = PairFiles { certificate: "tls.crt".into(), key: "tls.key".into() };
+        let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files).unwrap();
+        let tls = Arc::new(ArcSwap::new(pair.config()));
+        let counts = Arc::new(Counts::default());
+        let (server, admission) = serve(name, Security::Tls(tls), limits, &counts);
+        Self { authority, server, admission, counts }
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        Client::connect(self.server.address(), &self.authority.usual_client()).await.unwrap()
+    }
+
+    /// The reply to one request on a connection of its own, without its date.
+    pub(crate) async fn answer(&self, request: &[u8]) -> String {
+        let mut client = self.connect().await;
+        client.send(request).await;
+        client.until_closed().await
+    }
+}
+
+/// Two threads that serve a small router.
+pub(crate) fn serve(
+    name: &'static str,
+    security: Security,
+    limits: Limits,
+    counts: &Arc<Counts>,
+) -> (Server, Arc<Admission>) {
+    let admission = Admission::new(limits.clone());
+    let endpoint = Endpoint {
+        name,
+        listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+        security,
+        router: router(Arc::clone(&admission)),
+        limits,
+    };
+    let observer = Arc::clone(counts) as Arc<dyn TransportObserver>;
+    let server = Server::start(endpoint, NonZeroUsize::new(2).unwrap(), observer).unwrap();
+    (server, admission)
+}
+
+fn router(admission: Arc<Admission>) -> Router {
+    let review = move |request: Request| async move {
+        review(request, &admission).await.unwrap_or_else(IntoResponse::into_response)
+    };
+    Router::new()
+        .route("/review", post(review))
+        .route("/slow", get(|| tokio::time::sleep(Duration::from_millis(300))))
+        .route("/never", get(std::future::pending::<()>))
+        .fallback(refusal::not_found)
+        .method_not_allowed_fallback(refusal::method_not_allowed)
+}
+
+/// Answers the length of the body, so that a lost byte shows.
+async fn review(
+    request: Request,
+    admission: &Arc<Admission>,
+) -> Result<Response, refusal::Refusal> {
+    let body = read_body(request, admission).await?;
+    let _place = admission.enter()?;
+    Ok(body.len().to_string().into_response())
+}
+
+/// A review with a JSON body of `length` bytes.
+pub(crate) fn review_request(length: usize) -> Vec<u8> {
+    let head = format!(
+        "POST /review?timeout=10s HTTP/1.1\r\nhost: {NAME}\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n"
+    );
+    let mut request = head.into_bytes();
+    request.resize(request.len() + length, b' ');
+    request
+}
+
+/// One TLS connection of a client.
+pub(crate) struct Client {
+    pub(crate) tls: TlsStream<TcpStream>,
+}
+
+impl Client {
+    pub(crate) async fn connect(
+        address: SocketAddr,
+        connector: &TlsConnector,
+    ) -> std::io::Result<Self> {
+        let tcp = TcpStream::connect(address).await?;
+        tcp.set_nodelay(true)?;
+        let name = ServerName::try_from(NAME).unwrap();
+        Ok(Self { tls: connector.connect(name, tcp).await? })
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
+        self.tls.write_all(bytes).await.unwrap();
+        self.tls.flush().await.unwrap();
+    }
+
+    /// The next reply, without its date.
+    pub(crate) async fn reply(&mut self) -> std::io::Result<String> {
+        read_reply(&mut self.tls).await
+    }
+
+    /// A review that must be answered.
+    pub(crate) async fn ask(&mut self) -> String {
+        self.send(&review_request(3_000)).await;
+        let reply = self.reply().await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200 OK\r\n") && reply.ends_with("\r\n\r\n3000"));
+        reply
+    }
+
+    /// Everything until the server closes, without the date.
+    pub(crate) async fn until_closed(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let reading = self.tls.read_to_end(&mut bytes);
+        tokio::time::timeout(Duration::from_secs(20), reading).await.unwrap().unwrap();
+        without_date(&String::from_utf8(bytes).unwrap())
+    }
+
+    /// The certificate that the server showed.
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        self.tls.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned()
+    }
+}
+
+/// One reply whose length its `content-length` tells.
+pub(crate) async fn read_reply(io: &mut (impl AsyncRead + Unpin)) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.split_once("content-length: ").unwrap().1;
+            let length: usize = length.lines().next().unwrap().parse().unwrap();
+            if body.len() >= length {
+                return Ok(without_date(&text));
+            }
+        }
+        if io.read_buf(&mut bytes).await? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+fn without_date(reply: &str) -> String {
+    reply.split_inclusive("\r\n").filter(|line| !line.starts_with("date: ")).collect()
+}
+
+/// Waits until `holds`, at most ten seconds.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < end, "not within ten seconds: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The log lines of this process so far that contain `part`. The first call starts the recording.
+pub(crate) fn log_lines(part: &str) -> usize {
+    static LINES: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
+    let lines = LINES.get_or_init(|| {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&lines);
+        tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || Recorder(Arc::clone(&written)))
+            .init();
+        lines
+    });
+    let bytes = lines.lock().unwrap();
+    String::from_utf8_lossy(&bytes).lines().filter(|line| line.contains(part)).count()
+}
+
+struct Recorder(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Recorder {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the port serves now, for tests that swap it.
+pub(crate) type Current = Arc<ArcSwap<ServerConfig>>;

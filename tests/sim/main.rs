@@ -1,0 +1,6 @@
+//! The simulated API server against the real one, and under kube's own client.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
+
+mod client;
+mod replay;

@@ -346,6 +346,8 @@ fn unreviewable(error: &ReviewError, place: &str) -> Failure {
         | ReviewError::OtherKind { .. }
         | ReviewError::NoRequest
         | ReviewError::NoUid
+        | ReviewError::LongUid(_)
+        | ReviewError::TooDeep
         | ReviewError::OtherResource(_)
         | ReviewError::OtherSubresource(_)
         | ReviewError::OtherOperation(_)

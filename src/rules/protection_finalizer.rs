@@ -166,9 +166,10 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
         return None;
     }
     let lookup = evidence.pod_use(&old.key);
+    // Who may change a claim may not see pods for that: no name.
     let user = match lookup {
-        Lookup::Present(PodUse::UsedBy(pod)) => format!("pod \"{pod}\" uses it"),
-        Lookup::Unknown => "pods may use it".to_owned(),
+        Lookup::Present(PodUse::UsedBy(_)) => "a pod uses it",
+        Lookup::Unknown => "pods may use it",
         Lookup::Present(PodUse::Unused) | Lookup::Absent => return None,
     };
     let text = format!(

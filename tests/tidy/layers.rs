@@ -250,7 +250,9 @@ fn world(layer: &Layer, path: &Named) -> Option<String> {
         return None;
     }
     let part = |at: usize| path.parts.get(at).map_or("", String::as_str);
-    let is_world = part(0) == "std" && WORLD.contains(&part(1));
+    // An address is a value; only sockets reach out.
+    let is_address = part(1) == "net" && part(2).starts_with("Ip");
+    let is_world = part(0) == "std" && WORLD.contains(&part(1)) && !is_address;
     let asks_clock =
         path.parts.windows(2).any(|pair| CLOCKS.contains(&(pair[0].as_str(), pair[1].as_str())));
     (is_world || asks_clock).then(|| {

@@ -1,3 +1,5 @@
+//! How much of an object is collected, and what is cut or refused.
+
 use serde::Deserialize;
 
 use super::*;

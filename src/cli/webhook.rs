@@ -65,10 +65,11 @@ async fn told_to_end() {
 }
 
 fn start_logging(arguments: &WebhookArgs) {
-    let format = match arguments.log_format {
-        Some(LogFormat::Text) => logging::LogFormat::Text,
-        None if std::io::stderr().is_terminal() => logging::LogFormat::Text,
-        Some(LogFormat::Json) | None => logging::LogFormat::Json,
+    let fitting =
+        || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
+    let format = match arguments.log_format.unwrap_or_else(fitting) {
+        LogFormat::Text => logging::LogFormat::Text,
+        LogFormat::Json => logging::LogFormat::Json,
     };
     if let Err(error) = logging::start(format, &arguments.log_level) {
         super::complain(&format!("logging is as it was before: {error}"));

@@ -1,4 +1,4 @@
-//! How much of an object is collected, and what is cut or refused.
+//! The bounds of what is read of one object: what is whole, what is cut, what is refused.
 
 use serde::Deserialize;
 

@@ -9,4 +9,5 @@ mod judging;
 mod panic;
 mod stage;
 mod transport;
+mod watch;
 mod wire;

@@ -4,6 +4,7 @@
 mod examples;
 mod health;
 mod panic;
+mod properties;
 mod stage;
 mod transport;
 mod wire;

@@ -83,7 +83,9 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
 }
 
 fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {
-    answers.iter_mut().for_each(|(_, answer)| answer["uid"] = Value::Null);
+    for (_, answer) in &mut answers {
+        answer["uid"] = Value::Null;
+    }
     answers
 }
 

@@ -7,6 +7,7 @@ mod examples;
 mod health;
 mod judging;
 mod panic;
+mod properties;
 mod stage;
 mod transport;
 mod watch;

@@ -1,3 +1,5 @@
+//! Edits as operations that any JSON Patch library applies, and that touch nothing else.
+
 use serde_json::json;
 
 use super::*;

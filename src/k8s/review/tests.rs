@@ -1,3 +1,5 @@
+//! What of a review is read, and what an answer always holds.
+
 use serde_json::{Value, json};
 
 use super::*;

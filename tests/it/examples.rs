@@ -8,7 +8,8 @@ use bindery::k8s::review::request;
 use bindery::rules::edits::REPAIRS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
-use bindery::rules::{Entry, Example, Fact, Policy, RULES, Route, Rule};
+use bindery::rules::{Entry, Example, Fact, Persona, Policy, RULES, Route, Rule, Send};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage, apply, entries};
@@ -175,6 +176,39 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
                 check(&played.scene, fact, &what);
             }
         }
+    }
+}
+
+/// The exemption stands on a volume; its reason is told to whoever may read volumes only.
+#[tokio::test]
+async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
+    let scene = Scene::of("volume pv-a 5Gi RWO phase=Available\npair pv-b db/held 10Gi RWO");
+    let until = Timestamp::now() + SignedDuration::from_hours(1);
+    for (target, rule) in [("pv/pv-a", "prebind-capacity"), ("pv/pv-b", "bound-volume-delete")] {
+        let key = format!("allow.bindery.dev/{rule}");
+        let note = json!({key: format!("{until} moving to zephyr")});
+        scene.patch(target, json!({"metadata": {"annotations": note}}));
+    }
+    let stage = Stage::before(&scene).await;
+    for (entry, send, by, told) in [
+        (
+            Entry::Advise,
+            Send::Create("claim db/data 10Gi RWO volume=pv-a"),
+            Persona::Tenant,
+            format!("exempt from prebind-capacity until {until}"),
+        ),
+        (
+            Entry::Guard,
+            Send::Delete("pv/pv-b"),
+            Persona::Admin,
+            format!("exempt from bound-volume-delete until {until}: moving to zephyr"),
+        ),
+    ] {
+        let review = scene.unedited(&send, by, "");
+        let answer = stage.validate(entry, review.body()).await;
+        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &json!([told])));
+        let audit = answer["auditAnnotations"].to_string();
+        assert!(audit.contains("moving to zephyr"), "{audit}");
     }
 }
 

@@ -70,6 +70,13 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "a new claim for which a volume that fits is kept beside one that is too small",
+            given: "volume pv-a 5Gi RWO class=none-such phase=Available for=db/data\nvolume pv-b 10Gi RWO class=none-such phase=Available for=db/data",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=none-such"),
+            then: &[],
+        },
+        Example {
             title: "keeping a new volume that fits",
             given: "claim db/data 10Gi RWO class=none-such",
             by: Persona::Admin,

@@ -139,13 +139,18 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
             .into_iter()
             .collect();
     }
-    let kept = evidence.kept_for(&new.key);
-    kept.filter_map(|volume| {
+    let kept = evidence.kept_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
         let rest = Rest::on(read, evidence.volume(&volume.name));
         prebind(volume, new, Side::ClaimFinds, rest)
-    })
-    .collect()
+    });
+    let kept: Vec<Prebind<'a>> = kept.collect();
+    // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are kept
+    // for the claim, those that do not fit are passed over.
+    if kept.iter().any(|prebind| prebind.mismatches.is_empty()) {
+        return Vec::new();
+    }
+    kept
 }
 
 fn prebind<'a>(

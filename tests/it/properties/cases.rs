@@ -49,11 +49,31 @@ pub(super) struct Knowledge {
 }
 
 pub(super) fn case() -> impl Strategy<Value = Case> {
-    (cluster(), send(), persona(), knowledge()).prop_map(|(given, send, by, knowledge)| Case {
+    let change = prop_oneof![6 => (cluster(), send()), 1 => crowd()];
+    (change, persona(), knowledge()).prop_map(|((given, send), by, knowledge)| Case {
         given,
         send,
         by,
         knowledge,
+    })
+}
+
+/// Several volumes that are kept for one claim, and that claim or one more volume for it.
+fn crowd() -> impl Strategy<Value = (String, Send)> {
+    let volume = (size(), modes(), volume_options(false));
+    let claim = (size(), modes(), option::of(class())).prop_map(|(size, modes, class)| {
+        let class = class.map(|class| format!("class={class}")).unwrap_or_default();
+        Send::Create(format!("claim ns-quokka/new-claim {size} {modes} {class}").leak())
+    });
+    let rival = Just(Send::Create("volume vol-new 5Gi RWO for=ns-quokka/new-claim"));
+    (vec(volume, 3), prop_oneof![claim, rival]).prop_map(|(volumes, send)| {
+        let line = |(name, (size, modes, options))| {
+            format!(
+                "volume {name} {size} {modes} {options} for=ns-quokka/new-claim phase=Available"
+            )
+        };
+        let lines: Vec<String> = VOLUMES.into_iter().zip(volumes).map(line).collect();
+        (lines.join("\n"), send)
     })
 }
 
@@ -139,8 +159,13 @@ fn class() -> impl Strategy<Value = &'static str> {
     select(CLASSES.to_vec())
 }
 
+/// A claim that is there or will be, often the same.
 fn key() -> impl Strategy<Value = &'static str> {
-    select(CLAIMS.to_vec())
+    prop_oneof![
+        2 => Just("ns-quokka/new-claim"),
+        2 => Just("ns-quokka/heron"),
+        1 => select(CLAIMS.to_vec()),
+    ]
 }
 
 /// Options of a volume; with a reservation and a phase of its own if it `is_alone`.

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bindery::cluster::client::Address;
@@ -24,10 +23,8 @@ use crate::transport::fixture::{Authority, Client as Connection, NAME, read_repl
 
 /// One authority and one serving pair for all stages: making keys is slow.
 static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
-    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
-    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("stage-{}-{number}", std::process::id()));
+    let name = format!("stage-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
     let authority = Authority::new();
     let (certificate, key) = authority.issue(2020, 2060);

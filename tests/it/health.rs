@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery::rules::{Entry, Persona, RULES, Send};
 
 use crate::stage::{Gate, Scene, Stage, post};
-use crate::transport::fixture::eventually;
+use crate::transport::fixture::{eventually, log_lines};
 
 #[tokio::test]
 async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
@@ -45,6 +45,20 @@ async fn it_stays_ready_when_its_watches_are_cut() {
     assert_eq!(stage.probe("/readyz").await.status, 200);
     let review = scene.unedited(&Send::Delete("pv/pv-a"), Persona::Admin, "");
     assert_eq!(stage.validate(Entry::Guard, review.body()).await["allowed"], false);
+}
+
+#[tokio::test]
+async fn a_denial_is_one_log_line_that_holds_no_object() {
+    assert_eq!(log_lines("pv-logged"), 0);
+    let scene = Scene::of("pair pv-logged db/data 10Gi RWO annotation=example.com/secret:hush");
+    let stage = Stage::before(&scene).await;
+    let review = scene.unedited(&Send::Delete("pv/pv-logged"), Persona::Admin, "");
+    stage.post("/validate/guard", &review.body().to_string()).await.response();
+    assert_eq!(log_lines("pv-logged"), 1);
+    let told = "kind=\"PersistentVolume\" name=\"pv-logged\" \
+                rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false";
+    assert_eq!(log_lines(told), 1);
+    assert_eq!(log_lines("hush"), 0);
 }
 
 #[tokio::test]

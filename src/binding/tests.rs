@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Asker, Fit, Mismatch, Pairing, fit, pairing};
+use super::{Asker, Fit, Mismatch, fit, pairing};
 use crate::model::{
     AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
     ClassRequest, Deletion, Labels, Node, NodeAffinity, NodeExpression, NodeTerm, Quantity,
@@ -74,15 +74,15 @@ fn reservations() -> [(&'static str, Reservation); 7] {
 
 #[test]
 fn every_combination_of_the_pointers_has_its_name() {
-    let mut table = String::new();
+    let mut rows = Vec::new();
     for (kept, reservation) in reservations() {
         let volume = Volume { reservation, ..volume() };
         for (names, target) in [("nobody", None), ("this", Some("pv-a")), ("other", Some("pv-b"))] {
             let claim = Claim { volume: target.map(VolumeName::new), ..claim() };
-            table += &format!("{kept}, claim names {names}: {:?}\n", pairing(&volume, &claim));
+            rows.push(format!("{kept}, claim names {names}: {:?}", pairing(&volume, &claim)));
         }
     }
-    insta::assert_snapshot!(table, @r"
+    insta::assert_snapshot!(rows.join("\n"), @r"
     free, claim names nobody: Strangers
     free, claim names this: Asked
     free, claim names other: Strangers

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use kube::Client;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::binding::{Answer, LiveReads, PodUse, Read};
@@ -19,7 +20,10 @@ use crate::k8s::volume::volume;
 use crate::model::ClaimKey;
 
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
-const PODS_COUNT_MAX: usize = 200;
+const PODS_COUNT_MAX: usize = 50;
+
+/// Lists of pods under way at once: tenants choose how large their pods are.
+static POD_LISTS: Semaphore = Semaphore::const_new(4);
 
 /// Makes every read of `reads` at once, within `deadline`, and puts the answers into `live`.
 pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mut LiveReads) {
@@ -58,6 +62,8 @@ async fn fetch_for(client: &Client, read: &Read) -> Fetched {
 
 /// Pages through the pods of the claim's namespace until one uses it.
 async fn fetch_pods(client: &Client, key: &ClaimKey, path: &str) -> Fetched {
+    // It is never closed.
+    let _turn = POD_LISTS.acquire().await;
     let mut token = String::new();
     loop {
         let page = fetch(client, format!("{path}?limit={PODS_COUNT_MAX}&continue={token}")).await;
@@ -79,9 +85,12 @@ async fn fetch(client: &Client, path: String) -> Fetched {
     let Ok(request) = request else { return Fetched::Failed };
     match client.request_text(request).await {
         Ok(body) => Fetched::Found(body),
-        Err(kube::Error::Api(status)) if status.code == 404 => Fetched::NotFound,
+        // The reason tells the API server's 404 from that of something in front of it.
+        Err(kube::Error::Api(status)) if status.code == 404 && status.reason == "NotFound" => {
+            Fetched::NotFound
+        }
         Err(error) => {
-            tracing::debug!(%error, "a live read failed");
+            tracing::warn!(%error, "a live read failed");
             Fetched::Failed
         }
     }

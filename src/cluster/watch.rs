@@ -144,6 +144,11 @@ impl Follower {
                 self.streams = false;
                 return Ok(());
             }
+            Err(Interruption::Unsupported) => {
+                // The place to resume from is refused: the history is gone.
+                self.version = None;
+                return Err(Interruption::Unsupported);
+            }
             Err(other) => return Err(other),
         };
         let mut body = response.into_body();
@@ -178,7 +183,7 @@ impl Follower {
         }
         // Older servers and those with the feature off refuse the parameter as invalid.
         Err(match response.status().as_u16() {
-            400 | 422 => Interruption::Unsupported,
+            400 | 410 | 422 => Interruption::Unsupported,
             _ => Interruption::Api(response.status().to_string()),
         })
     }

@@ -65,11 +65,27 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.reservation == new.reservation || change.actor == Actor::Populator {
         return Vec::new();
     }
-    let Pair::Bound { key, claim, rest } = pair(old, evidence) else { return Vec::new() };
+    let (key, claim, rest) = match pair(old, evidence) {
+        Pair::Bound { key, claim, rest } => (key, claim, rest),
+        Pair::Ending { key, claim: Some(_), rest } if !change.actor.is_binder() => {
+            return vec![ending(old, key).resting_on(rest).as_warning()];
+        }
+        Pair::Ending { .. } | Pair::Unbound => return Vec::new(),
+    };
     if change.actor.is_binder() || claim.is_some_and(|claim| is_handed_over(claim, new)) {
         return Vec::new();
     }
     vec![Violation::new("spec.claimRef", text(old, key, &new.reservation)).resting_on(rest)]
+}
+
+/// A claim that is being deleted may still be mounted by a pod.
+fn ending(old: &Volume, key: &ClaimKey) -> Violation {
+    let text = format!(
+        "claim \"{key}\" of volume \"{}\" is being deleted but still there; a pod may be writing to \
+         the volume; make sure that none is",
+        old.name
+    );
+    Violation::new("spec.claimRef", text)
 }
 
 fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {

@@ -62,7 +62,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             let violation = Violation::new("metadata.name", text).resting_on(rest);
             if change.actor.is_garbage_collector() { violation.as_warning() } else { violation }
         }
-        Pair::Ending { key, rest } => {
+        Pair::Ending { key, rest, .. } => {
             let text = format!(
                 "claim \"{key}\" of volume \"{}\" is gone or going; the volume object goes too; \
                  check that its data is not needed",

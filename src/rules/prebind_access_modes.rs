@@ -1,6 +1,6 @@
 //! Prebinding a volume that lacks an access mode that the claim asks for.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, in_full, violations};
+use super::judging::prebind::{Prebind, ROUTES, Side, unless_found, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::AccessModes;
@@ -86,21 +86,23 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::AccessModes { requested, offered } = mismatch else { return None };
         Some(text(prebind, requested, offered))
     };
-    violations(change, evidence, tell, in_full)
+    violations(change, evidence, tell, unless_found)
 }
 
 fn text(prebind: &Prebind<'_>, requested: &AccessModes, offered: &AccessModes) -> String {
     match prebind.side {
         Side::Volume => format!(
             "volume \"{}\" offers {offered}, but claim \"{}\", for which it is kept, asks for \
-             {requested}; the claim would not find it; leave spec.claimRef out or name another claim",
-            prebind.volume.name, prebind.claim.key
+             {requested}; {}; leave spec.claimRef out or name another claim",
+            prebind.volume.name,
+            prebind.claim.key,
+            prebind.consequence()
         ),
         Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {requested} but {} does not offer that; it would stay Pending \
-             for ever; {}",
+            "claim \"{}\" asks for {requested} but {} does not offer that; {}; {}",
             prebind.claim.key.name,
             prebind.the_volume(),
+            prebind.consequence(),
             prebind.way_out("ask for fewer access modes")
         ),
     }

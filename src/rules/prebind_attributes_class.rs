@@ -1,6 +1,6 @@
 //! Prebinding a volume of another attributes class.
 
-use super::judging::prebind::{Prebind, ROUTES, class_text, unless_mutual, violations};
+use super::judging::prebind::{Prebind, ROUTES, class_text, unless_found, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 
@@ -80,10 +80,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let kind = ("attributes class", "the claim would not find it");
+    let kind = ("attributes class", "the claim would pass it over");
     let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
         let Mismatch::AttributesClass { requested, offered } = mismatch else { return None };
         Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))
     };
-    violations(change, evidence, tell, unless_mutual)
+    violations(change, evidence, tell, |prebind, violation| {
+        unless_found(prebind, unless_mutual(prebind, violation))
+    })
 }

@@ -1,6 +1,6 @@
 //! Prebinding a volume that is too small.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, violations};
+use super::judging::prebind::{Prebind, ROUTES, Side, unless_found, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::{ClassRequest, Expansion};
@@ -95,7 +95,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Some(text(prebind))
     };
     let weigh = |prebind: &Prebind<'_>, violation| {
-        unless_it_may_grow(prebind, violation, evidence)
+        unless_found(prebind, unless_it_may_grow(prebind, violation, evidence))
     };
     violations(change, evidence, tell, weigh)
 }
@@ -104,15 +104,20 @@ fn text(prebind: &Prebind<'_>) -> String {
     let (claim, volume) = (prebind.claim, prebind.volume);
     match prebind.side {
         Side::Volume => format!(
-            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {}; the claim \
-             would not find it; leave spec.claimRef out or name another claim",
-            volume.name, volume.capacity, claim.key, claim.request
+            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {}; {}; \
+             leave spec.claimRef out or name another claim",
+            volume.name,
+            volume.capacity,
+            claim.key,
+            claim.request,
+            prebind.consequence()
         ),
         Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {} but {} is smaller; it would stay Pending for ever; {}",
+            "claim \"{}\" asks for {} but {} is smaller; {}; {}",
             claim.key.name,
             claim.request,
             prebind.the_volume(),
+            prebind.consequence(),
             prebind.way_out("ask for less")
         ),
     }

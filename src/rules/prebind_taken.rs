@@ -1,9 +1,10 @@
 //! Prebinding to what somebody else has.
 
 use super::judging::actor::Actor;
-use super::judging::prebind::ROUTES;
+use super::judging::prebind::{ROUTES, is_kept_for};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
+use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{Claim, Deletion, Reservation, Volume};
 
 pub(super) static RULE: Rule = Rule {
@@ -94,11 +95,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Subject::Claim(Transition::Update { old, new }) if old.volume != new.volume => {
             claim(new, evidence)
         }
-        Subject::Volume(Transition::Create(new)) => volume(new, evidence),
+        Subject::Volume(Transition::Create(new)) => volume(None, new, evidence),
         Subject::Volume(Transition::Update { old, new })
-            if old.reservation.key() != new.reservation.key() =>
+            if old.reservation != new.reservation =>
         {
-            volume(new, evidence)
+            volume(Some(old), new, evidence)
         }
         Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
         | Subject::Volume(Transition::Update { .. } | Transition::Delete(_)) => None,
@@ -141,7 +142,7 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
 }
 
 /// A volume that is kept for a claim which has another volume, or for which another is kept.
-fn volume(new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let (key, lookup) = match &new.reservation {
         Reservation::Named(key) => (key, evidence.claim(key)),
         Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
@@ -149,6 +150,14 @@ fn volume(new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     };
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
     let claim = lookup.present();
+    let was_kept = match (old, claim) {
+        (None, _) => false,
+        (Some(old), Some(claim)) => is_kept_for(old, claim),
+        (Some(old), None) => old.reservation.key() == Some(key),
+    };
+    if was_kept {
+        return None;
+    }
     if let Some(claim) = claim
         && pairing(new, claim) == Pairing::ClaimElsewhere
     {
@@ -162,6 +171,13 @@ fn volume(new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
         let going = claim.deletion == Deletion::Terminating;
         return Some(if going { violation.as_warning() } else { violation });
     }
+    // A scheduler that chose again after its first choice failed; a binder undoes the first.
+    let is_chosen_anew = old.is_some_and(|old| old.reservation == Reservation::Free)
+        && new.reservation.uid().is_some()
+        && new.annotations.has(BOUND_BY_CONTROLLER);
+    if is_chosen_anew {
+        return None;
+    }
     let rival = evidence.kept_for(key).find(|rival| is_rival(rival, new, claim))?;
     let text = format!(
         "volume \"{}\" is already kept for claim \"{key}\"; one of the two would be kept for \
@@ -169,8 +185,14 @@ fn volume(new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
         rival.name, new.name
     );
     let read = Read::Volume(rival.name.clone());
-    let rest = Rest::on(read, evidence.volume(&rival.name));
-    Some(Violation::new("spec.claimRef", text).resting_on(rest))
+    let rest_on_rival = Rest::on(read, evidence.volume(&rival.name));
+    let mut violation = Violation::new("spec.claimRef", text).resting_on(rest_on_rival);
+    // A claim that is not there yet is no reason against the denial; one that chose this volume is.
+    if claim.is_some() {
+        violation = violation.resting_on(rest);
+    }
+    let going = claim.is_some_and(|claim| claim.deletion == Deletion::Terminating);
+    Some(if going { violation.as_warning() } else { violation })
 }
 
 /// Whether `rival` is kept for the claim that `new` is to be kept for, and still of use to it.

@@ -1,6 +1,6 @@
 //! Prebinding a raw device to a claim for a file system, or the reverse.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, in_full, violations};
+use super::judging::prebind::{Prebind, ROUTES, Side, unless_found, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::VolumeMode;
@@ -85,7 +85,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::VolumeMode { requested, offered } = mismatch else { return None };
         Some(text(prebind, requested, offered))
     };
-    violations(change, evidence, tell, in_full)
+    violations(change, evidence, tell, unless_found)
 }
 
 fn text(prebind: &Prebind<'_>, requested: &VolumeMode, offered: &VolumeMode) -> String {

@@ -1,7 +1,9 @@
 //! Switching a released volume to a policy that destroys its data.
 
 use super::prelude::*;
-use crate::model::{ReclaimPolicy, Reservation};
+use super::judging::violation::Footing;
+use crate::binding::Confirmation;
+use crate::model::{ReclaimPolicy, Reservation, VolumePhase};
 
 pub(super) static RULE: Rule = Rule {
     id: "released-volume-policy",
@@ -58,18 +60,34 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.policy == new.policy || !harmful {
         return Vec::new();
     }
-    let Reservation::Held(key, uid) = &new.reservation else { return Vec::new() };
-    let lookup = evidence.holder(key, uid);
-    match lookup {
-        Lookup::Present(_) => return Vec::new(),
-        Lookup::Absent | Lookup::Unknown => {}
-    }
+    let (key, rest) = match &new.reservation {
+        Reservation::Held(key, uid) => {
+            let lookup = evidence.holder(key, uid);
+            let read = Read::Claim(key.clone());
+            let settled = evidence.confirmation(&read) == Confirmation::Settled;
+            let released = matches!(old.phase, VolumePhase::Released | VolumePhase::Failed);
+            match lookup {
+                // A view that still shows the claim of a released volume is an old one.
+                Lookup::Present(_) if released && !settled => {
+                    (key, Some(Rest { read, footing: Footing::Assumed }))
+                }
+                Lookup::Present(_) => return Vec::new(),
+                Lookup::Absent | Lookup::Unknown => (key, Some(Rest::on(read, lookup))),
+            }
+        }
+        // No claim can have it, and the binder releases it all the same.
+        Reservation::Incomplete(key, Some(_)) if !key.name.is_empty() => (key, None),
+        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => {
+            return Vec::new();
+        }
+    };
     let what = if new.policy == ReclaimPolicy::Delete { "deleted" } else { "wiped" };
     let text = format!(
         "policy of volume \"{}\" would become {} and claim \"{key}\" of that uid is gone; its data \
          is {what} within seconds; copy what is needed first, or keep {}",
         new.name, new.policy, old.policy
     );
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
-    vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).resting_on(rest)]
+    let mut violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
+    violation.rests_on.extend(rest);
+    vec![violation]
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::State;
@@ -58,12 +58,24 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, String) {
 }
 
 async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
+    // Expired certificates are refused by every client: another replica should answer.
+    if health.metrics.certificate_expiry.get() <= seconds_now() {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the serving certificate has expired\n".to_owned(),
+        );
+    }
     let missing = Watched::ALL.into_iter().filter(|watched| !health.shared.is_listed(*watched));
     let missing: Vec<&str> = missing.map(Watched::label).collect();
     if missing.is_empty() {
         return (StatusCode::OK, "ok\n".to_owned());
     }
     (StatusCode::SERVICE_UNAVAILABLE, format!("not listed yet: {}\n", missing.join(", ")))
+}
+
+/// Seconds since 1970.
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {

@@ -95,10 +95,7 @@ impl Writer {
     ) -> Result<(), serde_json::Error> {
         match edit {
             Edit::SetAnnotation { key, value } => {
-                if !std::mem::replace(&mut self.has_annotations, true) {
-                    self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
-                }
-                self.add(&["metadata", "annotations", key], Value::String(value.clone()));
+                self.annotate(key, Value::String(value.clone()));
             }
             Edit::RemoveAnnotation(key) => {
                 let path = pointer(&["metadata", "annotations", key]);
@@ -118,6 +115,14 @@ impl Writer {
                 let reference = serde_json::from_str(reference.get())?;
                 self.put("claimRef", reference, is_there);
             }
+            Edit::RestoreAnnotation(key) => {
+                let stored: Shape<'_> = serde_json::from_str(old)?;
+                let Some(notes) = stored.metadata.annotations else { return Ok(()) };
+                let notes: Value = serde_json::from_str(notes.get())?;
+                if let Some(value) = notes.get(key) {
+                    self.annotate(key, value.clone());
+                }
+            }
             Edit::RestoreFinalizer(name) => {
                 let name = Value::String((*name).to_owned());
                 if std::mem::replace(&mut self.has_finalizers, true) {
@@ -128,6 +133,13 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    fn annotate(&mut self, key: &str, value: Value) {
+        if !std::mem::replace(&mut self.has_annotations, true) {
+            self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
+        }
+        self.add(&["metadata", "annotations", key], value);
     }
 
     fn add(&mut self, path: &[&str], value: Value) {

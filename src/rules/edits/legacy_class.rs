@@ -57,10 +57,23 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
             volume.annotations.get(LEGACY_CLASS).filter(|class| !class.is_empty())
         }
         _ => None,
-    }?;
+    }
+    // The annotation is free text, the field is not: a copy of what is no name would be refused.
+    .filter(|class| class.is_empty() || is_class_name(class))?;
     Some(Plan {
         edits: vec![Edit::SetClass(class.to_owned())],
         warning: format!("spec.storageClassName set to \"{class}\" from annotation {LEGACY_CLASS}"),
         rests_on: Vec::new(),
     })
+}
+
+/// Kubernetes: a class name is a DNS subdomain of at most 253 characters.
+fn is_class_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+            && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
 }

@@ -99,7 +99,9 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
     match &new.reservation {
         // The name stays, the uid goes.
-        Reservation::Named(same) if same == key => Some(vec![Edit::RestoreReservation]),
+        Reservation::Named(same) if same == key => {
+            Some(dropped_together(old, new).unwrap_or_else(|| vec![Edit::RestoreReservation]))
+        }
         // The uid stays, the name or the namespace goes.
         Reservation::Incomplete(_, Some(same)) if same == uid => {
             Some(vec![Edit::RestoreReservation])
@@ -123,10 +125,6 @@ fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
     if protected {
         edits.push(Edit::RestoreFinalizer(VOLUME_PROTECTION));
     }
-    let put_back = |(key, value): (&str, &str)| Edit::SetAnnotation {
-        key: key.to_owned(),
-        value: value.to_owned(),
-    };
-    edits.extend(notes.into_iter().map(put_back));
+    edits.extend(notes.into_iter().map(|(key, _)| Edit::RestoreAnnotation(key.to_owned())));
     Some(edits)
 }

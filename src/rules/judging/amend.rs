@@ -50,6 +50,8 @@ pub enum Edit {
     SetClass(String),
     /// Puts `spec.claimRef` back as it is stored.
     RestoreReservation,
+    /// Puts this annotation back as it is stored.
+    RestoreAnnotation(String),
     /// Puts this finalizer back.
     RestoreFinalizer(&'static str),
 }
@@ -106,6 +108,7 @@ pub fn amend(
         let looks = is_routed(repair.routes, question.change, question.entry)
             && question.change.extent == Extent::Whole
             && !question.change.is_terminating()
+            && !question.change.is_provisioner_create()
             && !question.policy.edits_off.contains(repair.id);
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
             continue;

@@ -6,8 +6,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, Subject, Transition};
-use super::rule::Rule;
-use crate::binding::Evidence;
+use super::rule::{Exemptable, Rule};
+use crate::binding::{Evidence, Read};
 use crate::model::Volume;
 use crate::model::annotations::ALLOW_PREFIX;
 
@@ -76,17 +76,34 @@ pub fn find(
 }
 
 /// Warnings about exemptions that this change writes and that would count for nothing.
-pub fn warnings(change: &Change, now: Timestamp, longest: SignedDuration) -> Vec<String> {
+pub fn warnings(
+    rules: &[&'static Rule],
+    change: &Change,
+    (now, longest): (Timestamp, SignedDuration),
+) -> Vec<String> {
     let Some(volume) = change.volume().and_then(Transition::proposed) else { return Vec::new() };
     let stored = change.volume().and_then(Transition::stored);
     let written = volume.annotations.with_prefix(ALLOW_PREFIX).filter(|(key, value)| {
         stored.is_none_or(|stored| stored.annotations.get(key) != Some(value))
     });
     let explain = |(key, value): (&str, &str)| {
-        let error = Exemption::parse(value, now, longest).err()?;
-        Some(format!("annotation {key} exempts from nothing: {error}"))
+        let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
+        let why = match rules.iter().find(|rule| rule.id == id) {
+            None => "there is no such rule".to_owned(),
+            Some(rule) if rule.exemption == Exemptable::No => {
+                "this rule knows no exemption".to_owned()
+            }
+            Some(_) => Exemption::parse(value, now, longest).err()?.to_string(),
+        };
+        Some(format!("annotation {key} exempts from nothing: {why}"))
     };
     written.filter_map(explain).collect()
+}
+
+/// The read that shows whether a claim's request is exempt: the volume that the claim names.
+pub fn read(change: &Change) -> Option<Read> {
+    let Subject::Claim(transition) = &change.subject else { return None };
+    transition.latest().volume.clone().map(Read::Volume)
 }
 
 fn carrier<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Option<&'a Volume> {

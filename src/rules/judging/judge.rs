@@ -54,6 +54,12 @@ pub fn judge(
             let effect = effect_of(rule, &violation, question, evidence);
             if effect == Effect::Denied {
                 judgement.reads.extend(unread(&violation.rests_on, evidence));
+                // An exemption that the view does not show yet counts as well.
+                let exemption = exemption::read(question.change).filter(|read| {
+                    rule.exemption == Exemptable::Yes
+                        && evidence.confirmation(read) == Confirmation::NotTried
+                });
+                judgement.reads.extend(exemption);
             }
             let effect = confirmed(effect, &violation, evidence);
             let way_past = way_past(rule, question.change);
@@ -62,8 +68,11 @@ pub fn judge(
     }
     judgement.reads.sort();
     judgement.reads.dedup();
-    judgement.verdict.exemption_warnings =
-        exemption::warnings(question.change, question.now, question.policy.longest_exemption);
+    judgement.verdict.exemption_warnings = exemption::warnings(
+        rules,
+        question.change,
+        (question.now, question.policy.longest_exemption),
+    );
     judgement
 }
 

@@ -21,6 +21,8 @@ pub enum Pair<'a> {
     Ending {
         /// The claim's name.
         key: &'a ClaimKey,
+        /// The claim while it is still there.
+        claim: Option<&'a Claim>,
         /// What that rests on.
         rest: Rest,
     },
@@ -35,13 +37,13 @@ pub fn pair<'a>(volume: &'a Volume, evidence: &Evidence<'a>) -> Pair<'a> {
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
     match lookup {
         Lookup::Present(claim) if claim.deletion == Deletion::Terminating => {
-            Pair::Ending { key, rest }
+            Pair::Ending { key, claim: Some(claim), rest }
         }
         Lookup::Present(claim) if pairing(volume, claim) == Pairing::ClaimElsewhere => {
             Pair::Unbound
         }
         Lookup::Present(claim) => Pair::Bound { key, claim: Some(claim), rest },
-        Lookup::Absent => Pair::Ending { key, rest },
+        Lookup::Absent => Pair::Ending { key, claim: None, rest },
         Lookup::Unknown => Pair::Bound { key, claim: None, rest },
     }
 }

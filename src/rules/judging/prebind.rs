@@ -5,7 +5,6 @@
 
 use super::actor::Actor;
 use super::change::{Change, Subject, Transition};
-use super::pair::{Pair, pair};
 use super::rule::{Operation, Resource, Route};
 use super::violation::{Rest, Violation};
 use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
@@ -43,6 +42,18 @@ impl Prebind<'_> {
     /// Whether both name each other: the binder asks nothing more of such a pair.
     pub fn is_mutual(&self) -> bool {
         matches!(self.pairing, Pairing::Agreed | Pairing::Bound)
+    }
+
+    /// What follows from a pair that lacks what the claim asks for.
+    pub fn consequence(&self) -> &'static str {
+        match self.side {
+            Side::Volume | Side::ClaimNames if self.is_mutual() => {
+                "they would be bound in spite of it"
+            }
+            Side::ClaimNames => "it would stay Pending for ever",
+            Side::Volume => "the claim would not find it",
+            Side::ClaimFinds => "that volume is passed over",
+        }
     }
 
     /// The field that made the pair.
@@ -98,9 +109,13 @@ pub fn violations(
     found
 }
 
-/// As heavy as the rule is.
-pub fn in_full(_: &Prebind<'_>, violation: Violation) -> Violation {
-    violation
+/// A warning where a claim merely finds an unfit volume that is kept for it: without being named
+/// such a volume is passed over, and the claim may take or be given another.
+pub fn unless_found(prebind: &Prebind<'_>, violation: Violation) -> Violation {
+    match prebind.side {
+        Side::Volume | Side::ClaimNames => violation,
+        Side::ClaimFinds => violation.as_warning(),
+    }
 }
 
 /// A warning where both name each other: Kubernetes binds such a pair whatever the classes are.
@@ -122,8 +137,8 @@ pub fn class_text(
     };
     let (volume, claim, requested) = (prebind.volume, prebind.claim, named(requested));
     let consequence = match prebind.side {
-        Side::ClaimNames if prebind.is_mutual() => "they would be bound in spite of it",
-        Side::ClaimNames => "it would stay Pending for ever",
+        Side::Volume | Side::ClaimNames if prebind.is_mutual() => prebind.consequence(),
+        Side::ClaimNames => prebind.consequence(),
         Side::Volume | Side::ClaimFinds => kept,
     };
     match prebind.side {
@@ -174,15 +189,31 @@ fn from_volume<'a>(
         Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
         Reservation::Free | Reservation::Incomplete(..) => return Vec::new(),
     };
-    let kept_before = old.filter(|old| old.reservation.key() == Some(key));
-    if kept_before.is_some_and(|old| matches!(pair(old, evidence), Pair::Bound { .. })) {
+    let Lookup::Present(claim) = lookup else { return Vec::new() };
+    // Kept for this very claim: a reservation of its name with a former uid was for another.
+    let kept_before = old.filter(|old| is_kept_for(old, claim));
+    let is_bound =
+        |old: &Volume| old.reservation.uid().is_some_and(|uid| Some(uid) == claim.uid.as_ref());
+    if kept_before.is_some_and(is_bound) {
+        // For the rules of bound volumes to judge.
         return Vec::new();
     }
-    let Lookup::Present(claim) = lookup else { return Vec::new() };
     let before = kept_before.map(|old| mismatches(old, claim)).unwrap_or_default();
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
     let prebind = prebind(new, claim, Side::Volume, rest);
     prebind.map(|prebind| prebind.without(&before)).into_iter().collect()
+}
+
+/// Whether the volume's reservation is for this claim, by name alone or by its uid.
+pub fn is_kept_for(volume: &Volume, claim: &Claim) -> bool {
+    match pairing(volume, claim) {
+        Pairing::Reserved
+        | Pairing::Held
+        | Pairing::Agreed
+        | Pairing::Bound
+        | Pairing::ClaimElsewhere => true,
+        Pairing::Strangers | Pairing::Asked | Pairing::VolumeElsewhere => false,
+    }
 }
 
 fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {

@@ -107,7 +107,7 @@ impl Verdict {
                 })
             }
             Effect::Unconfirmed => Some(format!(
-                "[{}] could not be checked: the cluster did not answer in time; the change passes",
+                "[{}] could not be checked, because the cluster could not be read; look at it yourself",
                 ruling.rule.id
             )),
             Effect::Denied | Effect::Audited => None,

@@ -57,7 +57,12 @@ impl Rest {
 
 impl Violation {
     /// A reason that counts in full and follows from the request alone.
-    pub fn new(field: &'static str, text: String) -> Self {
+    ///
+    /// Free text of others may be quoted in it, and must not make lines of its own on a terminal.
+    pub fn new(field: &'static str, mut text: String) -> Self {
+        if text.contains(char::is_control) {
+            text = text.replace(char::is_control, " ");
+        }
         Self { field, text, weight: Weight::Full, rests_on: Vec::new() }
     }
 

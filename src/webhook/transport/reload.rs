@@ -94,7 +94,13 @@ impl PairWatch {
             validity: pair.validity(SystemTime::now()),
         });
         let watcher = watcher.map_err(|error| report(Reload::NotWatched(error))).ok();
-        let follower = Follower { files, current: Arc::clone(&current), pair, seen: Ok(contents) };
+        let follower = Follower {
+            files,
+            current: Arc::clone(&current),
+            pair,
+            seen: Ok(contents),
+            waits_for_its_time: false,
+        };
         let thread = std::thread::Builder::new()
             .name("certificates".to_owned())
             .spawn(move || follower.follow(&changes, poll, &report))
@@ -150,6 +156,8 @@ struct Follower {
     pair: ServingPair,
     /// What was last judged: contents, or why there were none.
     seen: Result<PairContents, String>,
+    /// Whether those contents are good but for their time, which may come.
+    waits_for_its_time: bool,
 }
 
 impl Follower {
@@ -170,12 +178,18 @@ impl Follower {
             Ok(contents) => Ok(contents.clone()),
             Err(error) => Err(error.to_string()),
         };
-        if self.seen == seen {
+        if self.seen == seen && !self.waits_for_its_time {
             return;
         }
+        let is_news = self.seen != seen;
         self.seen = seen;
         let pair = read.and_then(|contents| ServingPair::from_contents(&contents, &self.files));
-        self.judge(pair, report);
+        self.judge(pair, &|outcome| {
+            // A pair that waits for its time is told once.
+            if is_news || matches!(outcome, Reload::Swapped { .. }) {
+                report(outcome);
+            }
+        });
     }
 
     fn judge(&mut self, pair: Result<ServingPair, PairError>, report: &impl Fn(Reload)) {
@@ -194,6 +208,7 @@ impl Follower {
                 }
             }
         };
+        self.waits_for_its_time = matches!(outcome, Reload::OutOfTime(_));
         report(outcome);
     }
 }

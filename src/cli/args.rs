@@ -9,6 +9,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::telemetry::logging::LogLevel;
+
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
 #[derive(Debug, Parser)]
 #[command(
@@ -59,7 +61,8 @@ pub struct WebhookArgs {
     /// Key of the serving certificate, PEM.
     #[arg(long, value_name = "FILE")]
     pub tls_private_key_file: PathBuf,
-    /// Kubeconfig of the cluster to watch; else the pod's own account.
+    /// Kubeconfig of the cluster to watch; else `KUBECONFIG`, `~/.kube/config` or the pod's own
+    /// account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// Modes of rules and whom to trust.
@@ -77,7 +80,7 @@ pub struct WebhookArgs {
     pub log_format: Option<LogFormat>,
     /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
     #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub log_level: String,
+    pub log_level: LogLevel,
 }
 
 /// Form of a log.

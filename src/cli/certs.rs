@@ -7,6 +7,7 @@ use super::args::CertsArgs;
 use super::exit::{Exit, Failure};
 use super::files::{self, Readers};
 use crate::certificates::{Names, development};
+use crate::telemetry::logging;
 
 /// Runs the command.
 pub fn run(arguments: &CertsArgs) -> Result<Exit, Failure> {
@@ -30,7 +31,7 @@ pub fn run(arguments: &CertsArgs) -> Result<Exit, Failure> {
         Failure::usage(format!("{error}; --dns takes host names without port or scheme"))
     })?;
     fs::create_dir_all(folder).map_err(|error| {
-        let reason = files::told(&error);
+        let reason = logging::cause(&error);
         Failure::usage(format!("{}: cannot be made: {reason}; check --out", folder.display()))
     })?;
     let [authority, certificate, key] = &paths;

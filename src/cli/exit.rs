@@ -1,5 +1,7 @@
 //! How a command ends: its exit code, and the one sentence of a failure.
 
+use crate::cluster::client::ConnectError;
+
 /// The exit codes of every command. They are documented and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
@@ -47,5 +49,16 @@ impl Failure {
     /// The cluster cannot be reached.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self { exit: Exit::Unreachable, message: message.into() }
+    }
+}
+
+impl From<ConnectError> for Failure {
+    /// A file that is no good is wrong input; only where there is no cluster at all is it missing.
+    fn from(error: ConnectError) -> Self {
+        let message = error.to_string();
+        match error {
+            ConnectError::Kubeconfig { .. } | ConnectError::Unusable(_) => Self::usage(message),
+            ConnectError::Nowhere(_) => Self::unreachable(message),
+        }
     }
 }

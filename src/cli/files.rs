@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::exit::Failure;
+use crate::telemetry::logging::cause;
 
 /// The name by which messages call standard input.
 pub const STANDARD_INPUT: &str = "stdin";
@@ -23,7 +24,7 @@ pub enum Readers {
 pub fn read(path: &Path) -> Result<String, Failure> {
     fs::read(path)
         .map_err(|error| {
-            let (path, reason) = (path.display(), told(&error));
+            let (path, reason) = (path.display(), cause(&error));
             Failure::usage(format!("{path}: cannot be read: {reason}; check the path"))
         })
         .and_then(|bytes| text(bytes, &path.display().to_string()))
@@ -33,7 +34,7 @@ pub fn read(path: &Path) -> Result<String, Failure> {
 pub fn read_standard_input() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| {
-        Failure::usage(format!("stdin: cannot be read: {}; pipe a manifest into it", told(&error)))
+        Failure::usage(format!("stdin: cannot be read: {}; pipe a manifest into it", cause(&error)))
     })?;
     let text = text(bytes, STANDARD_INPUT)?;
     if text.trim().is_empty() {
@@ -47,7 +48,7 @@ pub fn read_standard_input() -> Result<String, Failure> {
 /// Writes `text` to `path`, whole or not at all.
 pub fn write(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
     let refused = |error: io::Error| {
-        let (path, reason) = (path.display(), told(&error));
+        let (path, reason) = (path.display(), cause(&error));
         Failure::usage(format!("{path}: cannot be written: {reason}; check the folder"))
     };
     let temporary = beside(path);
@@ -67,15 +68,6 @@ pub fn write(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
         let _ = fs::remove_file(&temporary);
         refused(error)
     })
-}
-
-/// The reason of an error without the number that the library appends.
-pub fn told(error: &io::Error) -> String {
-    let text = error.to_string();
-    let plain = text.split(" (os error").next().unwrap_or(&text);
-    let mut characters = plain.chars();
-    let first = characters.next().map(|first| first.to_lowercase().to_string());
-    first.unwrap_or_default() + characters.as_str()
 }
 
 /// A name in the same folder, so that renaming it is one step. Two processes never share it.

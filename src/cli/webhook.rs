@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::{LogFormat, WebhookArgs};
 use super::exit::{Exit, Failure};
-use crate::cluster::client::{Address, ConnectError};
+use crate::cluster::client::Address;
 use crate::telemetry::logging;
 use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::tls::PairFiles;
@@ -34,32 +34,51 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(options)).map_err(|error| failure(&error))?;
+    runtime.block_on(serve(options)).map_err(failure)?;
     Ok(Exit::Clean)
 }
 
 async fn serve(options: Options) -> Result<(), WebhookError> {
+    // Waited for before anything is served, so that no signal ends the process half-way.
+    let (mut once, mut twice) = (Signals::new()?, Signals::new()?);
     let webhook = Webhook::start(options).await?;
     let address = webhook.address().to_string();
     let health = webhook.health_address().to_string();
     tracing::info!(address, health, version = env!("CARGO_PKG_VERSION"), "serving");
-    webhook.serve(told_to_end()).await
+    // Whoever asks twice does not want to wait for the drain.
+    let again = async {
+        twice.next().await;
+        twice.next().await;
+    };
+    tokio::select! {
+        ended = webhook.serve(once.next()) => ended,
+        () = again => {
+            tracing::warn!("told to end again; not drained");
+            Ok(())
+        }
+    }
 }
 
-/// Resolves on SIGTERM, as Kubernetes ends a pod, or on an interrupt.
-async fn told_to_end() {
-    let interrupted = tokio::signal::ctrl_c();
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminated) => {
-            tokio::select! {
-                _ = interrupted => {}
-                _ = terminated.recv() => {}
-            }
-        }
-        // Without the signal the interrupt is left.
-        Err(error) => {
-            tracing::warn!(%error, "SIGTERM cannot be waited for");
-            let _ = interrupted.await;
+/// The signals that tell the process to end, from when this is made.
+struct Signals {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, WebhookError> {
+        let of = |kind| signal(kind).map_err(WebhookError::Signals);
+        Ok(Self {
+            terminated: of(SignalKind::terminate())?,
+            interrupted: of(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Resolves on SIGTERM, as Kubernetes ends a pod, or on an interrupt.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
         }
     }
 }
@@ -76,15 +95,14 @@ fn start_logging(arguments: &WebhookArgs) {
     }
 }
 
-fn failure(error: &WebhookError) -> Failure {
-    let message = logging::chain(error);
+fn failure(error: WebhookError) -> Failure {
     match error {
-        WebhookError::Cluster(ConnectError::Nowhere(_)) => Failure::unreachable(message),
-        WebhookError::Cluster(_)
-        | WebhookError::Listen { .. }
+        WebhookError::Cluster(error) => error.into(),
+        WebhookError::Listen { .. }
         | WebhookError::Pair(_)
         | WebhookError::Serve(_)
         | WebhookError::Metrics(_)
-        | WebhookError::TaskEnded(_) => Failure::usage(message),
+        | WebhookError::Signals(_)
+        | WebhookError::TaskEnded(_) => Failure::usage(logging::chain(&error)),
     }
 }

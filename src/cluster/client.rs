@@ -3,12 +3,17 @@
 //! Every caller has a deadline of its own; a library that retries behind it would let a write land
 //! long after its reason has gone.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::config::{
+    Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError,
+};
 use thiserror::Error;
+
+use crate::telemetry::logging::cause;
 
 /// Where the cluster is and as whom to speak to it.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +32,7 @@ pub struct Address {
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The named kubeconfig cannot be used.
-    #[error("kubeconfig {path} cannot be used: {reason}; give a readable one with --kubeconfig")]
+    #[error("kubeconfig {path} cannot be used: {reason}; give a usable one with --kubeconfig")]
     Kubeconfig {
         /// The file.
         path: String,
@@ -38,7 +43,7 @@ pub enum ConnectError {
     #[error("no cluster is configured: {0}; give a kubeconfig with --kubeconfig")]
     Nowhere(String),
     /// The configuration names credentials or certificates that cannot be used.
-    #[error("the cluster's address or credentials cannot be used: {0}; check the kubeconfig")]
+    #[error("the credentials for the cluster cannot be used: {0}; check the kubeconfig")]
     Unusable(String),
 }
 
@@ -57,25 +62,71 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     if !address.as_groups.is_empty() {
         config.auth_info.impersonate_groups = Some(address.as_groups.clone());
     }
-    Client::try_from(config).map_err(|error| ConnectError::Unusable(error.to_string()))
+    Client::try_from(config).map_err(|error| {
+        let told = error.source().and_then(|source| source.downcast_ref()).map(reason);
+        ConnectError::Unusable(told.unwrap_or_else(|| cause(&error)))
+    })
 }
 
 async fn configuration(address: &Address) -> Result<Config, ConnectError> {
     let options = KubeConfigOptions { context: address.context.clone(), ..Default::default() };
-    match &address.kubeconfig {
-        Some(path) => {
-            let refused = |reason: String| ConnectError::Kubeconfig {
-                path: path.display().to_string(),
-                reason,
-            };
-            let file = Kubeconfig::read_from(path).map_err(|error| refused(error.to_string()))?;
-            let made = Config::from_custom_kubeconfig(file, &options).await;
-            made.map_err(|error| refused(error.to_string()))
+    let Some(path) = &address.kubeconfig else {
+        let made = Config::from_kubeconfig(&options).await;
+        return made.or_else(|error| match address.context {
+            Some(_) => Err(ConnectError::Nowhere(format!("kubeconfig {}", reason(&error)))),
+            None => of_the_pod(&error),
+        });
+    };
+    let refused = |error: &KubeconfigError| ConnectError::Kubeconfig {
+        path: path.display().to_string(),
+        reason: if let KubeconfigError::ReadConfig(error, _) = error {
+            cause(error)
+        } else {
+            reason(error)
+        },
+    };
+    let file = Kubeconfig::read_from(path).map_err(|error| refused(&error))?;
+    Config::from_custom_kubeconfig(file, &options).await.map_err(|error| refused(&error))
+}
+
+/// The service account of the pod, which counts only where there is no kubeconfig.
+fn of_the_pod(without: &KubeconfigError) -> Result<Config, ConnectError> {
+    Config::incluster().map_err(|error| {
+        let account = if let InClusterError::ReadEnvironmentVariable(_) = error {
+            "this is no pod".to_owned()
+        } else {
+            format!("service account: {}", cause(&error))
+        };
+        ConnectError::Nowhere(format!("kubeconfig {}, and {account}", reason(without)))
+    })
+}
+
+/// What is wrong with a kubeconfig, on one line; with line and column where it cannot be parsed.
+fn reason(error: &KubeconfigError) -> String {
+    let unread = |what: &str, error: &LoadDataError| {
+        if let LoadDataError::ReadFile(error, path) = error {
+            format!("{what} {}: {}", path.display(), cause(error))
+        } else {
+            format!("{what}: {}", cause(error))
         }
-        None if address.context.is_some() => {
-            let made = Config::from_kubeconfig(&options).await;
-            made.map_err(|error| ConnectError::Nowhere(error.to_string()))
+    };
+    match error {
+        KubeconfigError::ReadConfig(error, path) => format!("{}: {}", path.display(), cause(error)),
+        KubeconfigError::Parse(error) => cause(error),
+        KubeconfigError::CurrentContextNotSet => "has no current context".to_owned(),
+        KubeconfigError::LoadContext(name) => format!("has no context \"{name}\""),
+        KubeconfigError::LoadClusterOfContext(name) => format!("has no cluster \"{name}\""),
+        KubeconfigError::LoadCertificateAuthority(error) => unread("certificate authority", error),
+        KubeconfigError::LoadClientCertificate(error) => unread("client certificate", error),
+        KubeconfigError::LoadClientKey(error) => unread("client key", error),
+        KubeconfigError::KindMismatch
+        | KubeconfigError::ApiVersionMismatch
+        | KubeconfigError::FindPath
+        | KubeconfigError::MissingClusterUrl
+        | KubeconfigError::ParseClusterUrl(_)
+        | KubeconfigError::ParseProxyUrl(_)
+        | KubeconfigError::ParseCertificates(_) => {
+            error.to_string().lines().next().unwrap_or_default().to_owned()
         }
-        None => Config::infer().await.map_err(|error| ConnectError::Nowhere(error.to_string())),
     }
 }

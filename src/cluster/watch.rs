@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::resource::{Identity, Watched};
 use super::state::Shared;
+use crate::telemetry::logging::cause;
 
 /// The API server sends a bookmark about every minute; twice that without a word is a dead stream.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
@@ -44,7 +45,11 @@ pub async fn follow(client: Client, watched: Watched, shared: Arc<Shared>, start
             Ok(()) => pause = PAUSE.0,
             Err(interruption) => {
                 let reason = interruption.to_string();
-                tracing::warn!(resource = watched.label(), reason, "a watch was interrupted");
+                tracing::warn!(
+                    resource = watched.label(),
+                    reason,
+                    "a watch was interrupted; it is tried again"
+                );
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
             }
@@ -63,6 +68,8 @@ enum Interruption {
     Silent,
     #[error("the list took longer than a minute")]
     SlowList,
+    #[error("the API server cannot be reached: {0}")]
+    Unreachable(String),
     #[error("the stream broke: {0}")]
     Broken(String),
     #[error("an event could not be read: {0}")]
@@ -156,7 +163,7 @@ impl Follower {
         loop {
             let frame = timeout(SILENCE_MAX, body.frame()).await;
             let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
-            let frame = frame.map_err(|error| Interruption::Broken(error.to_string()))?;
+            let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
             self.shared.mark_heard(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
@@ -193,7 +200,7 @@ impl Follower {
         let request = request.map_err(|error| Interruption::Broken(error.to_string()))?;
         let sent = timeout(LIST_TIMEOUT, self.client.send(request)).await;
         let sent = sent.map_err(|_| Interruption::Silent)?;
-        sent.map_err(|error| Interruption::Broken(error.to_string()))
+        sent.map_err(|error| Interruption::Unreachable(cause(&error)))
     }
 
     fn take_lines(
@@ -276,7 +283,7 @@ impl Follower {
             let response = self.send(&uri).await?;
             let status = response.status();
             let body = response.into_body().collect().await;
-            let body = body.map_err(|error| Interruption::Broken(error.to_string()))?.to_bytes();
+            let body = body.map_err(|error| Interruption::Broken(cause(&error)))?.to_bytes();
             if !status.is_success() {
                 return Err(Interruption::Api(status.to_string()));
             }

@@ -19,13 +19,14 @@ use super::reader::Reader;
 use super::service::Service;
 use super::transport::admission::Admission;
 use super::transport::reload::{PairWatch, Reload};
-use super::transport::tls::{PairError, PairFiles};
+use super::transport::tls::{PairError, PairFiles, Validity};
 use super::transport::{Endpoint, Limits, Security, ServeError, Server};
 use crate::cluster::client::{Address, ConnectError, connect};
 use crate::cluster::resource::Watched;
 use crate::cluster::state::Shared;
 use crate::cluster::watch::follow;
 use crate::rules::{Policy, RULES, Rule};
+use crate::telemetry::logging::cause;
 use crate::telemetry::metrics::Metrics;
 
 /// What the process is told.
@@ -51,7 +52,7 @@ pub struct Options {
 #[derive(Debug, Error)]
 pub enum WebhookError {
     /// An address cannot be listened on.
-    #[error("cannot listen on {address}: {reason}; free the port or choose another with {flag}")]
+    #[error("cannot listen on {address}: {}; free it or choose another with {flag}", cause(reason))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -72,6 +73,9 @@ pub enum WebhookError {
     /// A metric could not be registered.
     #[error("metrics cannot be registered: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The process could not be told to end.
+    #[error("signals cannot be waited for: {}; check the limits of the process", cause(.0))]
+    Signals(std::io::Error),
     /// A task that must not end has ended.
     #[error("the task that {0} ended; the process ends so that it can be started again")]
     TaskEnded(&'static str),
@@ -109,9 +113,9 @@ impl Webhook {
         rules: &'static [&'static Rule],
     ) -> Result<Self, WebhookError> {
         let metrics = Arc::new(Metrics::register()?);
-        let pair = follow_pair(options.pair, Arc::clone(&metrics))?;
         let reviews_listener = listen(options.listen, "--listen")?;
         let health_listener = listen(options.health_listen, "--health-listen")?;
+        let pair = follow_pair(options.pair, Arc::clone(&metrics))?;
         let start = Instant::now();
         let shared = Arc::new(Shared::default());
         let mut watches = tokio::task::JoinSet::new();
@@ -189,8 +193,8 @@ impl Webhook {
                 return Err(WebhookError::TaskEnded("watches the cluster"));
             }
         }
-        tracing::info!("draining");
         self.health.begin_drain();
+        tracing::info!(delay = ?self.drain_delay, "draining; a second signal ends at once");
         self.reviews.drain(self.drain_delay).await;
         self.reviews.join().await?;
         tracing::info!("drained");
@@ -208,7 +212,13 @@ fn follow_pair(files: PairFiles, metrics: Arc<Metrics>) -> Result<PairWatch, Pai
         match reload {
             Reload::Swapped { not_after, validity } => {
                 metrics.certificate_expiry.set(seconds(not_after));
-                tracing::info!(?validity, "serving certificate loaded");
+                match validity {
+                    Validity::Valid => tracing::info!("serving certificate loaded"),
+                    Validity::Expired | Validity::NotYetValid => tracing::error!(
+                        ?validity,
+                        "serving certificate out of time; the API server refuses it; renew it"
+                    ),
+                }
             }
             Reload::Unusable(error) => {
                 let reason = error.to_string();

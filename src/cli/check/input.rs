@@ -15,6 +15,7 @@ use crate::cli::files;
 use crate::document::{self, Node, Position, Shape};
 use crate::k8s::bounded::LabelUse;
 use crate::k8s::{claim, class, volume};
+use crate::telemetry::logging;
 
 /// A storage object of the input.
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ fn expand(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let refused = |error: std::io::Error| {
-        let (path, reason) = (path.display(), files::told(&error));
+        let (path, reason) = (path.display(), logging::cause(&error));
         Failure::usage(format!("{path}: cannot be listed: {reason}; check the path"))
     };
     let mut entries = Vec::new();

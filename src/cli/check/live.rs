@@ -15,10 +15,11 @@ use crate::binding::{LiveReads, Read};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::cluster::client::{Address, ConnectError, connect};
+use crate::cluster::client::{Address, connect};
 use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::document;
+use crate::telemetry::logging;
 
 /// Where live objects came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +169,7 @@ fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
     let refused = |error: std::io::Error| {
         Failure::unreachable(format!(
             "no thread can be started: {}; try again",
-            files::told(&error)
+            logging::cause(&error)
         ))
     };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
@@ -178,8 +179,7 @@ fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
         as_user: arguments.as_user.clone(),
         as_groups: arguments.as_group.clone(),
     };
-    let client =
-        runtime.block_on(async { connect(&address).await }).map_err(|error| refusal(&error))?;
+    let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
     let timeout = arguments.request_timeout;
     let mut lists = Vec::new();
     for watched in Watched::ALL {
@@ -203,37 +203,11 @@ async fn list(client: &Client, path: &str, timeout: Duration) -> Result<String, 
         ))),
         Ok(Err(error)) => Err(Failure::unreachable(format!(
             "the cluster cannot be reached: {}; check --kubeconfig and --context",
-            innermost(&error)
+            logging::cause(&error)
         ))),
         Err(_) => Err(Failure::unreachable(format!(
             "the cluster did not answer within {} s; raise --request-timeout or try again",
             timeout.as_secs()
         ))),
     }
-}
-
-/// Why there is no client, on one line. A kubeconfig that was named and is no good is a wrong flag.
-fn refusal(error: &ConnectError) -> Failure {
-    let text = error.to_string();
-    let text = match text.split_once('\n') {
-        None => text,
-        Some((first, rest)) => {
-            let remedy = rest.rsplit_once("; ").map_or("check it", |(_, remedy)| remedy);
-            format!("{first}; {remedy}")
-        }
-    };
-    match error {
-        ConnectError::Kubeconfig { .. } => Failure::usage(text),
-        ConnectError::Nowhere(_) | ConnectError::Unusable(_) => Failure::unreachable(text),
-    }
-}
-
-/// The last cause of an error: the others say only that there was one.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).trim_end_matches('.').to_owned()
 }

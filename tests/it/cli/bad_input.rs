@@ -377,7 +377,7 @@ fn a_cluster_that_is_not_there_is_code_4() {
     assert_eq!((output.code, output.stdout.as_str()), (4, ""));
     assert_eq!(
         output.stderr,
-        "error: the cluster cannot be reached: Connection refused; check --kubeconfig and --context\n"
+        "error: the cluster cannot be reached: connection refused; check --kubeconfig and --context\n"
     );
 }
 
@@ -398,12 +398,12 @@ fn a_cluster_that_is_silent_is_code_4() {
 #[test]
 fn a_kubeconfig_that_is_no_good_is_told_on_one_line() {
     let folder = folder();
-    for (name, told) in [("none", "No such file"), ("kubeconfig", "line 1 column 11")] {
+    for (name, told) in [("none", "no such file"), ("kubeconfig", "line 1, column 11")] {
         let arguments = ["check", "-f", "pv.yaml", "--live", "cluster", "--kubeconfig", name];
         let output = folder.run(&arguments);
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
         assert!(output.stderr.starts_with(&format!("error: kubeconfig {name} cannot be used: ")));
-        assert!(output.stderr.ends_with("; give a readable one with --kubeconfig\n"), "{output:?}");
+        assert!(output.stderr.ends_with("; give a usable one with --kubeconfig\n"), "{output:?}");
         assert!(output.stderr.contains(told), "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     }

@@ -6,6 +6,7 @@ mod cluster;
 mod examples;
 mod files;
 mod generated;
+mod webhook;
 
 use std::fs;
 use std::io::Write;

@@ -19,6 +19,8 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use thiserror::Error;
 use x509_parser::parse_x509_certificate;
 
+use crate::telemetry::logging::cause;
+
 /// The two files of a serving pair, as `--tls-cert-file` and `--tls-private-key-file` name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairFiles {
@@ -38,12 +40,12 @@ pub enum PairError {
         path: PathBuf,
     },
     /// The file exists and cannot be read.
-    #[error("{} cannot be read; TLS cannot be served from it; make it readable for this user", path.display())]
+    #[error("{} cannot be read: {}; TLS cannot be served from it; give a file that this user may read", path.display(), cause(reason))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The file has no bytes.
     #[error("{} is empty; TLS cannot be served from it; wait until it is written, or write it", path.display())]
@@ -196,7 +198,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PairError> {
         Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Err(PairError::Empty { path }),
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(PairError::Missing { path }),
-        Err(source) => Err(PairError::Unreadable { path, source }),
+        Err(reason) => Err(PairError::Unreadable { path, reason }),
     }
 }
 

@@ -1,6 +1,41 @@
 # One word per thing that a contributor does. Suites that need more than Rust say what is missing.
 
-.PHONY: kube e2e bench
+# The feature of the end-to-end tests is on everywhere, so that one build serves every step.
+CARGO_TEST := cargo test --locked --features e2e
+# Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
+SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
+
+.PHONY: demo test lint unit suites examples doc kube e2e bench soak generate
+
+# The webhook refusing and repairing, without a cluster. ARGS=--serve keeps it up.
+demo:
+	cargo run --locked -- demo $(ARGS)
+
+# Everything that is proven, with the time that each step took.
+test:
+	@tests/steps.sh lint unit suites examples doc kube e2e
+
+# Format and lints; a warning is an error.
+lint:
+	cargo fmt --check
+	cargo clippy --locked --all-targets --all-features -- -D warnings
+
+# Tests beside the code: units and properties.
+unit:
+	$(CARGO_TEST) --lib --bins
+
+# Tests of the whole: repository rules, bytes on a socket, the simulated server.
+suites:
+	$(CARGO_TEST) $(addprefix --test ,$(SUITES))
+
+# The examples in the documentation of the code.
+examples:
+	$(CARGO_TEST) --doc
+
+# The documentation of the code, with what is private: it is for people who change it. A broken link
+# is an error.
+doc:
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
 
 # The control plane of the end-to-end tests: four minutes once, then nothing.
 kube:
@@ -8,9 +43,26 @@ kube:
 
 # Every case against a real etcd, kube-apiserver and kube-controller-manager. CASES=name picks some.
 e2e: kube
-	cargo test --features e2e --test e2e -- $(CASES)
+	$(CARGO_TEST) --test e2e -- $(CASES)
 
-# The webhook against controller-runtime, nginx and a real API server, each row with its floor
-# (benches/floors.toml). SECTIONS="throughput memory" picks some.
+# The pure path, then the webhook beside others, in one run: each row with its floor
+# (benches/floors.toml). SECTIONS="throughput memory" picks some. Needs wrk and nginx-light.
 bench: kube
-	cargo bench --bench webhook -- $(SECTIONS)
+	cargo bench --locked --bench judge
+	cargo bench --locked --bench webhook -- $(SECTIONS)
+
+# Every promise at its full count: suites that are shortened above read BINDERY_SOAK, properties
+# read PROPTEST_CASES (256 if unset), and races have ten rounds to show themselves on a real server.
+soak: export BINDERY_SOAK := 1
+soak: export PROPTEST_CASES := 10000
+soak:
+	@tests/steps.sh unit suites kube e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
+
+# The pages that are made from the code. Written aside first: a failure leaves the old page whole.
+generate:
+	mkdir -p docs
+	for page in rules cli; do \
+		cargo run --locked --quiet -- generate $$page >docs/$$page.md.new \
+			&& mv docs/$$page.md.new docs/$$page.md \
+			|| { rm -f docs/$$page.md.new; exit 1; }; \
+	done

@@ -1,16 +1,111 @@
 //! Bindery keeps `PersistentVolume`s ("volumes") and `PersistentVolumeClaim`s ("claims") correctly
 //! married: one pure binding core, shown to the world as an admission webhook, a command line and,
-//! next, a controller.
+//! next, a controller. What it refuses and how it is run is in `README.md`; this page is how it is
+//! built.
+//!
+//! # Bird's-eye view
 //!
 //! ```text
-//!             bytes                        bytes
-//!               │                            ▲
-//!    cli ──── webhook                        │     shells: async, I/O, clocks
-//!     └─── cluster ──┘                       │     client, watches, live reads
-//!              │          sim                │     the same API server, in memory
-//!             k8s ─────────┘                 │     the only place that spells API fields
-//!              │                             │
-//!            rules ── binding ── model ──────┘     pure: no async, no I/O, no clock
+//!     manifests                                AdmissionReview
+//!         │                                           │
+//!  ┌──────▼──────┐  starts, asks  ┌───────────────────▼──┐
+//!  │     cli     ├───────────────►│       webhook        │   shells: async, I/O, clocks
+//!  └──────┬──────┘                └───────────┬──────────┘
+//!         │          ┌─────────┐              │
+//!         └─────────►│ cluster │◄─────────────┘              client, watches, live reads
+//!                    └────┬────┘    ┌───────┐
+//!                         │         │  sim  │                an API server in memory
+//!                    ┌────▼────┐    └───────┘
+//!                    │   k8s   │                             the border: API fields end here
+//!                    └────┬────┘
+//!            ┌────────────▼────────────┐
+//!            │ rules ► binding ► model │                     pure: values in, values out
+//!            └─────────────────────────┘
+//! ```
+//!
+//! Arrows are imports; what is not drawn is not allowed. `tests/tidy` holds the table and fails on
+//! an import that it does not list.
+//!
+//! # Entry points
+//!
+//! * [`rules::judge`]: a change, a policy and what is known, in; every violation and what it rests
+//!   on, out. [`rules::amend`] is the same for repairs.
+//! * [`rules::RULES`] and [`rules::edits::REPAIRS`]: everything that is refused or repaired.
+//! * [`webhook::service::Service`]: one review, from its body to its answer, without a socket.
+//! * [`webhook::run::Webhook`]: the process, from its options to its end.
+//! * [`binding::fit`]: every reason why a volume and a claim do not belong together.
+//!
+//! # Code map
+//!
+//! | module | what |
+//! |---|---|
+//! | [`model`] | values: amounts, access modes, classes, volumes, claims, what they compare by |
+//! | [`binding`] | the two pointers of a pair, the reasons against it, and what is known of both |
+//! | [`rules`] | verdicts and repairs: a file each, and the machinery that runs them |
+//! | [`k8s`] | API objects, reviews, patches and registrations, to and from the model |
+//! | `document` | YAML and JSON as trees that know the line and column of everything |
+//! | [`sim`] | an API server in memory, for the demonstration and for simulation |
+//! | [`telemetry`] | metrics and logs |
+//! | `config` | the configuration file: modes of rules, whom to trust |
+//! | `certificates` | an authority and a serving pair for development |
+//! | [`cluster`] | client, watch loop, live reads, the loop between judging and reading |
+//! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
+//! | `cli` | arguments, commands, what they print |
+//!
+//! # One review, from bytes to bytes
+//!
+//! 1. `webhook::transport` accepts the connection, or refuses it at a limit; TLS, then the head of
+//!    the request, each under a deadline.
+//! 2. The body is read against one budget of bytes for all reviews, and the review takes a place;
+//!    without either the answer is 429 with `Retry-After`.
+//! 3. [`k8s::review`] reads the envelope. The objects in it stay borrowed text until the few fields
+//!    that decisions read are taken from them. The result is a [`rules::Change`].
+//! 4. [`rules::judge`] asks every rule of the path. The [`binding::Evidence`] before it is the
+//!    watched view. A denial that rests on another object comes back as a [`binding::Read`].
+//! 5. The shell makes the reads within half of the time that is left, adds the answers to the
+//!    evidence, and asks again, until nothing is left to read.
+//! 6. The verdict becomes one answer with the request's uid: all violations at once, warnings, audit
+//!    annotations; for `/mutate`, a patch.
+//!
+//! # What never happens
+//!
+//! **Architecture invariant:** [`model`], [`binding`] and [`rules`] never wait, read, write, ask a
+//! clock or roll a die, and know no wire format. The time is an argument.
+//!
+//! **Architecture invariant:** nothing is absent because a cache does not hold it. Only a live read
+//! proves absence; until then a lookup is [`binding::Lookup::Unknown`].
+//!
+//! **Architecture invariant:** a verdict depends on no order: not of objects, not of events, not of
+//! map keys. There is no hash map in the package.
+//!
+//! **Architecture invariant:** judging has no effect. The webhook writes nothing to the cluster, and
+//! no rule can see whether a request is a dry run.
+//!
+//! **Architecture invariant:** a volume's or claim's API object never passes [`k8s`] on its way in,
+//! and no rule names an API type. ([`sim`] spells API fields too: it is the other side of the wire.)
+//!
+//! **Architecture invariant:** a review that panics ends nothing but itself; its answer is 500, and
+//! it is counted.
+//!
+//! **Architecture invariant:** no object is logged, only its kind, namespace and name; no label of a
+//! metric comes from a request; no metric is global.
+//!
+//! **Architecture invariant:** no request is sent twice behind a caller's back: the retries of the
+//! client library are off.
+//!
+//! # How to add a rule
+//!
+//! One file and one word. Write `src/rules/my_hazard.rs` with a `RULE` (copy the shape of
+//! `src/rules/bound_volume_delete.rs`), and put `my_hazard` into the list in `src/rules/mod.rs`.
+//! Registrations, the reference page and the tests of its examples follow from the value:
+//!
+//! ```
+//! use bindery::rules::{Mode, RULES, find};
+//!
+//! let rule = find("bound-volume-delete").expect("it is in the list");
+//! assert_eq!(rule.mode, Mode::Deny);
+//! assert!(!rule.refuses.is_empty() && !rule.allows.is_empty());
+//! assert!(RULES.iter().all(|rule| !rule.routes.is_empty()));
 //! ```
 pub mod binding;
 pub mod certificates;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bindery::k8s::registration::{Destination, Installation, mutating, validating};
+use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -146,12 +146,12 @@ impl Bench<'_> {
         keys: &Keys,
         (peer, ours): (&Server, &Server),
     ) -> Result<Vec<String>, String> {
-        let installation = Installation {
-            destination: Destination::Url(ours.url()),
-            ca_bundle: keys.authority.pem.clone().into_bytes(),
+        let registration = Registration {
+            target: Target::Url(ours.url()),
+            ca_pem: keys.authority.pem.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
         };
-        let mut guard_alone = validating(&installation);
+        let mut guard_alone = registration.validating();
         if let Some(webhooks) = &mut guard_alone.webhooks {
             webhooks.retain(|webhook| webhook.name.starts_with("guard."));
         }
@@ -160,7 +160,7 @@ impl Bench<'_> {
             Installed::Peer => vec![peer_registration(peer, keys)],
             Installed::Guard => vec![json!(guard_alone)],
             Installed::Everything => {
-                vec![json!(mutating(&installation)), json!(validating(&installation))]
+                vec![json!(registration.mutating()), json!(registration.validating())]
             }
         };
         let mut paths = Vec::new();

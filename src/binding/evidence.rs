@@ -57,12 +57,12 @@ pub enum Read {
 ///
 /// Kubernetes: `pvc_protection_controller.go`: a pod counts once it has a node, and until its
 /// object is gone, finished or not; a claim made for a pod's own volume counts for that pod only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodUse {
     /// No pod uses it.
     Unused,
-    /// This pod and perhaps others do.
-    UsedBy(Box<str>),
+    /// A pod does.
+    Used,
 }
 
 /// The outcome of one live read.

@@ -143,7 +143,7 @@ pub struct CheckArgs {
     /// Namespace of claims that name none.
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     pub namespace: String,
-    /// Never colour the output; the variable NO_COLOR does the same.
+    /// Never colour the output; the variable `NO_COLOR` does the same.
     #[arg(long)]
     pub no_color: bool,
     /// How to reach the cluster.

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::args::Apply;
 use super::check::{
-    Judged, Kind, Known, ObjectKey, Proposal, Reach, Terms, created, judge_proposal, replaced,
+    Judged, Kind, Known, ObjectKey, Proposal, Reach, Terms, created, judge_proposal, judge_review,
+    replaced,
 };
 use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
+use crate::k8s::review::ReviewError;
 use crate::rules::{Example, Part, Persona, Send, User};
 
 /// Why an example cannot be played: a mistake in its notation.
@@ -25,7 +27,7 @@ pub enum ExampleError {
     Json(#[from] serde_json::Error),
     /// An object that cannot be read as a review.
     #[error(transparent)]
-    Review(#[from] crate::k8s::review::ReviewError),
+    Review(#[from] ReviewError),
     /// A target that the fixture does not have.
     #[error("no object {0}")]
     NoObject(String),
@@ -109,12 +111,25 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
     Ok(Scene { stored, proposal })
 }
 
-/// What `example` comes to under the default configuration.
+/// What `example` comes to under the default configuration, edits first.
 pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
-    let scene = scene(example)?;
+    let Scene { stored, proposal } = scene(example)?;
+    with_terms(stored, |terms| judge_proposal(&proposal, terms))
+}
+
+/// What `example` comes to where nothing is edited first.
+pub fn judge_unedited(example: &Example) -> Result<Judged, ExampleError> {
+    let Scene { stored, proposal } = scene(example)?;
+    with_terms(stored, |terms| judge_review(&proposal.body(), terms))
+}
+
+fn with_terms(
+    stored: Vec<Value>,
+    judge: impl FnOnce(Terms<'_>) -> Result<Judged, ReviewError>,
+) -> Result<Judged, ExampleError> {
     let mut known = Known::new(Reach::Dump);
     known.mark_pods_listed();
-    for object in scene.stored {
+    for object in stored {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
         let kind = object["kind"].as_str().and_then(Kind::from_name);
         let Some(kind) = kind else { continue };
@@ -124,7 +139,7 @@ pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
     let configuration = Configuration::default();
     // No example has an exemption, so the time does not matter.
     let terms = Terms { known: &known, configuration: &configuration, now: Timestamp::UNIX_EPOCH };
-    Ok(judge_proposal(&scene.proposal, terms)?)
+    Ok(judge(terms)?)
 }
 
 /// The user whom a persona stands for.

@@ -87,12 +87,9 @@ fn beside(path: &Path) -> PathBuf {
 fn text(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let column = before
-            .rsplit(|byte| *byte == b'\n')
-            .next()
-            .map_or(0, |tail| String::from_utf8_lossy(tail).chars().count())
-            + 1;
+        let before = String::from_utf8_lossy(before);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
         Failure::usage(format!("{name}:{line}:{column}: is not UTF-8; save it as UTF-8"))
     })
 }

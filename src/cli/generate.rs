@@ -1,5 +1,7 @@
 //! `bindery generate`: everything that would otherwise be written twice.
 
+use std::fmt::Write as _;
+
 use clap::CommandFactory;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
@@ -112,7 +114,7 @@ fn describe(command: &mut clap::Command, out: &mut String) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
     let help = command.render_long_help().to_string();
     let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-    out.push_str(&format!("\n## {name}\n\n```\n{}\n```\n", lines.join("\n")));
+    let _ = write!(out, "\n## {name}\n\n```\n{}\n```\n", lines.join("\n"));
     for inner in command.get_subcommands_mut() {
         describe(inner, out);
     }

@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 use self::args::{Bindery, Command};
@@ -36,20 +37,33 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     let bindery = match parsed {
         Ok(bindery) => bindery,
         Err(error) => {
-            // Help and version are no errors and go to standard output.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
-            // Nobody is left to tell if this fails.
-            let _ = error.print();
-            return exit;
+            return refused(&error);
         }
     };
     match dispatch(&bindery.command) {
         Ok(exit) => exit,
         Err(failure) => {
-            complain(&format!("error: {failure}"));
+            for line in failure.to_string().lines() {
+                complain(&format!("error: {line}"));
+            }
             failure.exit
         }
     }
+}
+
+/// Prints what the parser has to say: help and version are no errors and go to standard output, an
+/// error is one sentence.
+fn refused(error: &clap::Error) -> Exit {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Nobody is left to tell if this fails.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+    }
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let sentence = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    complain(&format!("{sentence}; --help lists what there is"));
+    Exit::Usage
 }
 
 fn dispatch(command: &Command) -> Result<Exit, Failure> {

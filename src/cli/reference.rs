@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::example::{ExampleError, judge};
+use super::example::{ExampleError, judge, judge_unedited};
 use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
@@ -62,7 +62,7 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
     }
     page(&mut out, &rule.page);
     for example in rule.refuses {
-        let judged = judge(example)?;
+        let judged = judge_unedited(example)?;
         let denied = judged
             .verdict
             .rulings
@@ -71,6 +71,16 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         let texts: Vec<String> = denied.map(ToString::to_string).collect();
         scene(&mut out, "Refused", example);
         let _ = writeln!(out, "\nThe answer:\n\n```\n{}\n```", texts.join("\n"));
+        let edited = judge(example)?;
+        if edited.verdict.is_allowed() {
+            let ids: Vec<String> =
+                edited.edits.iter().map(|edit| format!("`{}`", edit.id)).collect();
+            let _ = writeln!(
+                out,
+                "\nWhere edits are installed, {} puts it right first.",
+                ids.join(", ")
+            );
+        }
     }
     for example in rule.allows {
         scene(&mut out, "Allowed", example);

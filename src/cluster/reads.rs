@@ -10,12 +10,16 @@ use http::{Method, Request};
 use kube::Client;
 use tokio::time::timeout;
 
-use crate::binding::{Answer, LiveReads, Read};
+use crate::binding::{Answer, LiveReads, PodUse, Read};
 use crate::k8s::bounded::LabelUse;
 use crate::k8s::claim::claim;
 use crate::k8s::class::class;
-use crate::k8s::pods::pod_use;
+use crate::k8s::pods::{PodPage, pod_page};
 use crate::k8s::volume::volume;
+use crate::model::ClaimKey;
+
+/// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
+const PODS_COUNT_MAX: usize = 200;
 
 /// Makes every read of `reads` at once, within `deadline`, and puts the answers into `live`.
 pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mut LiveReads) {
@@ -23,8 +27,8 @@ pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mu
     for read in reads {
         let (client, read) = (client.clone(), read.clone());
         under_way.spawn(async move {
-            let body = timeout(deadline, fetch(&client, path(&read))).await;
-            (read, body.unwrap_or(Fetched::Failed))
+            let fetched = timeout(deadline, fetch_for(&client, &read)).await;
+            (read, fetched.unwrap_or(Fetched::Failed))
         });
     }
     let mut answered = Vec::new();
@@ -40,8 +44,34 @@ pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mu
 /// What became of one request.
 enum Fetched {
     Found(String),
+    Pods(PodUse),
     NotFound,
     Failed,
+}
+
+async fn fetch_for(client: &Client, read: &Read) -> Fetched {
+    match read {
+        Read::Volume(_) | Read::Class(_) | Read::Claim(_) => fetch(client, path(read)).await,
+        Read::PodsUsing(key) => fetch_pods(client, key, &path(read)).await,
+    }
+}
+
+/// Pages through the pods of the claim's namespace until one uses it.
+async fn fetch_pods(client: &Client, key: &ClaimKey, path: &str) -> Fetched {
+    let mut token = String::new();
+    loop {
+        let page = fetch(client, format!("{path}?limit={PODS_COUNT_MAX}&continue={token}")).await;
+        let Fetched::Found(text) = page else { return page };
+        match pod_page(&text, key) {
+            Ok(PodPage::Used) => return Fetched::Pods(PodUse::Used),
+            Ok(PodPage::End) => return Fetched::Pods(PodUse::Unused),
+            Ok(PodPage::More(next)) => token = next,
+            Err(error) => {
+                tracing::warn!(%error, "the API server sent pods that cannot be read");
+                return Fetched::Failed;
+            }
+        }
+    }
 }
 
 async fn fetch(client: &Client, path: String) -> Fetched {
@@ -103,7 +133,11 @@ fn put(live: &mut LiveReads, read: &Read, fetched: &Fetched) {
             live.classes.insert(name.clone(), answer(fetched, class));
         }
         Read::PodsUsing(key) => {
-            live.pods.insert(key.clone(), answer(fetched, |text| pod_use(text, key)));
+            let answer = match fetched {
+                Fetched::Pods(pods) => Answer::Found(Arc::new(*pods)),
+                Fetched::NotFound | Fetched::Failed | Fetched::Found(_) => Answer::Failed,
+            };
+            live.pods.insert(key.clone(), answer);
         }
     }
 }
@@ -114,7 +148,7 @@ fn answer<T>(
 ) -> Answer<T> {
     match fetched {
         Fetched::NotFound => Answer::NotFound,
-        Fetched::Failed => Answer::Failed,
+        Fetched::Failed | Fetched::Pods(_) => Answer::Failed,
         Fetched::Found(text) => match decode(text) {
             Ok(object) => Answer::Found(Arc::new(object)),
             Err(error) => {

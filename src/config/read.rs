@@ -117,14 +117,11 @@ impl Reader {
                 None
             }
         };
-        match mode {
-            Some(mode) => {
-                configuration.policy.modes.insert(entry.key.clone(), mode);
-            }
-            None => {
-                let text = format!("mode of {} must be deny, warn, audit or off", entry.key);
-                self.add(entry.value.at, text);
-            }
+        if let Some(mode) = mode {
+            configuration.policy.modes.insert(entry.key.clone(), mode);
+        } else {
+            let text = format!("mode of {} must be deny, warn, audit or off", entry.key);
+            self.add(entry.value.at, text);
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
     let lines = Lines::of(text);
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let raw = value.map_err(|error| lines.unreadable(&error))?;
+        let raw = value.map_err(|error| unreadable(&error))?;
         documents.push(lines.node(raw.get(), 0)?);
     }
     Ok(documents)
@@ -43,12 +43,6 @@ impl<'a> Lines<'a> {
         let before = self.text.get(start..offset).unwrap_or_default();
         let number = |value: usize| u32::try_from(value + 1).unwrap_or(u32::MAX);
         Position { line: number(line), column: number(before.chars().count()) }
-    }
-
-    fn unreadable(&self, error: &serde_json::Error) -> UnreadableError {
-        let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
-        let at = Position { line: number(error.line()), column: number(error.column()) };
-        UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
     }
 
     fn node(&self, part: &'a str, depth: usize) -> Result<Node, UnreadableError> {
@@ -93,6 +87,12 @@ impl<'a> Lines<'a> {
         }
         Ok(entries)
     }
+}
+
+fn unreadable(error: &serde_json::Error) -> UnreadableError {
+    let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
+    let at = Position { line: number(error.line()), column: number(error.column()) };
+    UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
 }
 
 /// The sentence of an error without the place, which is told by us.

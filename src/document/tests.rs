@@ -1,5 +1,7 @@
 //! Places, bare words and refusals of documents.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{Position, read};
@@ -87,7 +89,7 @@ fn aliases_cannot_fill_the_memory() {
     for level in 1..9 {
         let before = format!("*a{}", level - 1);
         let items = vec![before; 10].join(", ");
-        text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
+        writeln!(text, "a{level}: &a{level} [{items}]").expect("text takes it");
     }
     assert!(refusal(&text).ends_with("aliases add more than 1000000 values"));
 }

@@ -103,7 +103,14 @@ impl Builder {
                 self.anchors.clear();
                 Ok(())
             }
-            _ => Ok(()),
+            // Comments and whatever else is no value; the parser may learn to tell more.
+            Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentEnd
+            | Event::Anchor(..)
+            | Event::UnresolvedAlias(_)
+            | Event::Comment(..)
+            | _ => Ok(()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::bounded::{Bounded, LabelUse, List, ReadLabels, Text, read};
+use super::bounded::{Bounded, LabelUse, List, MatchLabels, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
 use super::topology::{RequirementWire, selector};
 use super::volume::{CapacityWire, storage, text_of};
@@ -13,54 +13,54 @@ use crate::model::{
 #[derive(Deserialize)]
 struct ClaimWire {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: Object<Metadata>,
     #[serde(default)]
-    spec: Option<SpecWire>,
+    spec: Option<Object<SpecWire>>,
     #[serde(default)]
-    status: Option<StatusWire>,
+    status: Option<Object<StatusWire>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SpecWire {
     access_modes: List<Text>,
-    resources: Option<ResourcesWire>,
+    resources: Option<Object<ResourcesWire>>,
     volume_mode: Option<Text>,
     storage_class_name: Option<Text>,
     volume_attributes_class_name: Option<Text>,
-    selector: Option<SelectorWire>,
+    selector: Option<Object<SelectorWire>>,
     volume_name: Option<Text>,
 }
 
 #[derive(Deserialize)]
 struct ResourcesWire {
-    requests: Option<CapacityWire>,
+    requests: Option<Object<CapacityWire>>,
 }
 
 /// The wire form of a label selector.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SelectorWire {
-    pub(super) match_labels: ReadLabels,
-    pub(super) match_expressions: List<RequirementWire>,
+    pub(super) match_labels: MatchLabels,
+    pub(super) match_expressions: List<Object<RequirementWire>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct StatusWire {
     phase: Option<Text>,
-    allocated_resources: Option<CapacityWire>,
+    allocated_resources: Option<Object<CapacityWire>>,
 }
 
 /// Reads a claim from its JSON text. `namespace` stands in where the object itself names none.
 pub fn claim(text: &str, namespace: &str) -> Result<Bounded<Claim>, serde_json::Error> {
-    let wire: Bounded<ClaimWire> = read(text, LabelUse::Collect)?;
+    let wire: Bounded<ClaimWire> = read(text, LabelUse::Skip)?;
     Ok(Bounded { value: assemble(wire.value, namespace), is_cut: wire.is_cut })
 }
 
 fn assemble(wire: ClaimWire, namespace: &str) -> Claim {
-    let (metadata, spec) = (wire.metadata, wire.spec.unwrap_or_default());
-    let status = wire.status.unwrap_or_default();
+    let (metadata, spec) = (wire.metadata.0, wire.spec.unwrap_or_default().0);
+    let status = wire.status.unwrap_or_default().0;
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
     let owners = metadata.owner_references.0.iter();
     Claim {
@@ -71,16 +71,19 @@ fn assemble(wire: ClaimWire, namespace: &str) -> Claim {
         uid: metadata.uid(),
         version: metadata.version(),
         deletion: metadata.deletion(),
-        owners: owners.filter_map(|owner| filled(owner.uid.as_ref())).map(Uid::new).collect(),
+        owners: owners.filter_map(|owner| filled(owner.0.uid.as_ref())).map(Uid::new).collect(),
         access_modes: AccessModes::from_names(mode_names),
-        request: storage(spec.resources.and_then(|resources| resources.requests)),
+        request: storage(spec.resources.and_then(|resources| resources.0.requests)),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
-        selector: spec.selector.and_then(selector),
+        selector: spec.selector.and_then(|wire| selector(wire.0)),
         volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
-        allocated: status.allocated_resources.and_then(|a| a.storage).map(|storage| storage.0),
+        allocated: status
+            .allocated_resources
+            .and_then(|amounts| amounts.0.storage)
+            .map(|storage| storage.0),
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::bounded::{LabelUse, Text, read};
+use super::bounded::{LabelUse, Object, Text, read};
 use super::metadata::{Metadata, or_empty};
 use crate::model::{BindingMode, Class, ClassName, Expansion, Provisioner};
 
@@ -10,7 +10,7 @@ use crate::model::{BindingMode, Class, ClassName, Expansion, Provisioner};
 #[serde(rename_all = "camelCase")]
 struct ClassWire {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: Object<Metadata>,
     provisioner: Option<Text>,
     volume_binding_mode: Option<Text>,
     allow_volume_expansion: Option<bool>,
@@ -31,6 +31,6 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
         Some(true) => Expansion::Allowed,
         Some(false) | None => Expansion::Refused,
     };
-    let name = ClassName::new(or_empty(wire.metadata.name.as_ref()));
+    let name = ClassName::new(or_empty(wire.metadata.0.name.as_ref()));
     Ok(Class { name, provisioner, binding_mode, expansion })
 }

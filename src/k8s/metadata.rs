@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::bounded::{Finalizers, List, ReadAnnotations, ReadLabels, Text};
+use super::bounded::{Finalizers, List, Object, ReadAnnotations, ReadLabels, Text};
 use crate::model::{Deletion, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
@@ -27,7 +27,7 @@ pub struct Metadata {
     /// The finalizers that decisions read.
     pub finalizers: Finalizers,
     /// The owners.
-    pub owner_references: List<Owner>,
+    pub owner_references: List<Object<Owner>>,
 }
 
 /// The wire form of an owner reference.

@@ -10,7 +10,15 @@ use crate::model::ClaimKey;
 #[derive(Deserialize)]
 struct PodListWire {
     #[serde(default)]
+    metadata: ListMetadata,
+    #[serde(default)]
     items: Vec<PodWire>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListMetadata {
+    r#continue: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -48,16 +56,37 @@ struct ClaimSource {
     claim_name: Option<Text>,
 }
 
-/// Whether one of the pods in a list (JSON text) uses the claim.
+/// What one page of a list of pods says about a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodPage {
+    /// A pod on it uses the claim.
+    Used,
+    /// None does, and this token gives the next page.
+    More(String),
+    /// None does, and there are no more pods.
+    End,
+}
+
+/// Whether one of the pods on a page of a list (JSON text) uses the claim.
 ///
 /// Kubernetes: `pvc_protection_controller.go`, `podUsesPVC`: pods without a node do not count,
 /// finished ones do until their object is gone.
+pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
+    let pods: PodListWire = super::bounded::read(page, LabelUse::Skip)?.value;
+    if pods.items.iter().any(|pod| uses(pod, &key.name)) {
+        return Ok(PodPage::Used);
+    }
+    Ok(match pods.metadata.r#continue {
+        Some(token) if !token.is_empty() => PodPage::More(token),
+        Some(_) | None => PodPage::End,
+    })
+}
+
+/// Whether one of the pods in a complete list (JSON text) uses the claim.
 pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> {
-    let pods: PodListWire = super::bounded::read(list, LabelUse::Skip)?.value;
-    let user = pods.items.iter().find(|pod| uses(pod, &key.name));
-    Ok(match user {
-        None => PodUse::Unused,
-        Some(pod) => PodUse::UsedBy(or_empty(pod.metadata.name.as_ref()).into()),
+    Ok(match pod_page(list, key)? {
+        PodPage::Used => PodUse::Used,
+        PodPage::More(_) | PodPage::End => PodUse::Unused,
     })
 }
 

@@ -4,14 +4,19 @@
 //! read are taken from them. A request that cannot be read is an error here and an HTTP 4xx on the
 //! wire, never a review without uid: the API server would take that for a failed call and, where
 //! the entry fails open, let the change pass.
+//!
+//! Nothing in the envelope is copied that a stranger could make large.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::bounded::LabelUse;
+use super::bounded::{LabelUse, List, Object, Text, read_bytes};
 use super::claim::claim;
+use super::metadata::or_empty;
 use super::patch::Patch;
-use super::volume::volume;
+use super::volume::{text_of, volume};
 use crate::rules::{Change, Extent, Part, Policy, Spec, Subject, Transition, User};
 
 /// Why a request cannot be read. Each is one line.
@@ -34,6 +39,12 @@ pub enum ReviewError {
     /// The request has no uid to answer to.
     #[error("request.uid is empty")]
     NoUid,
+    /// The uid is none of an API server's.
+    #[error("request.uid has {0} bytes; no API server sends more than {UID_BYTES_MAX}")]
+    LongUid(usize),
+    /// The API server reads no object that is nested like this.
+    #[error("the body is nested more than {OBJECT_NESTING_MAX} levels deep")]
+    TooDeep,
     /// A resource that is not judged here.
     #[error(
         "{0:?} is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"
@@ -63,30 +74,39 @@ pub enum ReviewError {
     },
 }
 
+/// A uid of the API server has 36 bytes. It is repeated in the answer, so it must not be the body.
+const UID_BYTES_MAX: usize = 1024;
+
+/// Kubernetes: `encoding/json`, `maxNestingDepth`: deeper objects are refused by the API server.
+const OBJECT_NESTING_MAX: usize = 10_000;
+
+/// The review and its request, around an object.
+const ENVELOPE_NESTING: usize = 2;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReviewWire<'a> {
     #[serde(default)]
-    api_version: String,
+    api_version: Text,
     #[serde(default)]
-    kind: String,
+    kind: Text,
     #[serde(borrow)]
-    request: Option<RequestWire<'a>>,
+    request: Option<Object<RequestWire<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestWire<'a> {
+    #[serde(default, borrow)]
+    uid: Cow<'a, str>,
     #[serde(default)]
-    uid: String,
+    resource: Object<ResourceWire>,
+    sub_resource: Option<Text>,
+    namespace: Option<Text>,
     #[serde(default)]
-    resource: ResourceWire,
-    sub_resource: Option<String>,
-    namespace: Option<String>,
+    operation: Text,
     #[serde(default)]
-    operation: String,
-    #[serde(default)]
-    user_info: UserWire,
+    user_info: Object<UserWire>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -97,16 +117,16 @@ struct RequestWire<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ResourceWire {
-    group: String,
-    version: String,
-    resource: String,
+    group: Text,
+    version: Text,
+    resource: Text,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct UserWire {
-    username: String,
-    groups: Option<Vec<String>>,
+    username: Text,
+    groups: List<Text>,
 }
 
 /// A request as it was read.
@@ -135,18 +155,24 @@ pub enum DryRun {
 
 /// Reads a review. `policy` says who is trusted.
 pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, ReviewError> {
-    let review: ReviewWire<'a> = serde_json::from_slice(body).map_err(ReviewError::Unreadable)?;
-    if review.kind != "AdmissionReview" || review.api_version != "admission.k8s.io/v1" {
-        return Err(ReviewError::OtherKind { kind: review.kind, version: review.api_version });
+    if is_too_deep(body) {
+        return Err(ReviewError::TooDeep);
     }
-    let request = review.request.ok_or(ReviewError::NoRequest)?;
-    if request.uid.is_empty() {
-        return Err(ReviewError::NoUid);
+    let review: ReviewWire<'a> = read_bytes(body).map_err(ReviewError::Unreadable)?;
+    let (kind, version) = (&*review.kind.0, &*review.api_version.0);
+    if kind != "AdmissionReview" || version != "admission.k8s.io/v1" {
+        return Err(ReviewError::OtherKind { kind: kind.into(), version: version.into() });
+    }
+    let Object(request) = review.request.ok_or(ReviewError::NoRequest)?;
+    match request.uid.len() {
+        0 => return Err(ReviewError::NoUid),
+        length if length > UID_BYTES_MAX => return Err(ReviewError::LongUid(length)),
+        _ => {}
     }
     let part = part(&request)?;
     let user = User {
-        name: request.user_info.username.clone(),
-        groups: request.user_info.groups.clone().unwrap_or_default(),
+        name: request.user_info.0.username.0.to_string(),
+        groups: request.user_info.0.groups.0.iter().map(|group| group.0.to_string()).collect(),
     };
     let read = subject(&request)?;
     let change = Change {
@@ -158,7 +184,7 @@ pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, Revie
         subject: read.subject,
     };
     Ok(Request {
-        uid: request.uid,
+        uid: request.uid.into_owned(),
         change,
         dry_run: if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No },
         object: request.object.map_or("", RawValue::get),
@@ -166,8 +192,30 @@ pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, Revie
     })
 }
 
+/// Whether brackets are nested deeper than in any review that an API server can send. Skipped parts
+/// of a body are read without recursion, so this is about agreement, not about the stack.
+fn is_too_deep(body: &[u8]) -> bool {
+    const DEPTH_MAX: usize = OBJECT_NESTING_MAX + ENVELOPE_NESTING;
+    // Every level takes two bytes: usual reviews need no look.
+    if body.len() <= 2 * DEPTH_MAX {
+        return false;
+    }
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    body.iter().any(|byte| {
+        match (is_text, byte) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, b'\\') => is_escaped = true,
+            (_, b'"') => is_text = !is_text,
+            (false, b'{' | b'[') => depth += 1,
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            (_, _) => {}
+        }
+        depth > DEPTH_MAX
+    })
+}
+
 fn part(request: &RequestWire<'_>) -> Result<Part, ReviewError> {
-    match request.sub_resource.as_deref() {
+    match text_of(request.sub_resource.as_ref()) {
         None | Some("") => Ok(Part::Main),
         Some("status") => Ok(Part::Status),
         Some(other) => Err(ReviewError::OtherSubresource(other.to_owned())),
@@ -182,12 +230,12 @@ struct ReadSubject {
 }
 
 fn subject(request: &RequestWire<'_>) -> Result<ReadSubject, ReviewError> {
-    let resource = &request.resource;
+    let Object(resource) = &request.resource;
     let texts = transition(request)?;
-    match (&*resource.group, &*resource.version, &*resource.resource) {
+    match (&*resource.group.0, &*resource.version.0, &*resource.resource.0) {
         ("", "v1", "persistentvolumes") => volumes(&texts),
         ("", "v1", "persistentvolumeclaims") => {
-            claims(&texts, request.namespace.as_deref().unwrap_or_default())
+            claims(&texts, or_empty(request.namespace.as_ref()))
         }
         (group, version, name) => {
             let separator = if group.is_empty() { "" } else { "/" };
@@ -201,7 +249,7 @@ fn transition<'a>(request: &RequestWire<'a>) -> Result<Transition<&'a str>, Revi
     let need = |operation, field, object: Option<&'a RawValue>| {
         object.map(RawValue::get).ok_or(ReviewError::Missing { operation, field })
     };
-    match request.operation.as_str() {
+    match &*request.operation.0 {
         "CREATE" => Ok(Transition::Create(need("CREATE", "request.object", request.object)?)),
         "UPDATE" => Ok(Transition::Update {
             old: need("UPDATE", "request.oldObject", request.old_object)?,

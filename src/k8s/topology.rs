@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::bounded::{List, Text};
+use super::bounded::{List, Object, Text};
 use super::claim::SelectorWire;
 use super::metadata::or_empty;
 use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, Term, TermError};
@@ -23,14 +23,14 @@ pub(super) struct RequirementWire {
 #[serde(rename_all = "camelCase")]
 pub(super) struct NodeSelectorWire {
     #[serde(default)]
-    node_selector_terms: List<NodeTermWire>,
+    node_selector_terms: List<Object<NodeTermWire>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct NodeTermWire {
-    match_expressions: List<RequirementWire>,
-    match_fields: List<RequirementWire>,
+    match_expressions: List<Object<RequirementWire>>,
+    match_fields: List<Object<RequirementWire>>,
 }
 
 /// The selector of a claim. One that the API server is about to refuse reads as absent: it is not
@@ -38,7 +38,7 @@ struct NodeTermWire {
 pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
     let labels = wire.match_labels.0;
     let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
-    let expressions = wire.match_expressions.0.iter().map(|wire| {
+    let expressions = wire.match_expressions.0.iter().map(|Object(wire)| {
         let values = wire.values.0.iter().map(|value| value.0.clone());
         Term::new(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), values)
     });
@@ -49,14 +49,20 @@ pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
 /// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of
 /// admits no node.
 pub(super) fn affinity(wire: &NodeSelectorWire) -> NodeAffinity {
-    NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
+    NodeAffinity::Required(
+        wire.node_selector_terms.0.iter().map(|term| node_term(&term.0)).collect(),
+    )
 }
 
 fn node_term(wire: &NodeTermWire) -> NodeTerm {
-    let expressions: Result<Vec<NodeExpression>, _> =
-        wire.match_expressions.0.iter().map(|wire| with_parts(wire, NodeExpression::new)).collect();
+    let expressions: Result<Vec<NodeExpression>, _> = wire
+        .match_expressions
+        .0
+        .iter()
+        .map(|wire| with_parts(&wire.0, NodeExpression::new))
+        .collect();
     let names: Result<Vec<NodeName>, _> =
-        wire.match_fields.0.iter().map(|wire| with_parts(wire, NodeName::new)).collect();
+        wire.match_fields.0.iter().map(|wire| with_parts(&wire.0, NodeName::new)).collect();
     match (expressions, names) {
         (Ok(expressions), Ok(names)) => NodeTerm::new(expressions, names),
         (Err(_), _) | (_, Err(_)) => NodeTerm::default(),

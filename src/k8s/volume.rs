@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::bounded::{Bounded, LabelUse, List, Text, read};
+use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
 use super::quantity::WireQuantity;
 use super::topology::{NodeSelectorWire, affinity};
@@ -16,25 +16,25 @@ use crate::model::{
 #[derive(Deserialize)]
 struct VolumeWire<'a> {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: Object<Metadata>,
     #[serde(borrow)]
     spec: Option<&'a RawValue>,
     #[serde(default)]
-    status: Option<StatusWire>,
+    status: Option<Object<StatusWire>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SpecWire {
-    capacity: Option<CapacityWire>,
+    capacity: Option<Object<CapacityWire>>,
     access_modes: List<Text>,
     volume_mode: Option<Text>,
     storage_class_name: Option<Text>,
     volume_attributes_class_name: Option<Text>,
-    claim_ref: Option<ReferenceWire>,
+    claim_ref: Option<Object<ReferenceWire>>,
     persistent_volume_reclaim_policy: Option<Text>,
-    node_affinity: Option<NodeAffinityWire>,
-    csi: Option<CsiWire>,
+    node_affinity: Option<Object<NodeAffinityWire>>,
+    csi: Option<Object<CsiWire>>,
 }
 
 /// Amounts of a volume or a claim by resource; only storage is read.
@@ -58,7 +58,7 @@ struct ReferenceWire {
 
 #[derive(Deserialize)]
 struct NodeAffinityWire {
-    required: Option<NodeSelectorWire>,
+    required: Option<Object<NodeSelectorWire>>,
 }
 
 #[derive(Deserialize)]
@@ -88,15 +88,16 @@ pub fn volume(text: &str, labels: LabelUse) -> Result<Bounded<ReadVolume<'_>>, s
     let spec: Bounded<SpecWire> = if spec_text.is_empty() {
         Bounded { value: SpecWire::default(), is_cut: false }
     } else {
-        read(spec_text, LabelUse::Collect)?
+        read(spec_text, LabelUse::Skip)?
     };
     let is_cut = outer.is_cut || spec.is_cut;
-    let volume = assemble(outer.value.metadata, spec.value, outer.value.status);
+    let volume = assemble(outer.value.metadata.0, spec.value, outer.value.status);
     Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut })
 }
 
-fn assemble(metadata: Metadata, spec: SpecWire, status: Option<StatusWire>) -> Volume {
-    let phase = status.unwrap_or_default().phase;
+fn assemble(metadata: Metadata, spec: SpecWire, status: Option<Object<StatusWire>>) -> Volume {
+    let phase = status.unwrap_or_default().0.phase;
+    let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
     Volume {
         name: VolumeName::new(or_empty(metadata.name.as_ref())),
@@ -108,16 +109,16 @@ fn assemble(metadata: Metadata, spec: SpecWire, status: Option<StatusWire>) -> V
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
-        reservation_kind: spec.claim_ref.as_ref().map_or(ReservationKind::Claim, kind),
-        reservation: spec.claim_ref.as_ref().map_or(Reservation::Free, reservation),
+        reservation_kind: claim_ref.map_or(ReservationKind::Claim, kind),
+        reservation: claim_ref.map_or(Reservation::Free, reservation),
         policy: ReclaimPolicy::from_text(text_of(spec.persistent_volume_reclaim_policy.as_ref())),
-        node_affinity: match spec.node_affinity.and_then(|affinity| affinity.required) {
+        node_affinity: match spec.node_affinity.and_then(|affinity| affinity.0.required) {
             None => NodeAffinity::Unrestricted,
-            Some(required) => affinity(&required),
+            Some(required) => affinity(&required.0),
         },
         backend: spec
             .csi
-            .map_or(Backend::Other, |csi| Backend::Csi(or_empty(csi.driver.as_ref()).into())),
+            .map_or(Backend::Other, |csi| Backend::Csi(or_empty(csi.0.driver.as_ref()).into())),
         phase: VolumePhase::from_text(filled(phase.as_ref())),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,
@@ -126,8 +127,8 @@ fn assemble(metadata: Metadata, spec: SpecWire, status: Option<StatusWire>) -> V
 }
 
 /// The storage entry, zero where absent.
-pub(super) fn storage(amounts: Option<CapacityWire>) -> Quantity {
-    amounts.and_then(|amounts| amounts.storage).map_or(Quantity::ZERO, |storage| storage.0)
+pub(super) fn storage(amounts: Option<Object<CapacityWire>>) -> Quantity {
+    amounts.and_then(|amounts| amounts.0.storage).map_or(Quantity::ZERO, |storage| storage.0)
 }
 
 /// The text as an option of a plain text.

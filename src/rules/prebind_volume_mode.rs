@@ -25,14 +25,14 @@ pub(super) static RULE: Rule = Rule {
     refuses: &[
         Example {
             title: "pairing a device with a claim for a file system, by a new claim",
-            given: "volume pv-a 10Gi RWO mode=Block phase=Available",
+            given: "volume pv-a 10Gi RWO class=none-such mode=Block phase=Available",
             by: Persona::Tenant,
             send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "pairing a device with a claim for a file system, by a claim that waits",
-            given: "volume pv-a 10Gi RWO mode=Block phase=Available\nclaim db/data 10Gi RWO class=none-such",
+            given: "volume pv-a 10Gi RWO class=none-such mode=Block phase=Available\nclaim db/data 10Gi RWO class=none-such",
             by: Persona::Tenant,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
@@ -41,12 +41,12 @@ pub(super) static RULE: Rule = Rule {
             title: "pairing a device with a claim for a file system, by a new volume",
             given: "claim db/data 10Gi RWO class=none-such",
             by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO mode=Block for=db/data"),
+            send: Send::Create("volume pv-a 10Gi RWO class=none-such mode=Block for=db/data"),
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "pairing a device with a claim for a file system, by a volume that was free",
-            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 10Gi RWO mode=Block phase=Available",
+            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 10Gi RWO class=none-such mode=Block phase=Available",
             by: Persona::Admin,
             send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],

@@ -167,8 +167,9 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
     }
     let lookup = evidence.pod_use(&old.key);
     let user = match lookup {
-        Lookup::Present(PodUse::UsedBy(pod)) => format!("pod \"{pod}\" uses it"),
-        Lookup::Unknown => "pods may use it".to_owned(),
+        // Not which pod: whoever may write claims need not be allowed to see pods.
+        Lookup::Present(PodUse::Used) => "a pod uses it",
+        Lookup::Unknown => "pods may use it",
         Lookup::Present(PodUse::Unused) | Lookup::Absent => return None,
     };
     let text = format!(

@@ -1,7 +1,7 @@
 //! Which resources the simulated server serves.
 //!
 //! One row per resource; a new one is one line. What is particular to a kind is its
-//! [`Strategy`](super::kinds::Strategy); `Plain` has nothing particular.
+//! [`Strategy`]; `Plain` has nothing particular.
 
 use super::kinds::{Attachment, Claim, Class, Namespace, Node, Plain, Pod, Strategy, Volume};
 

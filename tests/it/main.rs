@@ -1,4 +1,12 @@
 //! The fast integration tests, one binary: real sockets on loopback, no cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
+mod cli;
+mod demo;
+mod examples;
+mod health;
+mod judging;
+mod panic;
+mod stage;
 mod transport;
+mod wire;

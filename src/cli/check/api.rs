@@ -10,7 +10,7 @@ use crate::model::Quantity;
 
 /// One refusal to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub(super) struct Refusal {
     /// The field, as a path from the root.
     pub field: String,
     /// Fact; consequence; what to do.
@@ -21,7 +21,7 @@ pub struct Refusal {
 ///
 /// Kubernetes: `pkg/apis/core/validation`, `ValidatePersistentVolumeUpdate`,
 /// `ValidatePersistentVolumeClaimUpdate`.
-pub fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
+pub(super) fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
     let specs = (&old["spec"], &new["spec"]);
     match key.kind {
         Kind::Volume => of_volume(key, specs),

@@ -13,7 +13,7 @@ use crate::rules::{Effect, Ruling};
 
 /// Where an object came from.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub(super) struct Origin<'a> {
     /// The name of its file.
     pub file: &'a str,
     /// The object with its places.
@@ -22,7 +22,7 @@ pub struct Origin<'a> {
 
 /// Whose findings they are.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub(super) struct About<'a> {
     /// The object.
     pub key: &'a ObjectKey,
     /// What is done with it.
@@ -33,7 +33,7 @@ pub struct About<'a> {
 
 impl About<'_> {
     /// A finding on `field`.
-    pub fn finding(&self, result: Outcome, field: Option<&str>, message: String) -> Finding {
+    pub(super) fn finding(&self, result: Outcome, field: Option<&str>, message: String) -> Finding {
         let place = self.origin.map(|origin| match field {
             Some(field) => origin.node.place_of(field),
             None => origin.node.at,
@@ -57,7 +57,7 @@ impl About<'_> {
 }
 
 /// The findings of a verdict.
-pub fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
+pub(super) fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
     let rulings = judged.verdict.rulings.iter().map(|ruling| of_ruling(ruling, judged, about));
     let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
         about.finding(Outcome::Warned, Some("metadata.annotations"), warning.clone())
@@ -87,7 +87,7 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Finding {
 }
 
 /// What the API server itself would refuse.
-pub fn of_api(proposal: &Proposal, about: About<'_>) -> Vec<Finding> {
+pub(super) fn of_api(proposal: &Proposal, about: About<'_>) -> Vec<Finding> {
     let (Some(old), Some(new)) = (&proposal.old, &proposal.new) else { return Vec::new() };
     let refusals = api::refusals(&proposal.key, old, new).into_iter();
     refusals
@@ -95,11 +95,22 @@ pub fn of_api(proposal: &Proposal, about: About<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// Takes back denials of a change whose object was shown by an earlier manifest only: a manifest has
+/// no status, and what is refused of a bound pair differs from what is refused of an unbound one.
+pub(super) fn doubt(proposal: &Proposal, found: &mut [Finding]) {
+    let is_stateless = |old: &Value| old.pointer("/status/phase").is_none();
+    if proposal.old.as_ref().is_some_and(is_stateless) {
+        for finding in found.iter_mut().filter(|finding| finding.result == Outcome::Denied) {
+            finding.result = Outcome::Unverified;
+        }
+    }
+}
+
 /// What cannot be told without the cluster, given what has been `told` already.
 ///
 /// A volume of which no phase is known may be bound: it is judged as if it were, and what would
 /// then be refused is unverified. So is a prebind whose other half nobody has seen.
-pub fn of_ignorance(
+pub(super) fn of_ignorance(
     proposal: &Proposal,
     told: &[Finding],
     terms: Terms<'_>,

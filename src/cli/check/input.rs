@@ -18,7 +18,7 @@ use crate::k8s::{claim, class, volume};
 
 /// A storage object of the input.
 #[derive(Clone, Debug)]
-pub struct Manifest {
+pub(super) struct Manifest {
     /// Which object it is.
     pub key: ObjectKey,
     /// The name of its file.
@@ -29,7 +29,7 @@ pub struct Manifest {
 
 /// An AdmissionReview of the input.
 #[derive(Clone, Debug)]
-pub struct Review {
+pub(super) struct Review {
     /// The name of its file.
     pub file: Arc<str>,
     /// The review with its places.
@@ -38,7 +38,7 @@ pub struct Review {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub struct Input {
+pub(super) struct Input {
     /// Storage objects, in order.
     pub manifests: Vec<Manifest>,
     /// Reviews, in order.
@@ -49,7 +49,7 @@ pub struct Input {
 
 /// Where to read from.
 #[derive(Clone, Copy, Debug)]
-pub struct Sources<'a> {
+pub(super) struct Sources<'a> {
     /// Files, folders, and `-` for standard input.
     pub paths: &'a [PathBuf],
     /// Whether folders below folders are read too.
@@ -60,7 +60,7 @@ pub struct Sources<'a> {
 
 /// How far folders are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
+pub(super) enum Depth {
     /// The files of a folder.
     Folder,
     /// And those of every folder below.
@@ -68,7 +68,7 @@ pub enum Depth {
 }
 
 /// Reads everything; each object may be given once.
-pub fn read(sources: Sources<'_>) -> Result<Input, Failure> {
+pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
     let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
     for path in sources.paths {
         if path.as_os_str() == "-" {
@@ -166,7 +166,8 @@ impl Reader<'_> {
             let mut items = items.items().to_vec().into_iter();
             return items.try_for_each(|item| self.object(item, file, of_items));
         }
-        let Some(kind) = Kind::from_name(&kind) else {
+        // Pods are read from a dump only.
+        let Some(kind) = Kind::from_name(&kind).filter(|kind| *kind != Kind::Pod) else {
             self.input.others += 1;
             return Ok(());
         };
@@ -197,9 +198,10 @@ impl Reader<'_> {
                 "{file}:{at}: the {kind} has no name; add metadata.name"
             )));
         };
-        let namespace = match kind.is_namespaced() {
-            true => filled("namespace").unwrap_or(self.namespace).to_owned(),
-            false => String::new(),
+        let namespace = if kind.is_namespaced() {
+            filled("namespace").unwrap_or(self.namespace).to_owned()
+        } else {
+            String::new()
         };
         let key = ObjectKey { kind, namespace, name: name.to_owned() };
         Ok(Manifest { key, file: Arc::clone(file), node })
@@ -210,12 +212,20 @@ impl Reader<'_> {
 ///
 /// Found by reading the object with one branch of it at a time: the readers of the API know no
 /// places, and an error is rare enough to be paid for twice.
-fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
+pub(super) fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
     let mut wrong = (node.at, refusal(kind, &node.to_json())?);
     let mut path: Vec<Step> = Vec::new();
     let mut around = node;
     'deeper: loop {
-        for (step, at, child) in children(around) {
+        let empty = match &around.shape {
+            Shape::List(_) => Some(Value::Array(Vec::new())),
+            Shape::Map(_) => Some(Value::Object(Map::new())),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => None,
+        };
+        // Where even an empty one is refused, nothing in it is to blame.
+        let blames = |empty| refusal(kind, &branch(&path, empty)).is_some();
+        let inside = if empty.is_some_and(blames) { Vec::new() } else { children(around) };
+        for (step, at, child) in inside {
             path.push(step);
             if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
                 wrong = (at, reason);
@@ -227,7 +237,12 @@ fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
         let path = path.iter().map(Step::to_string).collect::<String>();
         let field = path.trim_start_matches('.');
         let (at, reason) = wrong;
-        let reason = if field.is_empty() { reason } else { format!("{field}: {reason}") };
+        let reason = match (field, reason.starts_with("is ")) {
+            ("", true) => format!("the object {reason}"),
+            ("", false) => reason,
+            (_, true) => format!("{field} {reason}"),
+            (_, false) => format!("{field}: {reason}"),
+        };
         return Some((at, reason));
     }
 }
@@ -274,6 +289,17 @@ fn refusal(kind: Kind, object: &Value) -> Option<String> {
         Kind::Class => class::class(&text).err(),
         Kind::Pod => None,
     }?;
+    Some(told(&error))
+}
+
+/// The sentence of a reader of the API, without the place in a text that nobody sees and without the
+/// names of our types.
+pub(super) fn told(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
-    Some(error.to_string().replace(&place, ""))
+    let text = error.to_string().replace(&place, "").replace("invalid type: ", "is ");
+    let text = text.replace("is sequence", "is a list").replace("is map", "is a map");
+    match text.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a map"),
+        None => text,
+    }
 }

@@ -8,20 +8,21 @@ use kube::Client;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
+use super::input::told;
 use super::known::{Known, Reach};
 use super::objects::{Kind, ObjectKey};
 use crate::binding::{LiveReads, Read};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::cluster::client::{Address, connect};
+use crate::cluster::client::{Address, ConnectError, connect};
 use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::document;
 
 /// Where live objects came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub(super) struct Source {
     /// The files, or `cluster`.
     pub name: String,
     /// How old they are.
@@ -49,7 +50,7 @@ impl Cluster {
 }
 
 /// Reads what is stored. `None` as source if nothing was asked for.
-pub fn read(
+pub(super) fn read(
     paths: &[PathBuf],
     cluster: &ClusterArgs,
     max_age: Duration,
@@ -157,8 +158,7 @@ fn take(
     let key = ObjectKey { kind, namespace, name: metadata("name") };
     let label = key.to_string();
     known.store(key, object).map_err(|error| {
-        let place = format!(" at line {} column {}", error.line(), error.column());
-        let reason = error.to_string().replace(&place, "");
+        let reason = told(&error);
         Failure::usage(format!("{name}: {label} cannot be read: {reason}; make a new dump"))
     })
 }
@@ -178,9 +178,8 @@ fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
         as_user: arguments.as_user.clone(),
         as_groups: arguments.as_group.clone(),
     };
-    let client = runtime
-        .block_on(async { connect(&address).await })
-        .map_err(|error| Failure::unreachable(error.to_string()))?;
+    let client =
+        runtime.block_on(async { connect(&address).await }).map_err(|error| refusal(&error))?;
     let timeout = arguments.request_timeout;
     let mut lists = Vec::new();
     for watched in Watched::ALL {
@@ -210,6 +209,22 @@ async fn list(client: &Client, path: &str, timeout: Duration) -> Result<String, 
             "the cluster did not answer within {} s; raise --request-timeout or try again",
             timeout.as_secs()
         ))),
+    }
+}
+
+/// Why there is no client, on one line. A kubeconfig that was named and is no good is a wrong flag.
+fn refusal(error: &ConnectError) -> Failure {
+    let text = error.to_string();
+    let text = match text.split_once('\n') {
+        None => text,
+        Some((first, rest)) => {
+            let remedy = rest.rsplit_once("; ").map_or("check it", |(_, remedy)| remedy);
+            format!("{first}; {remedy}")
+        }
+    };
+    match error {
+        ConnectError::Kubeconfig { .. } => Failure::usage(text),
+        ConnectError::Nowhere(_) | ConnectError::Unusable(_) => Failure::unreachable(text),
     }
 }
 

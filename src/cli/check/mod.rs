@@ -14,7 +14,7 @@ mod render;
 mod report;
 mod server;
 
-pub use judging::{Judged, Proposal, Terms, judge_proposal};
+pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
 pub use known::{Known, Reach, claim_key, volume_key};
 pub use objects::{Kind, ObjectKey};
 pub use server::{created, replaced};
@@ -164,8 +164,8 @@ impl<'a> Run<'a> {
         let object = object_of(manifest);
         let old = self.known.object(key).map(|old| server::stored(key.kind, old));
         let mut new = match &old {
-            None => server::created(key.kind, &object, how),
-            Some(old) if self.known.is_input_alone() => server::replaced(key.kind, old, &object),
+            None => created(key.kind, &object, how),
+            Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
             Some(old) => {
                 let before = self.base.get(key).map(object_of);
                 server::updated(key.kind, old, &object, before.as_ref(), how)
@@ -215,6 +215,9 @@ impl<'a> Run<'a> {
         let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
         let mut found = findings::of_api(proposal, about);
         found.extend(findings::of_verdict(&judged, about));
+        if self.known.is_input_alone() {
+            findings::doubt(proposal, &mut found);
+        }
         let ignorance = findings::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(refused)?);
         self.take_edits(&judged, about);
@@ -244,7 +247,7 @@ impl<'a> Run<'a> {
         for field in ["object", "oldObject"] {
             if name.is_empty() {
                 let given = request.pointer(&format!("/{field}/metadata/name"));
-                name = given.and_then(Value::as_str).unwrap_or_default().to_owned();
+                given.and_then(Value::as_str).unwrap_or_default().clone_into(&mut name);
             }
         }
         let key = if is_volume { volume_key(&name) } else { claim_key(&text("namespace"), &name) };
@@ -254,8 +257,18 @@ impl<'a> Run<'a> {
             _ => "UPDATE",
         };
         let place = format!("{}:{}", review.file, review.node.at);
-        let refused = |error: ReviewError| unreviewable(&error, &place);
-        let judged = judging::judge_review(&body.to_string(), self.terms()).map_err(refused)?;
+        let refused = |error: ReviewError| {
+            let fields = ["object", "oldObject"].into_iter();
+            let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
+            let mut wrong = objects.filter_map(|object| input::wrong_field(key.kind, object));
+            match (&error, wrong.next()) {
+                (ReviewError::Object { .. }, Some((at, reason))) => {
+                    Failure::usage(format!("{}:{at}: {reason}; correct the field", review.file))
+                }
+                _ => unreviewable(&error, &place),
+            }
+        };
+        let judged = judge_review(&body.to_string(), self.terms()).map_err(refused)?;
         let request = review.node.get("request");
         let object = |field| request.and_then(|request| request.get(field));
         let node = object("object").filter(|object| !object.entries().is_empty());
@@ -327,13 +340,14 @@ fn unreadable(error: &serde_json::Error) -> Failure {
 fn unreviewable(error: &ReviewError, place: &str) -> Failure {
     let text = match error {
         ReviewError::Object { field, error } => {
-            let inner = format!(" at line {} column {}", error.line(), error.column());
-            format!("{field} cannot be read: {}", error.to_string().replace(&inner, ""))
+            format!("{field} cannot be read: {}", input::told(error))
         }
         ReviewError::Unreadable(_)
         | ReviewError::OtherKind { .. }
         | ReviewError::NoRequest
         | ReviewError::NoUid
+        | ReviewError::LongUid(_)
+        | ReviewError::TooDeep
         | ReviewError::OtherResource(_)
         | ReviewError::OtherSubresource(_)
         | ReviewError::OtherOperation(_)

@@ -6,7 +6,7 @@ use super::report::{Finding, Outcome, Report};
 
 /// Whether the output may be coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub(super) enum Colour {
     /// It is a terminal that wants it.
     On,
     /// It is not.
@@ -14,7 +14,7 @@ pub enum Colour {
 }
 
 /// The report as text.
-pub fn text(report: &Report, colour: Colour) -> String {
+pub(super) fn text(report: &Report, colour: Colour) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let result = painted(finding.result, colour);

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// What a change comes to, from the harmless to the grave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// Nothing to say.
     Clean,
     /// Counted and logged.
@@ -27,7 +27,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The spelling in reports.
-    pub fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Clean => "clean",
             Self::Audited => "audited",
@@ -43,7 +43,7 @@ impl Outcome {
 /// The whole report.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub(super) struct Report {
     /// `bindery.dev/v1`.
     pub api_version: &'static str,
     /// `Report`.
@@ -63,7 +63,7 @@ pub struct Report {
 
 /// Where live objects came from.
 #[derive(Clone, Debug, Serialize)]
-pub struct LiveSource {
+pub(super) struct LiveSource {
     /// The files, or `cluster`.
     pub source: String,
     /// How old they are, in seconds.
@@ -72,7 +72,7 @@ pub struct LiveSource {
 
 /// One thing to say about one object.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub(super) struct Finding {
     /// What it comes to.
     pub result: Outcome,
     /// The rule, where one speaks.
@@ -103,7 +103,7 @@ pub struct Finding {
 
 /// An exemption.
 #[derive(Clone, Debug, Serialize)]
-pub struct Exempt {
+pub(super) struct Exempt {
     /// When it ends, RFC 3339.
     pub until: String,
     /// Why it was given.
@@ -112,7 +112,7 @@ pub struct Exempt {
 
 /// One edit.
 #[derive(Clone, Debug, Serialize)]
-pub struct EditEntry {
+pub(super) struct EditEntry {
     /// The repair's id.
     pub edit: &'static str,
     /// The object's kind.
@@ -133,7 +133,7 @@ pub struct EditEntry {
 
 /// How many objects were judged, and what they came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub(super) struct Summary {
     /// All that were judged.
     pub objects: usize,
     /// Refused by the webhook.
@@ -152,7 +152,7 @@ pub struct Summary {
 
 impl Summary {
     /// Counts one object by its gravest result.
-    pub fn count(&mut self, outcome: Outcome) {
+    pub(super) fn count(&mut self, outcome: Outcome) {
         self.objects += 1;
         match outcome {
             Outcome::Clean => {}
@@ -166,7 +166,7 @@ impl Summary {
     }
 
     /// How many had nothing said about them.
-    pub fn clean(&self) -> usize {
+    pub(super) fn clean(&self) -> usize {
         let said = self.denied + self.warned + self.audited + self.exempted + self.api;
         self.objects.saturating_sub(said + self.unverified)
     }

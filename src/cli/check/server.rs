@@ -35,7 +35,7 @@ pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
         Kind::Claim | Kind::Class | Kind::Pod => CLAIM_PROTECTION,
     };
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-    merge_set(finalizers, &json!([finalizer]), |item| item.clone());
+    merge_set(finalizers, &json!([finalizer]), Clone::clone);
     default_fields(kind, &mut object);
     set(&mut object, "status", json!({"phase": "Pending"}));
     object
@@ -43,7 +43,7 @@ pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
 
 /// The object that an UPDATE of `stored` by `manifest` would store. `before` is the manifest as it
 /// was, where somebody knows.
-pub fn updated(
+pub(super) fn updated(
     kind: Kind,
     stored: &Value,
     manifest: &Value,
@@ -71,7 +71,7 @@ pub fn replaced(kind: Kind, stored: &Value, manifest: &Value) -> Value {
 }
 
 /// A stored object with the fields that the API server would have filled in.
-pub fn stored(kind: Kind, object: &Value) -> Value {
+pub(super) fn stored(kind: Kind, object: &Value) -> Value {
     let mut object = object.clone();
     default_fields(kind, &mut object);
     object
@@ -79,7 +79,7 @@ pub fn stored(kind: Kind, object: &Value) -> Value {
 
 /// Gives a new claim without class the default class, as the admission plug-in does before any
 /// webhook. Kubernetes: `storage/storageclass/setdefault`: the newest, then by name.
-pub fn default_class(claim: &mut Value, classes: &[Value]) {
+pub(super) fn default_class(claim: &mut Value, classes: &[Value]) {
     let asks = claim.pointer("/spec/storageClassName").is_some_and(|class| !class.is_null())
         || claim
             .pointer("/metadata/annotations/volume.beta.kubernetes.io~1storage-class")
@@ -192,7 +192,7 @@ fn merge(object: &mut Value, manifest: &Value, nulls: Nulls) {
             (_, Value::Null) => {}
             ("finalizers", _) => {
                 let list = target.entry("finalizers").or_insert_with(|| json!([]));
-                merge_set(list, value, |item| item.clone());
+                merge_set(list, value, Clone::clone);
             }
             ("ownerReferences", _) => {
                 let list = target.entry("ownerReferences").or_insert_with(|| json!([]));

@@ -13,7 +13,5 @@ pub mod pair;
 pub mod policy;
 pub mod prebind;
 pub mod rule;
-#[cfg(test)]
-mod tests;
 pub mod verdict;
 pub mod violation;

@@ -3,7 +3,7 @@
 
 mod crowds;
 mod drain;
-mod fixture;
+pub(crate) mod fixture;
 mod handshakes;
 mod refusals;
 mod reload;

@@ -7,10 +7,12 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::model::annotations::{LAST_APPLIED, is_read, is_read_finalizer};
+use crate::model::annotations::{ATTACHER_PREFIX, LAST_APPLIED, is_read, is_read_finalizer};
 use crate::model::{Annotations, Labels};
 
 /// How many map and list entries are collected from one object.
@@ -26,10 +28,12 @@ thread_local! {
     /// What may still be collected for the object that this thread is reading. serde gives a
     /// visitor no context of ours, and a seed for each type would double this file.
     static ENTRIES_LEFT: Cell<u32> = const { Cell::new(ENTRIES_COUNT_MAX) };
+    static IS_CUT: Cell<bool> = const { Cell::new(false) };
     static LABELS: Cell<LabelUse> = const { Cell::new(LabelUse::Collect) };
 }
 
-/// Whether labels are wanted: verdicts read none, matching does.
+/// Whether the labels of an object are wanted: verdicts read none, matching does. The labels that
+/// a selector names are always wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelUse {
     /// They are collected.
@@ -52,19 +56,55 @@ pub fn read<'a, T: Deserialize<'a>>(
     text: &'a str,
     labels: LabelUse,
 ) -> Result<Bounded<T>, serde_json::Error> {
-    ENTRIES_LEFT.set(ENTRIES_COUNT_MAX);
-    LABELS.set(labels);
-    let value = serde_json::from_str(text)?;
-    Ok(Bounded { value, is_cut: ENTRIES_LEFT.get() == 0 })
+    begin(labels);
+    let Object(value) = serde_json::from_str(text)?;
+    Ok(Bounded { value, is_cut: IS_CUT.get() })
 }
 
-fn may_collect() -> bool {
+/// The same from bytes, which need not be UTF-8 until they were read.
+pub fn read_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
+    begin(LabelUse::Skip);
+    serde_json::from_slice(bytes).map(|Object(value)| value)
+}
+
+fn begin(labels: LabelUse) {
+    ENTRIES_LEFT.set(ENTRIES_COUNT_MAX);
+    IS_CUT.set(false);
+    LABELS.set(labels);
+}
+
+/// Takes one entry from the allowance; with none left, the object counts as cut.
+fn collects() -> bool {
     let left = ENTRIES_LEFT.get();
     ENTRIES_LEFT.set(left.saturating_sub(1));
+    IS_CUT.set(IS_CUT.get() || left == 0);
     left > 0
 }
 
-/// Text that is cut at [`TEXT_BYTES_MAX`]; numbers and the like are errors.
+/// A value that is written as a map. What serde derives also takes a list of the fields in their
+/// order, which no API server does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+/// Text that is cut at `TEXT_BYTES_MAX`; numbers and the like are errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(pub Box<str>);
 
@@ -108,7 +148,7 @@ impl<T> Default for List<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        struct ListVisitor<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
             type Value = List<T>;
 
@@ -122,18 +162,19 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
                 let mut list = Vec::new();
-                while may_collect() {
-                    let Some(item) = items.next_element()? else {
-                        ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
-                        return Ok(List(list));
-                    };
-                    list.push(item);
+                while ENTRIES_LEFT.get() > 0 {
+                    let Some(item) = items.next_element()? else { return Ok(List(list)) };
+                    if collects() {
+                        list.push(item);
+                    }
                 }
-                while items.next_element::<IgnoredAny>()?.is_some() {}
+                while items.next_element::<IgnoredAny>()?.is_some() {
+                    collects();
+                }
                 Ok(List(list))
             }
         }
-        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+        deserializer.deserialize_any(ListVisitor(PhantomData))
     }
 }
 
@@ -159,8 +200,9 @@ impl<'de> Deserialize<'de> for Finalizers {
                 let mut kept = Finalizers::default();
                 while let Some(name) = names.next_element::<KeptFinalizer>()? {
                     let Some(name) = name.0 else { continue };
+                    // The handful of plain ones are essentials: no allowance is too small for them.
                     if let Err(place) = kept.0.binary_search(&name)
-                        && may_collect()
+                        && (!name.starts_with(ATTACHER_PREFIX) || collects())
                     {
                         kept.0.insert(place, name);
                     }
@@ -225,7 +267,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                     } else {
                         map.next_value::<Option<Text>>()?.unwrap_or_default()
                     };
-                    if may_collect() && kept.insert(&key, &value.0).is_some() {
+                    if collects() && kept.insert(&key, &value.0).is_some() {
                         return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
                     }
                 }
@@ -257,41 +299,57 @@ impl<'de> Deserialize<'de> for KeptKey {
     }
 }
 
-/// Labels, or a map of labels to match.
+/// The labels of an object, if they are wanted.
 #[derive(Debug, Default)]
 pub struct ReadLabels(pub Labels);
 
 impl<'de> Deserialize<'de> for ReadLabels {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelsVisitor;
-        impl<'de> Visitor<'de> for LabelsVisitor {
-            type Value = ReadLabels;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of labels")
-            }
-
-            fn visit_unit<E>(self) -> Result<ReadLabels, E> {
-                Ok(ReadLabels::default())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadLabels, A::Error> {
-                let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
-                while LABELS.get() == LabelUse::Collect && may_collect() {
-                    let Some((key, value)) = map.next_entry::<Text, Option<Text>>()? else {
-                        ENTRIES_LEFT.set(ENTRIES_LEFT.get() + 1);
-                        return Ok(ReadLabels(labels.into_iter().collect()));
-                    };
-                    let value = value.unwrap_or_default();
-                    if labels.insert(key.0.clone(), value.0).is_some() {
-                        let key = key.0;
-                        return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
-                    }
-                }
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(ReadLabels(labels.into_iter().collect()))
-            }
-        }
-        deserializer.deserialize_any(LabelsVisitor)
+        deserializer.deserialize_any(LabelsVisitor(LABELS.get())).map(Self)
     }
 }
+
+/// The labels that a selector names.
+#[derive(Debug, Default)]
+pub struct MatchLabels(pub Labels);
+
+impl<'de> Deserialize<'de> for MatchLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LabelsVisitor(LabelUse::Collect)).map(Self)
+    }
+}
+
+struct LabelsVisitor(LabelUse);
+
+impl<'de> Visitor<'de> for LabelsVisitor {
+    type Value = Labels;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of labels")
+    }
+
+    fn visit_unit<E>(self) -> Result<Labels, E> {
+        Ok(Labels::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+        let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
+        while self.0 == LabelUse::Collect && ENTRIES_LEFT.get() > 0 {
+            let Some((key, value)) = map.next_entry::<Text, Option<Text>>()? else {
+                return Ok(labels.into_iter().collect());
+            };
+            if collects() && labels.insert(key.0.clone(), value.unwrap_or_default().0).is_some() {
+                return Err(serde::de::Error::custom(format!("duplicate key `{}`", key.0)));
+            }
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            if self.0 == LabelUse::Collect {
+                collects();
+            }
+        }
+        Ok(labels.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

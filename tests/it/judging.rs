@@ -1,18 +1,20 @@
 //! How a verdict comes about: what is read, what stands without an answer, who is let pass.
+//!
+//! Here and not beside the code, as the scenes are read through `k8s`, which `rules` does not know.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::judge::{Question, judge};
-use super::policy::Policy;
-use super::rule::{Entry, Mode};
-use super::verdict::{Effect, Judgement};
-use crate::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
-use crate::k8s::bounded::LabelUse;
-use crate::k8s::{claim, fixture, volume};
-use crate::model::{Claim, ClaimKey, Volume};
-use crate::rules::{Change, Extent, Part, RULES, Spec, Subject, Transition, User, find};
+use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
+use bindery::k8s::bounded::LabelUse;
+use bindery::k8s::{claim, fixture, volume};
+use bindery::model::{Claim, ClaimKey, Volume};
+use bindery::rules::judging::judge::{Question, judge};
+use bindery::rules::judging::policy::Policy;
+use bindery::rules::judging::rule::{Entry, Mode};
+use bindery::rules::judging::verdict::{Effect, Judgement};
+use bindery::rules::{Change, Extent, Part, RULES, Spec, Subject, Transition, User, find};
 
 /// One bound pair and what is known of it.
 struct Scene {
@@ -32,7 +34,7 @@ fn scene(line: &str) -> Scene {
         fixture::with_uids(&item.object.to_string(), |_| Some("uid-1".to_owned()))
     };
     let mut claim = claim::claim(&text("pvc/"), "").unwrap().value;
-    claim.uid = Some(crate::model::Uid::new("uid-1"));
+    claim.uid = Some(bindery::model::Uid::new("uid-1"));
     let volume = volume::volume(&text("pv/"), LabelUse::Collect).unwrap().value.volume;
     let mut view = View::default();
     view.apply(Observed::Volume(Arc::new(volume.clone())));
@@ -125,7 +127,7 @@ fn a_claim_that_is_gone_is_a_warning() {
 fn another_uid_under_the_name_is_a_claim_that_is_gone() {
     let scene = scene(PAIR);
     let mut other = scene.claim.clone();
-    other.uid = Some(crate::model::Uid::new("uid-2"));
+    other.uid = Some(bindery::model::Uid::new("uid-2"));
     assert_eq!(scene.answer(Answer::Found(Arc::new(other))).effects(), vec![Effect::Warned]);
 }
 
@@ -133,7 +135,7 @@ fn another_uid_under_the_name_is_a_claim_that_is_gone() {
 fn another_uid_in_the_view_proves_nothing() {
     let mut scene = scene(PAIR);
     let mut older = scene.claim.clone();
-    older.uid = Some(crate::model::Uid::new("uid-0"));
+    older.uid = Some(bindery::model::Uid::new("uid-0"));
     scene.view.apply(Observed::Claim(Arc::new(older)));
     assert_eq!(scene.delete(Entry::Guard).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
 }
@@ -159,7 +161,7 @@ fn an_exemption_lets_pass_until_its_time() {
 #[test]
 fn protection_knows_no_exemption() {
     let rule = find("protection-finalizer").unwrap();
-    assert_eq!(rule.exemption, super::rule::Exemptable::No);
+    assert_eq!(rule.exemption, bindery::rules::Exemptable::No);
 }
 
 #[test]
@@ -180,7 +182,7 @@ fn modes_decide_what_becomes_of_a_violation() {
 fn advise_judges_by_guards_rules_exactly_what_guard_is_not_sent() {
     let mut scene = scene(PAIR).found();
     assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 0, "guard is sent it");
-    scene.volume.phase = crate::model::VolumePhase::Available;
+    scene.volume.phase = bindery::model::VolumePhase::Available;
     assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 1, "guard is not sent it");
 }
 

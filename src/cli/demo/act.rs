@@ -1,0 +1,235 @@
+//! What somebody does: the kubectl command that it stands for, and the request that kubectl would
+//! make of it. Both come from one value, so that they cannot disagree.
+
+use http::Request;
+use kube::client::Body;
+use serde_json::Value;
+
+use super::DemoError;
+use super::examples::{Example, collection};
+use crate::rules::judging::actor::BREAK_GLASS;
+use crate::sim::User;
+
+/// Who acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asker {
+    /// The cluster's administrator.
+    Admin,
+    /// A user who may do everything in namespace `qa` and nothing elsewhere.
+    Tenant,
+    /// The administrator, impersonating the group that nobody is in.
+    BreakGlass,
+    /// The controller that lets go of claims that no pod uses.
+    ClaimProtection,
+    /// The controller that lets go of volumes that are not bound.
+    VolumeProtection,
+    /// The in-tree binder.
+    Binder,
+}
+
+impl Asker {
+    /// The user as the API server knows them.
+    pub(super) fn user(self) -> User {
+        let account = |name: &str| {
+            User::named(
+                format!("system:serviceaccount:kube-system:{name}"),
+                &[
+                    "system:serviceaccounts",
+                    "system:serviceaccounts:kube-system",
+                    "system:authenticated",
+                ],
+            )
+        };
+        match self {
+            Self::Admin => User::admin(),
+            Self::Tenant => User::named("quinn", &["team-qa", "system:authenticated"]),
+            Self::BreakGlass => User::named("admin", &["system:masters", BREAK_GLASS]),
+            Self::ClaimProtection => account("pvc-protection-controller"),
+            Self::VolumeProtection => account("pv-protection-controller"),
+            Self::Binder => account("persistent-volume-binder"),
+        }
+    }
+
+    /// What kubectl has to be told to ask as this user.
+    fn flags(self) -> String {
+        match self {
+            Self::BreakGlass => {
+                format!(" --as=admin --as-group=system:masters --as-group={BREAK_GLASS}")
+            }
+            Self::Admin
+            | Self::Tenant
+            | Self::ClaimProtection
+            | Self::VolumeProtection
+            | Self::Binder => String::new(),
+        }
+    }
+
+    /// Who it is, if it is a controller and not somebody who types.
+    fn controller(self) -> Option<&'static str> {
+        match self {
+            Self::Admin | Self::Tenant | Self::BreakGlass => None,
+            Self::ClaimProtection => Some("claim protection"),
+            Self::VolumeProtection => Some("volume protection"),
+            Self::Binder => Some("the binder"),
+        }
+    }
+}
+
+/// An object that is acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A volume of this name.
+    Volume(&'static str),
+    /// A claim of this namespace and name.
+    Claim(&'static str, &'static str),
+}
+
+impl Target {
+    /// Its path.
+    pub(super) fn path(self) -> String {
+        match self {
+            Self::Volume(name) => format!("/api/v1/persistentvolumes/{name}"),
+            Self::Claim(namespace, name) => {
+                format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+            }
+        }
+    }
+
+    /// `kubectl`, a verb, and the object.
+    fn command(self, verb: &str) -> String {
+        match self {
+            Self::Volume(name) => format!("kubectl {verb} pv {name}"),
+            Self::Claim(namespace, name) => format!("kubectl -n {namespace} {verb} pvc {name}"),
+        }
+    }
+
+    /// As kubectl tells what it did.
+    fn told(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Volume(name) => ("persistentvolume", name),
+            Self::Claim(_, name) => ("persistentvolumeclaim", name),
+        }
+    }
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deed {
+    /// Creates the object of a file.
+    Create(&'static Example),
+    /// Replaces an object by that of a file.
+    Replace(&'static Example),
+    /// Changes an object by a JSON merge patch.
+    Patch(Target, &'static str),
+    /// The same through `/status`.
+    PatchStatus(Target, &'static str),
+    /// Puts an annotation; `{until}` stands for a time that has not come yet.
+    Annotate(Target, &'static str, &'static str),
+    /// Deletes an object.
+    Delete(Target),
+}
+
+/// Somebody does something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Act {
+    /// Who.
+    pub(super) by: Asker,
+    /// What.
+    pub(super) deed: Deed,
+}
+
+impl Act {
+    /// The line that stands for it: a command, or what a controller does unasked. `until` is the
+    /// time that `{until}` stands for.
+    pub(super) fn line(&self, until: &str) -> String {
+        if let Some(controller) = self.by.controller() {
+            return format!("# meanwhile {controller} does its part");
+        }
+        let command = match self.deed {
+            Deed::Create(file) => format!("kubectl create -f {}", file.path),
+            Deed::Replace(file) => format!("kubectl replace -f {}", file.path),
+            Deed::Patch(target, patch) => {
+                format!("{} --type=merge -p '{patch}'", target.command("patch"))
+            }
+            Deed::PatchStatus(target, patch) => format!(
+                "{} --subresource=status --type=merge -p '{patch}'",
+                target.command("patch")
+            ),
+            Deed::Annotate(target, key, value) => {
+                let value = value.replace("{until}", until);
+                format!("{} {key}='{value}'", target.command("annotate"))
+            }
+            Deed::Delete(target) => target.command("delete"),
+        };
+        format!("$ {command}{}", self.by.flags())
+    }
+
+    /// The request that kubectl makes of it.
+    pub(super) fn request(&self, until: &str) -> Result<Request<Body>, DemoError> {
+        const JSON: &str = "application/json";
+        const MERGE: &str = "application/merge-patch+json";
+        let (method, path, kind, body) = match self.deed {
+            Deed::Create(file) => {
+                let object = file.object()?;
+                ("POST", collection(&object)?, JSON, object.to_string())
+            }
+            Deed::Replace(file) => {
+                let object = file.object()?;
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let path = format!("{}/{name}", collection(&object)?);
+                ("PUT", path, JSON, object.to_string())
+            }
+            Deed::Patch(target, patch) => ("PATCH", target.path(), MERGE, patch.to_owned()),
+            Deed::PatchStatus(target, patch) => {
+                ("PATCH", format!("{}/status", target.path()), MERGE, patch.to_owned())
+            }
+            Deed::Annotate(target, key, value) => {
+                let annotations = serde_json::json!({ key: value.replace("{until}", until) });
+                let patch = serde_json::json!({"metadata": {"annotations": annotations}});
+                ("PATCH", target.path(), MERGE, patch.to_string())
+            }
+            Deed::Delete(target) => ("DELETE", target.path(), JSON, String::new()),
+        };
+        let built = Request::builder().method(method).uri(path).header("content-type", kind);
+        let built = built.body(Body::from(body.into_bytes()));
+        built.map_err(|error| DemoError::Examples(error.to_string()))
+    }
+
+    /// What kubectl prints when it worked; `object` is what came back.
+    pub(super) fn success(&self, object: &Value) -> String {
+        let named = |word: &str| {
+            let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            format!("{kind}/{name} {word}")
+        };
+        match self.deed {
+            Deed::Create(_) => named("created"),
+            Deed::Replace(_) => named("replaced"),
+            Deed::Patch(..) | Deed::PatchStatus(..) => named("patched"),
+            Deed::Annotate(..) => named("annotated"),
+            Deed::Delete(target) => {
+                let (kind, name) = target.told();
+                format!("{kind} \"{name}\" deleted")
+            }
+        }
+    }
+
+    /// What kubectl prints when it did not; `status` is what came back.
+    pub(super) fn failure(&self, status: &Value) -> String {
+        let reason = status["reason"].as_str().unwrap_or("Unknown");
+        let message = status["message"].as_str().unwrap_or_default();
+        let doing = match self.deed {
+            Deed::Create(file) => format!("error when creating \"{}\": ", file.path),
+            Deed::Replace(file) => format!("error when replacing \"{}\": ", file.path),
+            Deed::Patch(..) | Deed::PatchStatus(..) | Deed::Annotate(..) | Deed::Delete(_) => {
+                String::new()
+            }
+        };
+        format!("Error from server ({reason}): {doing}{message}")
+    }
+
+    /// Whether somebody sees what comes back.
+    pub(super) fn is_typed(&self) -> bool {
+        self.by.controller().is_none()
+    }
+}

@@ -1,0 +1,296 @@
+//! The API server's side of admission: which entries of the registration a review is sent to, over
+//! TLS, and what becomes of the answers.
+//!
+//! As kube-apiserver does it: mutating entries one after another, each on the object that the last
+//! one left; then the validating ones; the failure policy decides where nobody answers. Not here:
+//! calling a mutating entry a second time after a later one, and calling validating ones side by
+//! side; neither changes a verdict of ours.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Request;
+use kube::{Client, Config};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use serde_json::Value;
+
+use super::DemoError;
+use crate::k8s::registration::{Registration, Target, is_registered, name};
+use crate::k8s::review;
+use crate::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use crate::rules::judging::rule::address;
+use crate::rules::{Entry, Policy};
+use crate::sim::{Outcome, Phase, Review, Reviewer};
+
+/// The registered entries and how they are reached.
+pub(super) struct Admission {
+    client: Client,
+    mutating: Vec<Registered>,
+    validating: Vec<Registered>,
+    heard: Mutex<Heard>,
+    refused: Mutex<Option<Value>>,
+}
+
+/// What passed between API server and webhook since it was last asked.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// How many reviews were answered.
+    pub(super) reviews: usize,
+    /// Whether an answer changed the object.
+    pub(super) is_patched: bool,
+    /// Calls that failed, whatever the failure policy made of them.
+    pub(super) failures: Vec<String>,
+}
+
+/// One entry, as its configuration says.
+struct Registered {
+    entry: Entry,
+    name: String,
+    target: String,
+    timeout: Duration,
+    is_failing_closed: bool,
+}
+
+/// What an API server makes of an answer.
+struct Answer {
+    is_allowed: bool,
+    status: Value,
+    warnings: Vec<String>,
+    patch: Option<json_patch::Patch>,
+}
+
+impl Admission {
+    /// Reads the registration for the webhook at `base`, whose certificate the authority signed.
+    pub(super) fn new(base: &str, ca_pem: &str) -> Result<Self, DemoError> {
+        let registration = Registration {
+            target: Target::Url(base.to_owned()),
+            ca_pem: ca_pem.to_owned(),
+            own_controller: OWN_CONTROLLER.to_owned(),
+        };
+        let mutating = registration.mutating().webhooks.unwrap_or_default().into_iter();
+        let validating = registration.validating().webhooks.unwrap_or_default().into_iter();
+        let mutating = mutating.map(|hook| {
+            Registered::new(
+                hook.name,
+                hook.client_config.url,
+                hook.timeout_seconds,
+                hook.failure_policy.as_deref(),
+            )
+        });
+        let validating = validating.map(|hook| {
+            Registered::new(
+                hook.name,
+                hook.client_config.url,
+                hook.timeout_seconds,
+                hook.failure_policy.as_deref(),
+            )
+        });
+        Ok(Self {
+            client: client(base, ca_pem)?,
+            mutating: mutating.collect::<Result<_, _>>()?,
+            validating: validating.collect::<Result<_, _>>()?,
+            heard: Mutex::default(),
+            refused: Mutex::default(),
+        })
+    }
+
+    /// It as the simulated server asks it.
+    pub(super) fn reviewer(self: &Arc<Self>) -> Reviewer {
+        let admission = Arc::clone(self);
+        Arc::new(move |review: Arc<Review>| {
+            let admission = Arc::clone(&admission);
+            let outcome: Pin<Box<dyn Future<Output = Outcome> + Send>> =
+                Box::pin(async move { admission.outcome(&review).await });
+            outcome
+        })
+    }
+
+    /// What was heard since the last time.
+    pub(super) fn take_heard(&self) -> Heard {
+        std::mem::take(&mut self.heard())
+    }
+
+    /// The first review that was refused, if any was.
+    pub(super) fn first_refused(&self) -> Option<Value> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn outcome(&self, review: &Review) -> Outcome {
+        let entries = match review.phase() {
+            Phase::Mutating => &self.mutating,
+            Phase::Validating => &self.validating,
+        };
+        let mut body = review.body().clone();
+        let mut is_patched = false;
+        let mut warnings = Vec::new();
+        for entry in entries {
+            if !entry.is_sent(&body) {
+                continue;
+            }
+            let answer = match self.put_to(entry, &mut body).await {
+                Ok(answer) => answer,
+                Err(error) => {
+                    self.heard().failures.push(format!("{}: {error}", entry.name));
+                    if entry.is_failing_closed {
+                        return Outcome::Fail { webhook: entry.name.clone(), error };
+                    }
+                    continue;
+                }
+            };
+            is_patched |= answer.patch.is_some();
+            warnings.extend(answer.warnings);
+            if !answer.is_allowed {
+                self.remember(&body);
+                let webhook = entry.name.clone();
+                return Outcome::Deny { webhook, status: answer.status, warnings };
+            }
+        }
+        self.heard().is_patched |= is_patched;
+        let object = is_patched.then(|| body["request"]["object"].take());
+        Outcome::Allow { object, warnings }
+    }
+
+    /// Asks an entry, and makes its edits in the review's object.
+    async fn put_to(&self, entry: &Registered, body: &mut Value) -> Result<Answer, String> {
+        let answer = self.ask(entry, body).await?;
+        if let Some(patch) = &answer.patch {
+            json_patch::patch(&mut body["request"]["object"], patch)
+                .map_err(|error| format!("its patch cannot be applied: {error}"))?;
+        }
+        Ok(answer)
+    }
+
+    /// Sends a review to an entry.
+    async fn ask(&self, entry: &Registered, body: &Value) -> Result<Answer, String> {
+        let request = Request::post(&entry.target).header("content-type", "application/json");
+        let request = request.body(body.to_string().into_bytes());
+        let request = request.map_err(|error| error.to_string())?;
+        let asked = tokio::time::timeout(entry.timeout, self.client.request_text(request)).await;
+        let text = asked.map_err(|_| "no answer in time".to_owned())?;
+        let text = text.map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        self.heard().reviews += 1;
+        Answer::read(answer, &body["request"]["uid"])
+    }
+
+    fn remember(&self, body: &Value) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get_or_insert_with(|| body.clone());
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registered {
+    fn new(
+        hook: String,
+        url: Option<String>,
+        seconds: Option<i32>,
+        failure_policy: Option<&str>,
+    ) -> Result<Self, DemoError> {
+        let unknown = || DemoError::Client(format!("entry {hook} of the registration is unknown"));
+        let all = [Entry::Guard, Entry::Advise, Entry::Mutate, Entry::Restore];
+        let entry = all.into_iter().find(|entry| name(*entry) == hook).ok_or_else(unknown)?;
+        let url = url.ok_or_else(unknown)?;
+        let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(10);
+        // Kubernetes tells the webhook how long it will wait in the query.
+        let target = format!("{url}?timeout={seconds}s");
+        let timeout = Duration::from_secs(seconds);
+        let is_failing_closed = failure_policy == Some("Fail");
+        Ok(Self { entry, name: hook, target, timeout, is_failing_closed })
+    }
+
+    /// Whether the rules and conditions of this entry let a review through.
+    fn is_sent(&self, body: &Value) -> bool {
+        let resource = body["request"]["resource"]["resource"].as_str().unwrap_or_default();
+        if !matches!(resource, "persistentvolumes" | "persistentvolumeclaims") {
+            return false;
+        }
+        let text = body.to_string();
+        let Ok(request) = review::request(text.as_bytes(), &Policy::default()) else {
+            // The webhook will say what is wrong with it.
+            return true;
+        };
+        let (resource, operation) = address(&request.change);
+        is_registered(self.entry, resource, operation)
+            && reaches(self.entry, &request.change, OWN_CONTROLLER)
+    }
+}
+
+impl Answer {
+    /// Reads an answer as strictly as kube-apiserver does.
+    fn read(mut answer: Value, uid: &Value) -> Result<Self, String> {
+        let is_review = answer["apiVersion"] == "admission.k8s.io/v1"
+            && answer["kind"] == "AdmissionReview"
+            && answer["response"]["uid"] == *uid;
+        let mut response = answer["response"].take();
+        let Some(is_allowed) = response["allowed"].as_bool().filter(|_| is_review) else {
+            return Err("the answer is no AdmissionReview of this request".to_owned());
+        };
+        let patch = match response["patch"].as_str() {
+            None => None,
+            Some(_) if response["patchType"] != "JSONPatch" => {
+                return Err("the patch has no patchType JSONPatch".to_owned());
+            }
+            Some(text) => Some(patch(text)?),
+        };
+        let warnings = response["warnings"].as_array().cloned().unwrap_or_default();
+        let warnings = warnings.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Ok(Self { is_allowed, status: response["status"].take(), warnings, patch })
+    }
+}
+
+fn patch(text: &str) -> Result<json_patch::Patch, String> {
+    let bytes = STANDARD.decode(text).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}
+
+/// An HTTPS client that trusts the authority alone. kube's, as it brings TLS, pooling and HTTP/1.1.
+fn client(base: &str, ca_pem: &str) -> Result<Client, DemoError> {
+    let told = |reason: String| DemoError::Client(reason);
+    let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes())
+        .map_err(|error| told(error.to_string()))?;
+    let base = base.parse().map_err(|error: http::uri::InvalidUri| told(error.to_string()))?;
+    let mut config = Config::new(base);
+    config.root_cert = Some(vec![authority.to_vec()]);
+    config.default_retry = false;
+    Client::try_from(config).map_err(|error| told(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(response: &Value) -> Result<Answer, String> {
+        let review = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+        });
+        Answer::read(review, &json!("u"))
+    }
+
+    #[test]
+    fn an_answer_to_another_request_is_none() {
+        assert!(answer(&json!({"uid": "u", "allowed": true})).is_ok());
+        assert!(answer(&json!({"uid": "v", "allowed": true})).is_err());
+        assert!(answer(&json!({"uid": "u"})).is_err());
+    }
+
+    #[test]
+    fn a_patch_is_read_only_with_its_type() {
+        let text = STANDARD.encode(r#"[{"op":"remove","path":"/spec"}]"#);
+        let with = |kind: &str| {
+            answer(&json!({"uid": "u", "allowed": true, "patch": text, "patchType": kind}))
+        };
+        let read = with("JSONPatch").ok().and_then(|answer| answer.patch);
+        assert_eq!(read.map(|patch| patch.0.len()), Some(1));
+        assert!(with("").is_err());
+    }
+}

@@ -1,0 +1,210 @@
+//! `bindery demo`: the documented hazards against the real webhook, without a cluster.
+//!
+//! The webhook is the real one, with TLS, watches and live reads; only the API server is the one in
+//! memory (`sim`), holding `examples/cluster.yaml`. Each scene is sent to it as kubectl would send
+//! it, and it asks the webhook as the registration says. A scene that ends otherwise than documented
+//! fails the demo: it is a test as well.
+//!
+//! Not here: rules and what they say. The demo knows only what each scene should come to.
+
+mod act;
+mod admission;
+mod examples;
+mod folder;
+mod play;
+mod print;
+mod scenes;
+mod serve;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::pin::pin;
+
+use thiserror::Error;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::DemoArgs;
+use super::exit::{Exit, Failure};
+use crate::certificates::CertificateError;
+use crate::telemetry::logging;
+use crate::webhook::run::WebhookError;
+use folder::Folder;
+use print::Printer;
+use stage::Stage;
+
+/// How the demo is run.
+#[derive(Clone, Debug)]
+pub struct DemoOptions {
+    /// What comes after the last scene.
+    pub afterwards: Afterwards,
+    /// Whether verdicts are coloured.
+    pub colour: Colour,
+    /// Where the folder for the throw-away certificate is made. It is removed at the end.
+    pub temporary: PathBuf,
+}
+
+/// What comes after the last scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Afterwards {
+    /// The end.
+    End,
+    /// The webhook stays up until it is interrupted.
+    Serve,
+}
+
+/// Whether verdicts are coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Off,
+    /// With the escape sequences of terminals.
+    On,
+}
+
+/// How a demo ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DemoOutcome {
+    /// Every scene ended as documented.
+    AsDocumented,
+    /// So many scenes did not.
+    Otherwise(usize),
+    /// It was interrupted before the last scene.
+    Interrupted,
+}
+
+/// Why the demo could not be played.
+#[derive(Debug, Error)]
+pub enum DemoError {
+    /// No folder or file for the certificate.
+    #[error(
+        "{path} cannot be written: {reason}; the webhook needs it for its certificate; \
+         set TMPDIR to a folder of yours"
+    )]
+    Folder {
+        /// The folder or file.
+        path: String,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// No certificate.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The webhook did not start, or ended.
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+    /// The webhook did not see the cluster.
+    #[error(
+        "the webhook did not list the cluster within {0} seconds; try again on a calmer machine"
+    )]
+    NotReady(u64),
+    /// The examples do not fit the cluster: a defect.
+    #[error("the examples cannot be loaded: {0}; this is a defect, please report it")]
+    Examples(String),
+    /// The part that speaks for the API server could not be set up.
+    #[error("the webhook cannot be asked: {0}")]
+    Client(String),
+    /// There is no runtime or no signal handler.
+    #[error("the demo cannot start: {0}; check the limits of this user")]
+    Setup(io::Error),
+    /// What was to be told could not be written.
+    #[error("the output cannot be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// What to type after the demo: one line.
+const NEXT: &str = "Next: bindery demo --serve, and ask it with curl; bindery rule, for the rules.";
+
+impl Default for DemoOptions {
+    /// Ends after the last scene, plain, in the system's folder for temporary files.
+    fn default() -> Self {
+        Self { afterwards: Afterwards::End, colour: Colour::Off, temporary: std::env::temp_dir() }
+    }
+}
+
+impl Colour {
+    /// On if standard output is a terminal and nobody has set `NO_COLOR` to anything.
+    pub fn for_standard_output() -> Self {
+        if io::stdout().is_terminal() && !is_switched_off(std::env::var_os("NO_COLOR").as_deref()) {
+            Self::On
+        } else {
+            Self::Off
+        }
+    }
+}
+
+/// Runs the command: clean only if every scene ended as documented.
+pub fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
+    let afterwards = if arguments.serve { Afterwards::Serve } else { Afterwards::End };
+    let colour = Colour::for_standard_output();
+    let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };
+    match run_to(&options, &mut io::stdout().lock()) {
+        Ok(DemoOutcome::AsDocumented) => Ok(Exit::Clean),
+        Ok(DemoOutcome::Otherwise(_)) => Ok(Exit::Refused),
+        Ok(DemoOutcome::Interrupted) => Err(Failure {
+            exit: Exit::Refused,
+            message: "interrupted before the last scene".to_owned(),
+        }),
+        // A reader that has gone away needs no sentence; but the demo was not played to its end.
+        Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Refused)
+        }
+        Err(error) => Err(Failure::usage(logging::chain(&error))),
+    }
+}
+
+/// Plays the demo and tells it to `out`. SIGINT and SIGTERM end it at any time, cleanly.
+pub fn run_to(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(DemoError::Setup)?.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(DemoError::Setup)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(DemoError::Setup)?;
+        let stop = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        run_until(options, out, stop).await
+    })
+}
+
+/// Whether the value of `NO_COLOR` switches colours off: any but the empty one.
+fn is_switched_off(no_color: Option<&OsStr>) -> bool {
+    no_color.is_some_and(|value| !value.is_empty())
+}
+
+/// The same until `stop` resolves.
+async fn run_until(
+    options: &DemoOptions,
+    out: &mut dyn Write,
+    stop: impl Future<Output = ()>,
+) -> Result<DemoOutcome, DemoError> {
+    let mut stop = pin!(stop);
+    // Declared before everything that uses its files, so that it goes last.
+    let folder = Folder::create(&options.temporary)?;
+    let mut printer = Printer::new(out, options.colour);
+    let played = async {
+        let stage = Stage::raise(&folder).await?;
+        let unexpected = play::play(&stage, scenes::SCENES, &mut printer).await?;
+        Ok::<_, DemoError>((stage, unexpected))
+    };
+    let (stage, unexpected) = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(DemoOutcome::Interrupted),
+        played = played => played?,
+    };
+    match options.afterwards {
+        Afterwards::End => {
+            stage.end().await?;
+            printer.paragraph(NEXT)?;
+            printer.flush()?;
+        }
+        Afterwards::Serve => serve::serve(stage, &folder, &mut printer, stop).await?,
+    }
+    Ok(if unexpected == 0 { DemoOutcome::AsDocumented } else { DemoOutcome::Otherwise(unexpected) })
+}

@@ -1,0 +1,189 @@
+//! Plays the scenes and compares how each ends with how it should.
+
+use std::collections::BTreeMap;
+
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde_json::Value;
+
+use super::DemoError;
+use super::act::Act;
+use super::print::{Printer, Word};
+use super::scenes::{Scene, Then};
+use super::stage::Stage;
+
+/// What one act came to.
+struct Seen {
+    /// In one word; `None` if something else than the webhook refused it.
+    word: Option<Word>,
+    /// What kubectl would print.
+    text: String,
+    /// How many reviews the webhook answered for it.
+    reviews: usize,
+    /// What is wrong with it whatever was expected.
+    faults: Vec<String>,
+}
+
+impl Seen {
+    fn is_refused(&self) -> bool {
+        self.word.is_none_or(|word| word == Word::Denied)
+    }
+}
+
+/// How a scene ended.
+struct Ending {
+    word: Word,
+    faults: Vec<String>,
+}
+
+/// Plays `scenes`; tells how many ended otherwise than documented.
+pub(super) async fn play(
+    stage: &Stage,
+    scenes: &[Scene],
+    printer: &mut Printer<'_>,
+) -> Result<usize, DemoError> {
+    printer.paragraph(&format!(
+        "The webhook of bindery serves HTTPS on {}, with a throw-away certificate, over an API \
+         server in memory that holds examples/cluster.yaml. Each command below is sent to that API \
+         server, which asks the webhook as its registration says; what follows is what kubectl \
+         would print.",
+        stage.webhook.address()
+    ))?;
+    let mut tally = BTreeMap::new();
+    let (mut unexpected, mut reviews) = (0, 0);
+    for scene in scenes {
+        let before = stage.version();
+        let mut seen = Vec::new();
+        for act in scene.acts {
+            seen.push(perform(stage, act).await?);
+        }
+        let ending = ending(stage, scene, &seen, before);
+        print(stage, scene, (&seen, &ending), printer)?;
+        *tally.entry(ending.word).or_insert(0_usize) += 1;
+        reviews += seen.iter().map(|one| one.reviews).sum::<usize>();
+        unexpected += usize::from(!ending.faults.is_empty());
+    }
+    let counts: Vec<String> = Word::ALL
+        .iter()
+        .map(|word| format!("{} {}", tally.get(word).copied().unwrap_or_default(), word.as_str()))
+        .collect();
+    let verdict = match unexpected {
+        0 => "all as documented".to_owned(),
+        count => format!("{count} NOT AS DOCUMENTED, which is a defect: please report it"),
+    };
+    printer.gap()?;
+    printer.paragraph(&format!(
+        "{} scenes, {reviews} reviews over TLS: {}; {verdict}.",
+        scenes.len(),
+        counts.join(", ")
+    ))?;
+    printer.flush()?;
+    Ok(unexpected)
+}
+
+/// Compares what was `seen` with what `scene` expects; `before` is the version at its beginning.
+fn ending(stage: &Stage, scene: &Scene, seen: &[Seen], before: u64) -> Ending {
+    let mut faults: Vec<String> = seen.iter().flat_map(|one| one.faults.clone()).collect();
+    // A scene is about the last command that somebody types; all else only leads there or follows.
+    let last = scene.acts.iter().rposition(Act::is_typed);
+    let others = seen.iter().enumerate().filter(|(index, _)| Some(*index) != last);
+    for (_, other) in others.filter(|(_, other)| other.is_refused()) {
+        faults.push(format!("a step around it was refused: {}", other.text));
+    }
+    let last = last.and_then(|index| seen.get(index));
+    let word = last.and_then(|last| last.word);
+    if word != Some(scene.word) {
+        let came = word.map_or("an error", Word::as_str);
+        faults.push(format!("expected {}, came to {came}", scene.word.as_str()));
+    }
+    let text = last.map_or("", |last| &last.text);
+    let missing = scene.tells.iter().filter(|part| !text.contains(**part));
+    faults.extend(missing.map(|part| format!("the text does not say {part:?}")));
+    if scene.word == Word::Denied && stage.version() != before {
+        faults.push("it was refused and something was changed".to_owned());
+    }
+    faults.extend(scene.then.iter().filter_map(|then| check(stage, then)));
+    Ending { word: word.unwrap_or(scene.word), faults }
+}
+
+/// Prints a scene as a block.
+fn print(
+    stage: &Stage,
+    scene: &Scene,
+    (seen, ending): (&[Seen], &Ending),
+    printer: &mut Printer<'_>,
+) -> Result<(), DemoError> {
+    printer.head(ending.word, scene.title)?;
+    for (act, one) in scene.acts.iter().zip(seen) {
+        printer.whole(&act.line(&stage.until))?;
+        if act.is_typed() {
+            printer.text(&one.text)?;
+        }
+    }
+    for fault in &ending.faults {
+        printer.text(&format!("NOT AS DOCUMENTED: {fault}"))?;
+    }
+    printer.flush()?;
+    Ok(())
+}
+
+/// Sends one act to the API server.
+async fn perform(stage: &Stage, act: &Act) -> Result<Seen, DemoError> {
+    let request = act.request(&stage.until)?;
+    let failed = |reason: String| DemoError::Client(reason);
+    let reply = stage.client(act.by).send(request).await;
+    let reply = reply.map_err(|error| failed(error.to_string()))?;
+    let (parts, body) = reply.into_parts();
+    let warnings: Vec<String> =
+        parts.headers.get_all("warning").iter().filter_map(warning).collect();
+    let object = read(body).await.map_err(failed)?;
+    let heard = stage.admission.take_heard();
+    let is_done = parts.status.is_success();
+    let mut lines: Vec<String> =
+        warnings.iter().map(|warning| format!("Warning: {warning}")).collect();
+    lines.push(if is_done { act.success(&object) } else { act.failure(&object) });
+    let refused_by_us = object["message"].as_str().unwrap_or_default();
+    let word = match (is_done, heard.is_patched, warnings.is_empty()) {
+        (true, true, _) => Some(Word::Repaired),
+        (true, false, false) => Some(Word::Warned),
+        (true, false, true) => Some(Word::Allowed),
+        (false, _, _) => refused_by_us.starts_with("admission webhook").then_some(Word::Denied),
+    };
+    Ok(Seen { word, text: lines.join("\n"), reviews: heard.reviews, faults: heard.failures })
+}
+
+/// The text of a `Warning` header: `299 - "text"`, with quotes and backslashes escaped.
+fn warning(value: &http::HeaderValue) -> Option<String> {
+    let quoted = value.to_str().ok()?.strip_prefix("299 - \"")?.strip_suffix('"')?;
+    Some(quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+async fn read(body: Body) -> Result<Value, String> {
+    let bytes = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}
+
+/// What is wrong if something that should be true now is not.
+fn check(stage: &Stage, then: &Then) -> Option<String> {
+    let at = |target, pointer: &str| {
+        let object = stage.stored(target);
+        object.and_then(|object| object.pointer(pointer).cloned())
+    };
+    match *then {
+        Then::Is(target, pointer, expected) => {
+            let found = at(target, pointer);
+            (found.as_ref().and_then(Value::as_str) != Some(expected))
+                .then(|| format!("{pointer} of {target:?} is {found:?}, not {expected:?}"))
+        }
+        Then::Lacks(target, pointer) => {
+            let found = at(target, pointer)?;
+            Some(format!("{pointer} of {target:?} is still {found}"))
+        }
+        Then::Holds(volume, claim) => {
+            let uid = at(claim, "/metadata/uid");
+            (uid.is_none() || at(volume, "/spec/claimRef/uid") != uid)
+                .then(|| format!("{volume:?} does not hold {claim:?}"))
+        }
+        Then::Gone(target) => stage.stored(target).map(|_| format!("{target:?} still exists")),
+    }
+}

@@ -1,0 +1,123 @@
+//! The demo notices what goes wrong: a scene that ends otherwise, a webhook that does not answer, an
+//! interruption.
+
+use std::future::{pending, ready};
+use std::sync::Arc;
+
+use super::act::{Act, Asker, Deed, Target};
+use super::admission::Admission;
+use super::print::Word;
+use super::scenes::{Scene, Then};
+use super::*;
+
+const VOLUME: Target = Target::Volume("pv-db-0");
+
+fn folder() -> Folder {
+    Folder::create(&std::env::temp_dir()).expect("a folder")
+}
+
+fn scene(word: Word, deed: &'static [Act], then: &'static [Then]) -> Scene {
+    Scene { title: "a scene", word, acts: deed, tells: &["bound-volume-delete"], then }
+}
+
+async fn played(stage: &Stage, scene: Scene) -> (usize, String) {
+    let mut out = Vec::new();
+    let mut printer = Printer::new(&mut out, Colour::Off);
+    let unexpected = play::play(stage, &[scene], &mut printer).await.expect("played");
+    let text = String::from_utf8(out).expect("text");
+    // Lines are wrapped anywhere.
+    (unexpected, text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+const DELETE: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(VOLUME) }];
+
+const WRONG: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(Target::Volume("none")) }];
+const FIRST: &[Act] = &[DELETE[0], Act { by: Asker::BreakGlass, deed: Deed::Delete(VOLUME) }];
+const CREATE: &[Act] =
+    &[Act { by: Asker::Tenant, deed: Deed::Create(&examples::CLAIM_WRONG_CLASS) }];
+
+#[tokio::test]
+async fn a_scene_that_ends_otherwise_is_counted_and_told() {
+    let folder = folder();
+    let stage = Stage::raise(&folder).await.expect("a stage");
+    assert_eq!(played(&stage, scene(Word::Denied, DELETE, &[])).await.0, 0);
+
+    let (unexpected, text) = played(&stage, scene(Word::Allowed, DELETE, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("NOT AS DOCUMENTED: expected ALLOWED, came to DENIED"), "{text}");
+
+    let gone = &[Then::Gone(VOLUME)];
+    let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, gone)).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("still exists"), "{text}");
+
+    let (unexpected, text) = played(&stage, scene(Word::Denied, WRONG, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("expected DENIED, came to an error"), "{text}");
+
+    let (unexpected, text) = played(&stage, scene(Word::Allowed, FIRST, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("a step around it was refused"), "{text}");
+    stage.end().await.expect("ended");
+}
+
+#[tokio::test]
+async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
+    let folder = folder();
+    let mut stage = Stage::raise(&folder).await.expect("a stage");
+    let ca = std::fs::read_to_string(&stage.ca_file).expect("an authority");
+    // Nobody listens on the port of a socket that is gone.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let base = format!("https://{}", socket.local_addr().expect("an address"));
+    drop(socket);
+    stage.admission = Arc::new(Admission::new(&base, &ca).expect("a way"));
+
+    let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("failed calling webhook \"guard.bindery.dev\""), "{text}");
+    assert!(stage.stored(VOLUME).expect("there")["metadata"]["deletionTimestamp"].is_null());
+
+    let (unexpected, text) = played(&stage, scene(Word::Allowed, CREATE, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("persistentvolumeclaim/search created"), "{text}");
+    assert!(text.contains("NOT AS DOCUMENTED: advise.bindery.dev: "), "{text}");
+}
+
+#[tokio::test]
+async fn a_webhook_of_another_authority_is_not_believed() {
+    let folder = folder();
+    let mut stage = Stage::raise(&folder).await.expect("a stage");
+    let other = crate::certificates::development(&crate::certificates::Names::default());
+    let base = format!("https://{}", stage.webhook.address());
+    let admission = Admission::new(&base, &other.expect("a pair").ca_pem).expect("a way");
+    stage.admission = Arc::new(admission);
+    let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, &[])).await;
+    assert_eq!(unexpected, 1);
+    assert!(text.contains("failed calling webhook"), "{text}");
+}
+
+#[tokio::test]
+async fn an_interruption_ends_it_at_once() {
+    let options = DemoOptions::default();
+    let mut out = Vec::new();
+    let outcome = run_until(&options, &mut out, ready(())).await.expect("ended");
+    assert_eq!(outcome, DemoOutcome::Interrupted);
+    assert!(out.is_empty());
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_made_is_told() {
+    let options =
+        DemoOptions { temporary: PathBuf::from("/nowhere/at/all"), ..DemoOptions::default() };
+    let error = run_until(&options, &mut Vec::new(), pending()).await.expect_err("no folder");
+    let told = error.to_string();
+    assert!(told.starts_with("/nowhere/at/all/bindery-demo-"), "{told}");
+    assert!(told.ends_with("set TMPDIR to a folder of yours"), "{told}");
+}
+
+#[test]
+fn any_value_of_no_color_but_the_empty_one_switches_colours_off() {
+    assert!(!is_switched_off(None));
+    assert!(!is_switched_off(Some(OsStr::new(""))));
+    assert!(is_switched_off(Some(OsStr::new("0"))));
+}

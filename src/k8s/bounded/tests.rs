@@ -1,0 +1,138 @@
+use serde::Deserialize;
+
+use super::*;
+use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
+
+const MAX: usize = ENTRIES_COUNT_MAX as usize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Sample {
+    list: List<Text>,
+    nested: List<Object<Sample>>,
+    finalizers: Finalizers,
+    annotations: ReadAnnotations,
+    labels: ReadLabels,
+    terms: MatchLabels,
+}
+
+fn sample(text: &str) -> Bounded<Sample> {
+    read(text, LabelUse::Skip).unwrap()
+}
+
+fn refusal(text: &str) -> String {
+    read::<Sample>(text, LabelUse::Collect).unwrap_err().to_string()
+}
+
+fn list(count: usize) -> String {
+    format!("[{}]", vec!["\"a\""; count].join(","))
+}
+
+/// A map of `count` entries whose keys begin with `prefix`.
+fn map(count: usize, prefix: &str) -> String {
+    let entries: Vec<String> =
+        (0..count).map(|number| format!("\"{prefix}{number}\":\"v\"")).collect();
+    format!("{{{}}}", entries.join(","))
+}
+
+/// How many entries of a list, a selector and annotations of `count` each are collected, and
+/// whether that counts as cut.
+fn collected(count: usize) -> [(usize, bool); 3] {
+    let list = sample(&format!(r#"{{"list":{}}}"#, list(count)));
+    let terms = sample(&format!(r#"{{"terms":{}}}"#, map(count, "k")));
+    let notes = sample(&format!(r#"{{"annotations":{}}}"#, map(count, "pv.kubernetes.io/")));
+    [
+        (list.value.list.0.len(), list.is_cut),
+        (terms.value.terms.0.iter().count(), terms.is_cut),
+        (notes.value.annotations.0.with_prefix("").count(), notes.is_cut),
+    ]
+}
+
+#[test]
+fn an_object_that_uses_up_its_allowance_exactly_is_whole_and_one_entry_more_is_left_out() {
+    assert_eq!(collected(MAX), [(MAX, false); 3]);
+    assert_eq!(collected(MAX + 1), [(MAX, true); 3]);
+}
+
+#[test]
+fn the_allowance_is_one_for_all_collections_of_an_object_and_new_for_the_next() {
+    let half = list(MAX / 2 + 1);
+    let text = format!(r#"{{"list":{half},"nested":[{{"list":{half}}}]}}"#);
+    assert!(sample(&text).is_cut);
+    let read = sample(&format!(r#"{{"list":{half}}}"#));
+    assert_eq!((read.value.list.0.len(), read.is_cut), (MAX / 2 + 1, false));
+}
+
+#[test]
+fn plain_finalizers_are_kept_when_nothing_else_is() {
+    let attachers: Vec<String> =
+        (0..=MAX).map(|number| format!("\"external-attacher/{number}\"")).collect();
+    let attachers = attachers.join(",");
+    let text = format!(
+        r#"{{"list":{},"finalizers":["x",{attachers},"{VOLUME_PROTECTION}","{CLAIM_PROTECTION}"]}}"#,
+        list(MAX - 1)
+    );
+    let read = sample(&text);
+    let kept: Vec<&str> = read.value.finalizers.0.iter().map(|name| &**name).collect();
+    assert_eq!(kept, ["external-attacher/0", VOLUME_PROTECTION, CLAIM_PROTECTION]);
+    assert!(read.is_cut);
+}
+
+#[test]
+fn what_nothing_reads_costs_no_allowance() {
+    let text = format!(
+        r#"{{"labels":{},"annotations":{},"finalizers":{},"list":{}}}"#,
+        map(30_000, "l"),
+        map(30_000, "a"),
+        list(30_000),
+        list(MAX)
+    );
+    let read = sample(&text);
+    assert_eq!((read.value.list.0.len(), read.is_cut), (MAX, false));
+    assert_eq!(read.value.labels.0.iter().count(), 0);
+    let wanted = super::read::<Sample>(&text, LabelUse::Collect).unwrap();
+    assert!(wanted.is_cut);
+}
+
+#[test]
+fn text_is_cut_between_letters_and_keeps_its_length() {
+    let text = |text: &str| read_text(&serde_json::to_string(text).unwrap());
+    assert_eq!(text(&"a".repeat(1_024)), "a".repeat(1_024));
+    assert_eq!(text(&"a".repeat(1_025)), format!("{}… (1025 bytes)", "a".repeat(1_024)));
+    assert_eq!(text(&"é".repeat(513)), format!("{}… (1026 bytes)", "é".repeat(512)));
+    assert_eq!(
+        text(&format!("a{}", "é".repeat(512))),
+        format!("a{}… (1025 bytes)", "é".repeat(511))
+    );
+}
+
+fn read_text(json: &str) -> String {
+    let Text(text) = serde_json::from_str(json).unwrap();
+    text.into()
+}
+
+#[test]
+fn keys_that_are_read_may_not_be_there_twice() {
+    let key = "pv.kubernetes.io/bound-by-controller";
+    let text = format!(r#"{{"annotations":{{"{key}":"a","b":"1","b":"2","{key}":"a"}}}}"#);
+    assert!(refusal(&text).starts_with(&format!("duplicate key `{key}` at line 1 column ")));
+    assert!(refusal(r#"{"labels":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
+    assert!(refusal(r#"{"terms":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
+    assert!(refusal(r#"{"list":[],"list":[]}"#).starts_with("duplicate field `list` at "));
+    let unread = r#"{"labels":{"a":"1","a":"1"},"annotations":{"a":1,"a":2},"x":1,"x":2}"#;
+    assert!(!sample(unread).is_cut);
+}
+
+#[test]
+fn a_list_in_place_of_a_map_is_refused() {
+    assert!(refusal("[[]]").starts_with("invalid type: sequence, expected a map at "));
+    assert!(
+        refusal(r#"{"nested":[[]]}"#).starts_with("invalid type: sequence, expected a map at ")
+    );
+}
+
+#[test]
+fn of_the_last_applied_manifest_only_its_presence_is_kept() {
+    let read = sample(&format!(r#"{{"annotations":{{"{LAST_APPLIED}":"{{}}"}}}}"#));
+    assert_eq!(read.value.annotations.0.get(LAST_APPLIED), Some(""));
+}

@@ -1,0 +1,113 @@
+//! `--live cluster` against a server that speaks just enough of the API: lists, and one object.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::bad_input::kubeconfig;
+use super::{Folder, LIVE};
+
+/// The objects of [`LIVE`] of one kind.
+fn objects(kind: &str) -> Vec<Value> {
+    let documents = bindery::document::read(LIVE).expect("YAML");
+    let items = documents
+        .iter()
+        .flat_map(|document| document.to_json()["items"].as_array().cloned().unwrap_or_default());
+    items.filter(|item| item["kind"] == kind).collect()
+}
+
+/// What the server answers to a path. `claim` is the claim as a live read finds it.
+fn answer(path: &str, claim: Option<&Value>) -> (u16, Value) {
+    let list = |kind: &str| {
+        let name = format!("{kind}List");
+        (200, json!({"apiVersion": "v1", "kind": name, "items": objects(kind)}))
+    };
+    match path {
+        "/api/v1/persistentvolumes" => list("PersistentVolume"),
+        "/api/v1/persistentvolumeclaims" => list("PersistentVolumeClaim"),
+        "/apis/storage.k8s.io/v1/storageclasses" => list("StorageClass"),
+        _ => match claim.filter(|_| path == "/api/v1/namespaces/db/persistentvolumeclaims/data") {
+            Some(claim) => (200, claim.clone()),
+            None => (
+                404,
+                json!({"kind": "Status", "apiVersion": "v1", "code": 404,
+                "status": "Failure", "reason": "NotFound", "message": "not found"}),
+            ),
+        },
+    }
+}
+
+fn serve(stream: TcpStream, claim: Option<&Value>, asked: &mpsc::Sender<String>) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            match reader.read_line(&mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) if line.trim().is_empty() => break,
+                Ok(_) => head.push(line),
+            }
+        }
+        let path = head[0].split(' ').nth(1).expect("a path").to_owned();
+        let (code, body) = answer(&path, claim);
+        asked.send(path).expect("the test listens");
+        let body = body.to_string();
+        let length = body.len();
+        let reply = format!(
+            "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        reader.get_mut().write_all(reply.as_bytes()).expect("the client reads");
+    }
+}
+
+/// Runs `check --delete pv/pv-a` against a server; gives back the report and the paths asked for.
+fn check(claim: Option<Value>) -> (Value, Vec<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let (asked, paths) = mpsc::channel();
+    // The thread ends with the test process; the client may open any number of connections.
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            serve(stream, claim.as_ref(), &asked);
+        }
+    });
+    let folder = Folder::new();
+    folder.write("kubeconfig", kubeconfig(port));
+    let output = folder.run(&[
+        "check",
+        "--delete",
+        "pv/pv-a",
+        "--live",
+        "cluster",
+        "--kubeconfig",
+        "kubeconfig",
+        "-o",
+        "json",
+    ]);
+    let report = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (report, paths.try_iter().collect())
+}
+
+#[test]
+fn a_denial_is_confirmed_live() {
+    let claim = objects("PersistentVolumeClaim").remove(0);
+    let (report, paths) = check(Some(claim));
+    assert_eq!(report["live"], json!({"source": "cluster", "age": 0}));
+    assert_eq!(report["findings"][0]["result"], "denied");
+    assert_eq!(report["findings"][0]["rule"], "bound-volume-delete");
+    assert_eq!(
+        paths.last().map(String::as_str),
+        Some("/api/v1/namespaces/db/persistentvolumeclaims/data")
+    );
+}
+
+#[test]
+fn a_claim_that_went_since_the_list_lets_the_deletion_pass() {
+    let (report, _) = check(None);
+    assert_eq!(report["findings"][0]["result"], "warned", "{report}");
+    assert_eq!(report["summary"]["denied"], 0);
+}

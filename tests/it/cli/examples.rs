@@ -1,0 +1,240 @@
+//! Every example of every rule through the binary: the text is that of judging it directly, byte
+//! for byte.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bindery::binding::{Answer, Evidence, LiveReads, Observed, PodUse, Read, View};
+use bindery::cli::check::Proposal;
+use bindery::cli::example::{Scene, scene};
+use bindery::k8s::bounded::LabelUse;
+use bindery::k8s::pods::pod_use;
+use bindery::k8s::{claim, class, review, volume};
+use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use bindery::rules::{Entry, Example, Policy, Question, RULES, Send, Verdict, judge};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Folder, Output};
+
+/// The objects of an example, read for judging without any code of the command line.
+#[derive(Default)]
+struct Stored {
+    view: View,
+    pods: Vec<Value>,
+}
+
+impl Stored {
+    fn of(objects: &[Value]) -> Self {
+        let mut stored = Self::default();
+        for object in objects {
+            let text = object.to_string();
+            match object["kind"].as_str() {
+                Some("PersistentVolume") => {
+                    let volume = volume::volume(&text, LabelUse::Collect).expect("a volume");
+                    stored.view.apply(Observed::Volume(Arc::new(volume.value.volume)));
+                }
+                Some("PersistentVolumeClaim") => {
+                    let claim = claim::claim(&text, "").expect("a claim");
+                    stored.view.apply(Observed::Claim(Arc::new(claim.value)));
+                }
+                Some("StorageClass") => {
+                    let class = class::class(&text).expect("a class");
+                    stored.view.apply(Observed::Class(Arc::new(class)));
+                }
+                _ => stored.pods.push(object.clone()),
+            }
+        }
+        stored
+    }
+
+    fn answer(&self, read: &Read, live: &mut LiveReads) {
+        fn found<T>(object: Option<&Arc<T>>) -> Answer<T> {
+            object.cloned().map_or(Answer::NotFound, Answer::Found)
+        }
+        match read {
+            Read::Volume(name) => {
+                live.volumes.insert(name.clone(), found(self.view.volume(name)));
+            }
+            Read::Claim(key) => {
+                live.claims.insert(key.clone(), found(self.view.claim(key)));
+            }
+            Read::Class(name) => {
+                live.classes.insert(name.clone(), found(self.view.class(name)));
+            }
+            Read::PodsUsing(key) => {
+                let pods = self.pods.iter();
+                let here = pods.filter(|pod| pod["metadata"]["namespace"] == *key.namespace);
+                let list = json!({"items": here.collect::<Vec<_>>()});
+                let used: PodUse = pod_use(&list.to_string(), key).expect("pods");
+                live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
+            }
+        }
+    }
+}
+
+/// What the rules say to the change as it is sent, with nothing edited first.
+fn direct(scene: &Scene) -> Verdict {
+    let policy = Policy::default();
+    let body = scene.proposal.body();
+    let request = review::request(body.as_bytes(), &policy).expect("a review");
+    let stored = Stored::of(&scene.stored);
+    let mut live = LiveReads::default();
+    let mut verdict = Verdict::default();
+    for entry in [Entry::Guard, Entry::Advise] {
+        if !reaches(entry, &request.change, OWN_CONTROLLER) {
+            continue;
+        }
+        let question = Question {
+            entry,
+            change: &request.change,
+            policy: &policy,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        loop {
+            let judged = judge(RULES, question, &Evidence::new(&stored.view, &live));
+            if judged.reads.is_empty() {
+                verdict.rulings.extend(judged.verdict.rulings);
+                break;
+            }
+            for read in &judged.reads {
+                stored.answer(read, &mut live);
+            }
+        }
+    }
+    verdict
+}
+
+/// A dump of the example's cluster; its list of pods is complete.
+fn dump(scene: &Scene) -> String {
+    let mut dump = String::new();
+    let is_pod = |object: &&Value| object["kind"] == "Pod";
+    let pods: Vec<&Value> = scene.stored.iter().filter(is_pod).collect();
+    let others: Vec<&Value> = scene.stored.iter().filter(|object| !is_pod(object)).collect();
+    for (kind, items) in [("PodList", pods), ("List", others)] {
+        dump += &json!({"apiVersion": "v1", "kind": kind, "items": items}).to_string();
+        dump += "\n";
+    }
+    dump
+}
+
+/// The arguments and files that stand for the change; none where only a review can say it.
+fn as_files(example: &Example, proposal: &Proposal, folder: &Folder) -> Option<Vec<String>> {
+    let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
+    arguments.extend(["--live", "live.json"].map(str::to_owned));
+    match example.send {
+        Send::Create(_) => arguments.extend(["-f", "new.json"].map(str::to_owned)),
+        Send::Merge { .. } => {
+            arguments.extend(["-f", "new.json", "--apply=replace"].map(str::to_owned));
+        }
+        Send::Delete(target) => arguments.extend(["--delete".to_owned(), target.to_owned()]),
+        Send::MergeStatus { .. } => return None,
+    }
+    if let Some(new) = &proposal.new {
+        folder.write("new.json", new.to_string());
+    }
+    if !proposal.user.name.is_empty() {
+        arguments.extend(["--for-user".to_owned(), proposal.user.name.clone()]);
+    }
+    for group in &proposal.user.groups {
+        arguments.extend(["--for-group".to_owned(), group.clone()]);
+    }
+    Some(arguments)
+}
+
+/// The report's messages by result, and its edits.
+fn messages(output: &Output) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+    let report: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let mut told = BTreeMap::<String, Vec<String>>::new();
+    for finding in report["findings"].as_array().expect("findings") {
+        let text = |key: &str| finding[key].as_str().expect("text").to_owned();
+        told.entry(text("result")).or_default().push(text("message"));
+    }
+    let edits = report["edits"].as_array().expect("edits").iter();
+    (told, edits.map(|edit| edit["edit"].as_str().expect("text").to_owned()).collect())
+}
+
+fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
+    let mut told = BTreeMap::<String, Vec<String>>::new();
+    for ruling in &verdict.rulings {
+        told.entry(ruling.effect.label().to_owned()).or_default().push(ruling.to_string());
+    }
+    told
+}
+
+fn refusal(told: &BTreeMap<String, Vec<String>>) -> String {
+    told.get("denied").map(|lines| lines.join("\n")).unwrap_or_default()
+}
+
+/// Plays one example both ways; gives back the refusal.
+fn play(example: &Example) -> String {
+    let scene = scene(example).expect("an example");
+    let verdict = direct(&scene);
+    let folder = Folder::new();
+    folder.write("live.json", dump(&scene));
+    folder.write("review.json", scene.proposal.body());
+    let title = example.title;
+
+    let output = folder.run(&["check", "-f", "review.json", "--live", "live.json", "-o", "json"]);
+    let (told, _) = messages(&output);
+    assert_eq!(told, expected(&verdict), "{title}, as a review");
+    assert_eq!(refusal(&told), verdict.refusal(), "{title}, as a review");
+    assert_eq!(output.code, i32::from(!verdict.is_allowed()), "{title}: {output:?}");
+
+    if let Some(arguments) = as_files(example, &scene.proposal, &folder) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = folder.run(&arguments);
+        let (mut told, edits) = messages(&output);
+        // What the API server itself refuses besides is no verdict of ours.
+        told.remove("api");
+        let repaired = edits
+            .iter()
+            .any(|edit| edit == "strip-binder-annotations" || edit == "restore-binding");
+        if repaired {
+            assert_eq!(refusal(&told), "", "{title}: {edits:?}");
+        } else {
+            assert_eq!(told, expected(&verdict), "{title}, as files: {arguments:?}");
+        }
+    }
+    verdict.refusal()
+}
+
+#[test]
+fn every_refused_example_is_refused_with_the_same_text() {
+    for rule in RULES {
+        assert!(!rule.refuses.is_empty(), "{}", rule.id);
+        for example in rule.refuses {
+            let refusal = play(example);
+            let mark = format!("[{}] ", rule.id);
+            assert!(refusal.lines().any(|line| line.starts_with(&mark)), "{mark}: {refusal:?}");
+        }
+    }
+}
+
+#[test]
+fn every_allowed_example_passes_with_the_same_text() {
+    for rule in RULES {
+        for example in rule.allows {
+            assert_eq!(play(example), "", "{}: {}", rule.id, example.title);
+        }
+    }
+}
+
+#[test]
+fn every_edit_is_reported_with_its_patch() {
+    for repair in bindery::rules::edits::REPAIRS {
+        let cases = repair.edits.iter().map(|example| (example, true));
+        for (example, edits) in cases.chain(repair.leaves.iter().map(|example| (example, false))) {
+            let scene = scene(example).expect("an example");
+            let folder = Folder::new();
+            folder.write("live.json", dump(&scene));
+            let arguments = as_files(example, &scene.proposal, &folder).expect("files");
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let output = folder.run(&arguments);
+            let (_, made) = messages(&output);
+            let title = example.title;
+            assert_eq!(made.iter().any(|id| id == repair.id), edits, "{title}: {output:?}");
+        }
+    }
+}

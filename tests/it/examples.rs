@@ -1,0 +1,213 @@
+//! Every example of every rule and repair, over a real TLS connection to the real webhook.
+//!
+//! What an example says is the expectation; nothing here knows a single rule.
+
+use std::collections::BTreeSet;
+
+use bindery::k8s::review::request;
+use bindery::rules::edits::REPAIRS;
+use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use bindery::rules::judging::rule::address;
+use bindery::rules::{Entry, Example, Fact, Policy, RULES, Route, Rule};
+use serde_json::{Value, json};
+
+use crate::stage::{Scene, Stage, apply, entries};
+
+/// The rules, besides an example's own, that rightly refuse it as well.
+const ALSO_REFUSED_BY: &[(&str, &str)] = &[];
+
+/// An example with the webhook in front of its cluster.
+struct Played {
+    example: &'static Example,
+    scene: Scene,
+    stage: Stage,
+}
+
+impl Played {
+    async fn new(example: &'static Example) -> Self {
+        let scene = Scene::of(example.given);
+        let stage = Stage::before(&scene).await;
+        Self { example, scene, stage }
+    }
+
+    /// What the API server would ask the validating entries.
+    fn review(&self, query: &str) -> Value {
+        self.scene.unedited(&self.example.send, self.example.by, query).body().clone()
+    }
+
+    /// What the API server would ask the mutating entries.
+    fn mutating_review(&self, query: &str) -> Value {
+        let sent = self.scene.begin(&self.example.send, self.example.by, query);
+        sent.review().body().clone()
+    }
+}
+
+/// The answers of every entry that the registrations send `review` to.
+async fn answers(stage: &Stage, review: &Value) -> Vec<(Entry, Value)> {
+    let mut answers = Vec::new();
+    for entry in entries(review) {
+        let answer = stage.validate(entry, review).await;
+        assert_eq!(answer["uid"], review["request"]["uid"]);
+        answers.push((entry, answer));
+    }
+    answers
+}
+
+/// The ids of the rules in the text of a refusal, one a line.
+fn refusing(answer: &Value) -> BTreeSet<String> {
+    if answer["allowed"] == json!(true) {
+        assert_eq!(answer["status"], Value::Null, "{answer}");
+        return BTreeSet::new();
+    }
+    assert_eq!(answer["status"]["code"], 403);
+    assert_eq!(answer["status"]["reason"], "Forbidden");
+    let text = answer["status"]["message"].as_str().unwrap();
+    let id = |line: &str| {
+        let id = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+        id.unwrap_or_else(|| panic!("no rule in {line:?}")).0.to_owned()
+    };
+    text.lines().map(id).collect()
+}
+
+/// The entries through which the rule looks at the review.
+fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
+    let text = review.to_string();
+    let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
+    let (resource, operation) = address(&change);
+    let here = |route: &&Route| route.resource == resource && route.operation == operation;
+    routes.iter().filter(here).map(|route| route.entry).collect()
+}
+
+fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {
+    answers.iter_mut().for_each(|(_, answer)| answer["uid"] = Value::Null);
+    answers
+}
+
+/// All rules but one.
+fn all_but(rule: &Rule) -> &'static [&'static Rule] {
+    let rest = RULES.iter().filter(|other| other.id != rule.id).copied();
+    Vec::leak(rest.collect())
+}
+
+#[tokio::test]
+async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
+    for rule in RULES {
+        assert!(!rule.refuses.is_empty() && !rule.allows.is_empty(), "{}", rule.id);
+        for example in rule.refuses {
+            let what = format!("{}: {}", rule.id, example.title);
+            let played = Played::new(example).await;
+            let review = played.review("");
+            let answers = answers(&played.stage, &review).await;
+
+            let by: BTreeSet<String> =
+                answers.iter().flat_map(|(_, answer)| refusing(answer)).collect();
+            let also = ALSO_REFUSED_BY.iter().filter(|(title, _)| *title == example.title);
+            let expected: BTreeSet<String> =
+                also.map(|(_, id)| *id).chain([rule.id]).map(str::to_owned).collect();
+            assert_eq!(by, expected, "{what}: {answers:?}");
+
+            let through: Vec<Entry> = answers
+                .iter()
+                .filter(|(_, answer)| refusing(answer).contains(rule.id))
+                .map(|(entry, _)| *entry)
+                .collect();
+            assert_eq!(through, routes(rule.routes, &review), "{what}");
+
+            let blind = Stage::judging(&played.scene, all_but(rule)).await;
+            for (entry, answer) in self::answers(&blind, &review).await {
+                let by = refusing(&answer);
+                assert!(!by.contains(rule.id), "{what} through {entry:?}: {answer}");
+                assert_eq!(by.is_empty(), expected.len() == 1, "{what}: {answer}");
+            }
+
+            let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
+            assert_eq!(without_uid(dry), without_uid(answers), "{what}, as a dry run");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_legitimate_twin_passes() {
+    for rule in RULES {
+        for example in rule.allows {
+            let what = format!("{}: {}", rule.id, example.title);
+            let played = Played::new(example).await;
+            let review = played.review("");
+            assert!(!routes(rule.routes, &review).is_empty(), "{what}: the rule never sees it");
+            let answers = answers(&played.stage, &review).await;
+            for (entry, answer) in &answers {
+                assert_eq!(answer["allowed"], true, "{what} through {entry:?}: {answer}");
+            }
+            let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
+            assert_eq!(without_uid(dry), without_uid(answers), "{what}, as a dry run");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
+    for repair in REPAIRS {
+        assert!(!repair.edits.is_empty() && !repair.leaves.is_empty(), "{}", repair.id);
+        let wanted = repair.edits.iter().map(|example| (example, true));
+        let unwanted = repair.leaves.iter().map(|example| (example, false));
+        for (example, is_edited) in wanted.chain(unwanted) {
+            let what = format!("{}: {}", repair.id, example.title);
+            let played = Played::new(example).await;
+            let review = played.mutating_review("");
+            let answer = played.stage.mutate(&review).await;
+            assert_eq!(answer["allowed"], true, "{what}");
+            assert_eq!(told(&answer, repair.id), is_edited, "{what}: {answer}");
+            let sent_here = routes(repair.routes, &review).iter().any(|entry| {
+                let text = review.to_string();
+                let request = request(text.as_bytes(), &Policy::default()).unwrap();
+                reaches(*entry, &request.change, OWN_CONTROLLER)
+            });
+            assert!(sent_here || !is_edited, "{what}: the registrations do not send it");
+
+            let mut dry = played.stage.mutate(&played.mutating_review("?dryRun=All")).await;
+            dry["uid"] = answer["uid"].clone();
+            assert_eq!(dry, answer, "{what}, as a dry run");
+
+            store(&played, &answer, &what).await;
+            for fact in example.then {
+                check(&played.scene, fact, &what);
+            }
+        }
+    }
+}
+
+/// Whether the repair says that it edited something.
+fn told(answer: &Value, id: &str) -> bool {
+    let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
+    let told = |warning: &Value| warning.as_str().unwrap().starts_with(&format!("[{id}] "));
+    warnings.iter().any(told)
+}
+
+/// Goes through with the write as the API server would: edited, validated, stored.
+async fn store(played: &Played, answer: &Value, what: &str) {
+    let (example, scene) = (played.example, &played.scene);
+    let review = scene.begin(&example.send, example.by, "").review();
+    let mut object = review.request()["object"].clone();
+    apply(answer, &mut object);
+    let review = scene.admit(review, Some(object)).review();
+    for (entry, answer) in answers(&played.stage, review.body()).await {
+        assert_eq!(answer["allowed"], true, "{what} through {entry:?}, edited: {answer}");
+    }
+    scene.finish(review);
+}
+
+fn check(scene: &Scene, fact: &Fact, what: &str) {
+    let at = |target: &str, pointer: &str| {
+        let object = scene.object(target).unwrap_or_else(|| panic!("{what}: no {target}"));
+        object.pointer(pointer).cloned()
+    };
+    match *fact {
+        Fact::Is(target, pointer, json) => {
+            let expected: Value = serde_json::from_str(&scene.with_uids(json)).unwrap();
+            assert_eq!(at(target, pointer), Some(expected), "{what}: {target} {pointer}");
+        }
+        Fact::Has(target, pointer) => assert!(at(target, pointer).is_some(), "{what}: {pointer}"),
+        Fact::Lacks(target, pointer) => assert_eq!(at(target, pointer), None, "{what}: {pointer}"),
+        Fact::Gone(target) => assert!(scene.object(target).is_none(), "{what}: {target} is there"),
+    }
+}

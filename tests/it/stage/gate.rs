@@ -1,0 +1,54 @@
+//! An API server whose answers can be held back.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bindery::sim::{Server, Stream};
+use kube::Client;
+use kube::client::Body;
+use tokio::sync::watch;
+use tower::Service;
+
+/// Holds back the requests whose path contains a text, until it is opened.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    part: &'static str,
+    open: Arc<watch::Sender<bool>>,
+    held: Arc<AtomicUsize>,
+}
+
+impl Gate {
+    /// A closed gate for requests whose path and query contain `part`.
+    pub(crate) fn closed(part: &'static str) -> Self {
+        Self { part, open: Arc::new(watch::Sender::new(false)), held: Arc::default() }
+    }
+
+    /// Lets all requests through, those that are held and those that come.
+    pub(crate) fn open(&self) {
+        self.open.send_replace(true);
+    }
+
+    /// How many requests have come to the gate so far.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::SeqCst)
+    }
+
+    /// kube's client of `server`, through the gate.
+    pub(crate) fn client(&self, server: &Server) -> Client {
+        let (gate, server) = (self.clone(), server.clone());
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let (gate, mut server) = (gate.clone(), server.clone());
+            async move {
+                if request.uri().to_string().contains(gate.part) {
+                    gate.held.fetch_add(1, Ordering::SeqCst);
+                    let mut open = gate.open.subscribe();
+                    open.wait_for(|is_open| *is_open).await.unwrap();
+                }
+                let answer: Result<http::Response<Stream>, Infallible> = server.call(request).await;
+                answer
+            }
+        });
+        Client::new(service, "default")
+    }
+}

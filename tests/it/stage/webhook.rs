@@ -1,0 +1,198 @@
+//! The real webhook, served as the process serves it, and connections to its two ports.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bindery::cluster::client::Address;
+use bindery::rules::{Entry, Policy, RULES, Rule};
+use bindery::webhook::run::{Options, Webhook, WebhookError};
+use bindery::webhook::transport::tls::PairFiles;
+use kube::Client;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::Scene;
+use crate::transport::fixture::{Authority, Client as Connection, NAME, read_reply};
+
+/// One authority and one serving pair for all stages: making keys is slow.
+static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
+    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("stage-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue(2020, 2060);
+    let files = PairFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key") };
+    fs::write(&files.certificate, certificate).unwrap();
+    fs::write(&files.key, key).unwrap();
+    (authority, files)
+});
+
+/// A webhook that serves.
+pub(crate) struct Stage {
+    pub(crate) address: SocketAddr,
+    health: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    serving: JoinHandle<Result<(), WebhookError>>,
+}
+
+/// An answer over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Status line and headers, without the date.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    /// The `response` of an answered review; fails if it is none.
+    pub(crate) fn response(&self) -> Value {
+        assert_eq!(self.status, 200, "{self:?}");
+        assert!(self.head.contains("content-type: application/json"), "{self:?}");
+        let review: Value = serde_json::from_str(&self.body).unwrap();
+        assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
+        assert_eq!(review["kind"], "AdmissionReview");
+        review["response"].clone()
+    }
+}
+
+impl Stage {
+    /// A webhook with all rules that has seen all of the scene.
+    pub(crate) async fn before(scene: &Scene) -> Self {
+        Self::judging(scene, RULES).await
+    }
+
+    /// A webhook that judges by `rules` and has seen all of the scene.
+    pub(crate) async fn judging(scene: &Scene, rules: &'static [&'static Rule]) -> Self {
+        let stage = Self::start(scene.client(), rules, Duration::ZERO);
+        stage.until_ready().await;
+        stage
+    }
+
+    /// A webhook that has only just been started.
+    pub(crate) fn start(
+        client: Client,
+        rules: &'static [&'static Rule],
+        drain_delay: Duration,
+    ) -> Self {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let options = Options {
+            listen: any,
+            health_listen: any,
+            pair: AUTHORITY.1.clone(),
+            cluster: Address::default(),
+            policy: Policy::default(),
+            threads: NonZeroUsize::MIN,
+            drain_delay,
+        };
+        let webhook = Webhook::start_with(options, client, rules).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (address, health) = (webhook.address(), webhook.health_address());
+        let serving = tokio::spawn(webhook.serve(async {
+            // A stage that is dropped stops as well.
+            let _ = stopped.await;
+        }));
+        Self { address, health, stop: Some(stop), serving }
+    }
+
+    /// Asks `/readyz` until it says yes.
+    pub(crate) async fn until_ready(&self) {
+        self.until_ready_says(200).await;
+    }
+
+    /// Asks `/readyz` until it answers `status`, and returns that answer.
+    pub(crate) async fn until_ready_says(&self, status: u16) -> Reply {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let reply = self.probe("/readyz").await;
+            if reply.status == status {
+                return reply;
+            }
+            assert!(Instant::now() < end, "not {status} within ten seconds: {reply:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// GET on the health port.
+    pub(crate) async fn probe(&self, path: &str) -> Reply {
+        let mut tcp = TcpStream::connect(self.health).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: health\r\n\r\n");
+        tcp.write_all(request.as_bytes()).await.unwrap();
+        Reply::parse(&read_reply(&mut tcp).await.unwrap())
+    }
+
+    /// The value of a metric without labels.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        let text = self.probe("/metrics").await.body;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no metric {name} in {text}")).parse().unwrap()
+    }
+
+    /// A new TLS connection to the port for reviews.
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::connect(self.address, &AUTHORITY.0.usual_client()).await.unwrap()
+    }
+
+    /// Sends these bytes on a connection of their own and returns the first answer.
+    pub(crate) async fn raw(&self, bytes: &[u8]) -> Reply {
+        let mut connection = self.connect().await;
+        connection.send(bytes).await;
+        Reply::parse(&connection.reply().await.unwrap())
+    }
+
+    /// Posts a review.
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {
+        self.raw(&post(path, body.as_bytes())).await
+    }
+
+    /// The `response` to a review that is sent to a validating entry.
+    pub(crate) async fn validate(&self, entry: Entry, body: &Value) -> Value {
+        let path = match entry {
+            Entry::Guard => "/validate/guard",
+            Entry::Advise => "/validate/advise",
+            Entry::Mutate | Entry::Restore => panic!("{entry:?} does not validate"),
+        };
+        self.post(path, &body.to_string()).await.response()
+    }
+
+    /// The `response` to a review that is sent to the mutating path.
+    pub(crate) async fn mutate(&self, body: &Value) -> Value {
+        self.post("/mutate", &body.to_string()).await.response()
+    }
+
+    /// Asks the webhook to stop, as SIGTERM does.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until the webhook has ended.
+    pub(crate) async fn ended(self) -> Result<(), WebhookError> {
+        tokio::time::timeout(Duration::from_secs(20), self.serving).await.unwrap().unwrap()
+    }
+}
+
+/// A whole request that posts `body` as JSON.
+pub(crate) fn post(path: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {path}?timeout=10s HTTP/1.1\r\nhost: {NAME}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}

@@ -1,0 +1,351 @@
+//! Who may import whom: the table of layers, and what each may touch of the world.
+//!
+//! A module that is not in the table fails: its place is to be decided, not found out.
+
+use super::Finding;
+use super::code::{Named, blank, named, tokens};
+use super::manifest::Crates;
+use super::tree::File;
+
+/// One module directly below `src`.
+struct Layer {
+    name: &'static str,
+    /// The modules that it may import besides itself.
+    imports: &'static [&'static str],
+    /// The libraries that it may name.
+    libraries: Libraries,
+    reach: Reach,
+}
+
+/// Which libraries a layer may name. Its tests may name those of `[dev-dependencies]` as well.
+enum Libraries {
+    Only(&'static [&'static str]),
+    Any,
+}
+
+/// What a layer may touch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Values only: nothing asynchronous, no I/O, no clock, no randomness.
+    Values,
+    /// The same, but a caller may wait for it.
+    Turns,
+    /// Everything.
+    World,
+}
+
+const PURE: &[&str] = &["model", "binding", "rules"];
+const SHELL: &[&str] = &[
+    "model",
+    "binding",
+    "rules",
+    "k8s",
+    "document",
+    "telemetry",
+    "config",
+    "certificates",
+    "cluster",
+];
+
+/// The layers, lowest first.
+const LAYERS: &[Layer] = &[
+    Layer {
+        name: "model",
+        imports: &[],
+        libraries: Libraries::Only(&["thiserror"]),
+        reach: Reach::Values,
+    },
+    Layer {
+        name: "binding",
+        imports: &["model"],
+        libraries: Libraries::Only(&["thiserror"]),
+        reach: Reach::Values,
+    },
+    // An exemption ends at a time, so rules know what a time is; they are told what time it is.
+    Layer {
+        name: "rules",
+        imports: &["model", "binding"],
+        libraries: Libraries::Only(&["thiserror", "jiff"]),
+        reach: Reach::Values,
+    },
+    Layer {
+        name: "k8s",
+        imports: PURE,
+        libraries: Libraries::Only(&[
+            "thiserror",
+            "jiff",
+            "serde",
+            "serde_json",
+            "json_patch",
+            "base64",
+            "k8s_openapi",
+        ]),
+        reach: Reach::Values,
+    },
+    Layer {
+        name: "document",
+        imports: &[],
+        libraries: Libraries::Only(&["thiserror", "serde", "serde_json", "serde_saphyr"]),
+        reach: Reach::Values,
+    },
+    Layer {
+        name: "sim",
+        imports: &["model", "binding", "rules", "k8s"],
+        libraries: Libraries::Any,
+        reach: Reach::Turns,
+    },
+    Layer {
+        name: "telemetry",
+        imports: &["model", "rules"],
+        libraries: Libraries::Any,
+        reach: Reach::World,
+    },
+    Layer {
+        name: "config",
+        imports: &["model", "rules", "document"],
+        libraries: Libraries::Only(&["thiserror", "jiff"]),
+        reach: Reach::Values,
+    },
+    Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
+    Layer {
+        name: "cluster",
+        imports: &["model", "binding", "rules", "k8s", "telemetry", "config"],
+        libraries: Libraries::Any,
+        reach: Reach::World,
+    },
+    Layer { name: "webhook", imports: SHELL, libraries: Libraries::Any, reach: Reach::World },
+    Layer { name: "controller", imports: SHELL, libraries: Libraries::Any, reach: Reach::World },
+    Layer {
+        name: "cli",
+        imports: &[
+            "model",
+            "binding",
+            "rules",
+            "k8s",
+            "document",
+            "sim",
+            "telemetry",
+            "config",
+            "certificates",
+            "cluster",
+            "webhook",
+            "controller",
+        ],
+        libraries: Libraries::Any,
+        reach: Reach::World,
+    },
+    Layer { name: "main", imports: &["cli"], libraries: Libraries::Any, reach: Reach::World },
+];
+
+/// What of the standard library touches the world.
+const WORLD: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
+
+/// Words by which a clock or chance is asked.
+const CHANCE: [&str; 7] =
+    ["SystemTime", "Instant", "RandomState", "UNIX_EPOCH", "HashMap", "HashSet", "Stopwatch"];
+
+/// Calls that ask a clock.
+const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Date", "today")];
+
+/// Everything that the file names and its layer does not allow.
+pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
+    let modules = modules(&file.path);
+    if file.path == "src/lib.rs" {
+        return unlisted(file);
+    }
+    let name = modules.first().cloned().unwrap_or_default();
+    let Some(layer) = LAYERS.iter().find(|layer| layer.name == name) else {
+        let text = format!("module {name} has no row in the table of layers; give it one there");
+        return vec![Finding { file: file.path.clone(), line: 1, text }];
+    };
+    let code = blank(&file.text);
+    let mut findings = Vec::new();
+    let mut tell = |line, text| findings.push(Finding { file: file.path.clone(), line, text });
+    for path in named(&code) {
+        let told = match inside(&path, &modules) {
+            Some(target) => foreign_module(layer, &target),
+            None => foreign_library(layer, &path, &modules, crates).or_else(|| world(layer, &path)),
+        };
+        if let Some(text) = told {
+            tell(path.line, text);
+        }
+    }
+    for token in tokens(&code) {
+        let is_async = matches!(token.text.as_str(), "async" | "await");
+        let is_chance = CHANCE.contains(&token.text.as_str());
+        if (layer.reach == Reach::Values && is_async) || (layer.reach != Reach::World && is_chance)
+        {
+            tell(token.line, format!("{} must not see `{}`", layer.name, token.text));
+        }
+    }
+    findings
+}
+
+/// Modules that the root declares and the table does not know.
+pub(crate) fn unlisted(root: &File) -> Vec<Finding> {
+    let tokens = tokens(&blank(&root.text));
+    let declared = tokens.windows(2).filter(|pair| pair[0].text == "mod").map(|pair| &pair[1]);
+    declared
+        .filter(|name| !LAYERS.iter().any(|layer| layer.name == name.text))
+        .map(|name| Finding {
+            file: root.path.clone(),
+            line: name.line,
+            text: format!("module {} has no row in the table of layers; give it one", name.text),
+        })
+        .collect()
+}
+
+/// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`.
+fn modules(path: &str) -> Vec<String> {
+    let path = path.strip_prefix("src/").unwrap_or(path);
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let path = path.strip_suffix("/mod").unwrap_or(path);
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// The path from the root of the package, if it is one of ours: `super` and `self` are resolved.
+fn inside(path: &Named, modules: &[String]) -> Option<Vec<String>> {
+    let mut base: Vec<String> = modules.iter().chain(&path.within).cloned().collect();
+    let mut rest = path.parts.as_slice();
+    match rest.first()?.as_str() {
+        "crate" | "bindery" => (base, rest) = (Vec::new(), &rest[1..]),
+        "self" => rest = &rest[1..],
+        "super" => {}
+        _ => return None,
+    }
+    while rest.first().is_some_and(|part| part == "super") {
+        base.pop();
+        rest = &rest[1..];
+    }
+    base.extend(rest.iter().cloned());
+    Some(base)
+}
+
+fn foreign_module(layer: &Layer, target: &[String]) -> Option<String> {
+    let module = target.first()?;
+    let allowed = layer.name == module || layer.imports.contains(&module.as_str());
+    let own = layer.name;
+    (!allowed).then(|| {
+        let may = if layer.imports.is_empty() { "none".into() } else { layer.imports.join(", ") };
+        format!("{own} must not import {module}; of our modules it may import: {may}")
+    })
+}
+
+fn foreign_library(
+    layer: &Layer,
+    path: &Named,
+    modules: &[String],
+    crates: &Crates,
+) -> Option<String> {
+    let Libraries::Only(allowed) = layer.libraries else { return None };
+    let name = path.parts.first()?;
+    let is_test = modules.iter().chain(&path.within).any(|module| module == "tests");
+    let known = crates.normal.contains(name) || (crates.dev.contains(name) && !is_test);
+    (known && !allowed.contains(&name.as_str()))
+        .then(|| format!("{} must not see the library {name}", layer.name))
+}
+
+fn world(layer: &Layer, path: &Named) -> Option<String> {
+    if layer.reach == Reach::World {
+        return None;
+    }
+    let part = |at: usize| path.parts.get(at).map_or("", String::as_str);
+    let is_world = part(0) == "std" && WORLD.contains(&part(1));
+    let asks_clock =
+        path.parts.windows(2).any(|pair| CLOCKS.contains(&(pair[0].as_str(), pair[1].as_str())));
+    (is_world || asks_clock).then(|| {
+        let named = path.parts.join("::");
+        format!("{} must not see {named}: no I/O, no clock, no chance there", layer.name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn expect(path: &str, text: &str, expected: &[(usize, &str)]) {
+        let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
+        let crates =
+            Crates { normal: names(&["tokio", "serde", "jiff"]), dev: names(&["proptest"]) };
+        let file = File { path: path.to_owned(), text: text.to_owned() };
+        let found = check(&file, &crates);
+        let told: Vec<_> =
+            found.iter().map(|finding| (finding.line, finding.text.as_str())).collect();
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for ((line, text), (expected_line, part)) in told.iter().zip(expected) {
+            assert!(line == expected_line && text.contains(part), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn an_import_upwards_is_found_however_it_is_spelled() {
+        let upwards = "model must not import rules";
+        expect("src/model/claim.rs", "\nuse crate::rules::Rule;", &[(2, upwards)]);
+        expect("src/model/claim.rs", "use super::super::rules::Rule;", &[(1, upwards)]);
+        expect("src/model/a/mod.rs", "use super::super::{rules::Rule};", &[(1, upwards)]);
+        expect(
+            "src/model/mod.rs",
+            "mod tests { fn f() { super::super::rules::f() } }",
+            &[(1, upwards)],
+        );
+        expect("src/model/mod.rs", "use crate::{model::A, rules};", &[(1, upwards)]);
+        expect(
+            "src/webhook/run.rs",
+            "use crate::sim::Cluster;",
+            &[(1, "webhook must not import sim")],
+        );
+        expect("src/main.rs", "use bindery::rules::RULES;", &[(1, "main must not import rules")]);
+    }
+
+    #[test]
+    fn an_import_downwards_passes() {
+        expect("src/rules/a.rs", "use super::prelude::*; use crate::{binding::B, model};", &[]);
+        expect("src/rules/mod.rs", "mod prelude { pub use super::judging::X; }", &[]);
+        expect("src/cli/mod.rs", "use crate::sim::Cluster;", &[]);
+        expect("src/model/a.rs", "//! See `crate::rules`.\n// crate::rules::X", &[]);
+    }
+
+    #[test]
+    fn the_world_is_found_in_the_core() {
+        let cases = [
+            ("use tokio::time::sleep;", "library tokio"),
+            ("use serde;", "library serde"),
+            ("fn f() { std::fs::read(p) }", "std::fs::read"),
+            ("use std::{fmt, env::var};", "std::env::var"),
+            ("fn f() { std::thread::spawn(g) }", "std::thread"),
+            ("fn f(t: Timestamp) { Timestamp::now() }", "Timestamp::now"),
+            ("use std::time::Instant;", "`Instant`"),
+            ("use std::time::SystemTime;", "`SystemTime`"),
+            ("use std::hash::RandomState;", "`RandomState`"),
+            ("async fn f() {}", "`async`"),
+            ("use proptest::prelude::*;", "library proptest"),
+        ];
+        for (text, part) in cases {
+            expect("src/rules/a.rs", text, &[(1, part)]);
+        }
+        expect("src/model/a.rs", "use jiff::Timestamp;", &[(1, "library jiff")]);
+        expect("src/sim/a.rs", "use std::time::Instant; async fn f() {}", &[(1, "`Instant`")]);
+    }
+
+    #[test]
+    fn the_world_passes_in_shells_and_test_libraries_in_tests() {
+        expect(
+            "src/cluster/a.rs",
+            "use tokio::time::Instant; async fn f() { std::fs::read() }",
+            &[],
+        );
+        expect(
+            "src/rules/a.rs",
+            "use jiff::Timestamp; mod tests { use proptest::prelude::*; }",
+            &[],
+        );
+        expect("src/model/a/tests.rs", "use proptest::prelude::*;", &[]);
+    }
+
+    #[test]
+    fn a_module_without_a_row_is_found() {
+        expect("src/misc/mod.rs", "", &[(1, "module misc has no row")]);
+        expect("src/lib.rs", "pub mod model;\npub mod misc;", &[(2, "module misc has no row")]);
+    }
+}

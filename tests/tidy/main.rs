@@ -1,0 +1,138 @@
+//! The rules of this repository that a program can check: who may import whom, what the pure core
+//! never sees, sizes, headers, words, the lists of rules, and what the package depends on.
+//!
+//! They are a test because what no test checks is no rule. Each finding says file, line and what to
+//! do. Each check has a bad sample beside it that it must find. Not here: what clippy checks.
+#![allow(
+    clippy::expect_used,
+    reason = "a file that cannot be read fails the test; clippy knows test code only inside `#[test]`"
+)]
+
+mod code;
+mod layers;
+mod lists;
+mod manifest;
+mod readme;
+mod shape;
+mod tree;
+mod words;
+
+use std::fmt;
+
+use tree::{File, Kind};
+
+/// Something that breaks a rule of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Finding {
+    /// Path from the root of the repository.
+    file: String,
+    /// Counted from one.
+    line: usize,
+    /// What is wrong; what to do.
+    text: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.text)
+    }
+}
+
+/// Fails with every finding on a line of its own.
+#[track_caller]
+fn expect_none(findings: &[Finding]) {
+    let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(told.is_empty(), "{} findings:\n{}", told.len(), told.join("\n"));
+}
+
+/// Runs `check` on every tracked file of the kind.
+#[track_caller]
+fn check_all(kind: Kind, check: impl Fn(&File) -> Vec<Finding>) {
+    let files: Vec<File> = tree::files().into_iter().filter(|file| file.is(kind)).collect();
+    assert!(!files.is_empty(), "no file of kind {kind:?} was found: the check would check nothing");
+    expect_none(&files.iter().flat_map(check).collect::<Vec<_>>());
+}
+
+#[test]
+fn modules_import_only_what_their_layer_allows() {
+    let crates = manifest::crates(&tree::file("Cargo.toml"));
+    check_all(Kind::Source, |file| layers::check(file, &crates));
+}
+
+#[test]
+fn every_layer_has_a_row() {
+    let crates = manifest::crates(&tree::file("Cargo.toml"));
+    assert!(crates.normal.iter().any(|name| name == "serde_json"), "dependencies are not read");
+    expect_none(&layers::unlisted(&tree::file("src/lib.rs")));
+}
+
+#[test]
+fn files_begin_with_their_purpose() {
+    check_all(Kind::Rust, shape::header);
+}
+
+#[test]
+fn files_are_short() {
+    check_all(Kind::Program, shape::length);
+}
+
+#[test]
+fn functions_are_short() {
+    check_all(Kind::Rust, shape::functions);
+}
+
+#[test]
+fn types_are_named_after_the_domain() {
+    check_all(Kind::Rust, shape::names);
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    check_all(Kind::Text, words::unfinished);
+}
+
+#[test]
+fn nothing_tells_where_it_was_written() {
+    check_all(Kind::Text, words::private);
+}
+
+#[test]
+fn every_rule_is_in_the_list() {
+    expect_none(&lists::check(&tree::files(), "src/rules", "rules!"));
+}
+
+#[test]
+fn every_repair_is_in_the_list() {
+    expect_none(&lists::check(&tree::files(), "src/rules/edits", "repairs!"));
+}
+
+#[test]
+fn every_dependency_says_what_for() {
+    expect_none(&manifest::reasons(&tree::file("Cargo.toml")));
+}
+
+#[test]
+fn dependencies_come_from_the_registry() {
+    expect_none(&manifest::sources(&tree::file("Cargo.toml")));
+    expect_none(&manifest::locked_sources(&tree::file("Cargo.lock")));
+}
+
+#[test]
+fn the_readme_lists_every_metric_and_no_other() {
+    expect_none(&readme::metrics(
+        &tree::file("README.md"),
+        &tree::file("src/telemetry/metrics.rs"),
+    ));
+}
+
+#[test]
+fn the_readme_names_targets_and_rules_that_exist() {
+    let readme = tree::file("README.md");
+    expect_none(&readme::targets(&readme, &tree::file("Makefile")));
+    expect_none(&readme::rules(&readme, &tree::files()));
+}
+
+#[test]
+fn one_provider_of_cryptography_is_linked() {
+    expect_none(&manifest::linked("ring"));
+}

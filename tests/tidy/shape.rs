@@ -1,0 +1,157 @@
+//! The shape of files: a header, a length, short functions, names of the domain.
+
+use super::Finding;
+use super::code::{Token, blank, tokens};
+use super::tree::File;
+
+/// Lines a file may have: what a person reads at a sitting.
+const FILE_LINES_MAX: usize = 500;
+
+/// Lines of code a function may have, counted as clippy's `too_many_lines` counts.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Endings of names that say nothing about the domain.
+const EMPTY_NAMES: [&str; 6] = ["Manager", "Helper", "Util", "Utils", "Info", "Data"];
+
+fn finding(file: &File, line: usize, text: String) -> Finding {
+    Finding { file: file.path.clone(), line, text }
+}
+
+/// A file begins with what it is.
+pub(crate) fn header(file: &File) -> Vec<Finding> {
+    if file.text.starts_with("//! ") {
+        return Vec::new();
+    }
+    let text = "does not begin with `//!`; say what the file is, why it exists, what is not here";
+    vec![finding(file, 1, text.to_owned())]
+}
+
+/// A file is short.
+pub(crate) fn length(file: &File) -> Vec<Finding> {
+    let lines = file.text.lines().count();
+    if lines <= FILE_LINES_MAX {
+        return Vec::new();
+    }
+    vec![finding(file, lines, format!("{lines} lines, at most {FILE_LINES_MAX}; split the file"))]
+}
+
+/// A function is short, or says why not.
+pub(crate) fn functions(file: &File) -> Vec<Finding> {
+    let code = blank(&file.text);
+    let lines: Vec<&str> = code.lines().collect();
+    let tokens = tokens(&code);
+    let mut findings = Vec::new();
+    for at in 0..tokens.len() {
+        if tokens[at].text != "fn" || is_excused(&tokens, at) {
+            continue;
+        }
+        let Some((open, close)) = body(&tokens, at) else { continue };
+        let inner = lines.get(open..close.saturating_sub(1)).unwrap_or_default();
+        let count = inner.iter().filter(|line| !line.trim().is_empty()).count();
+        if count > FUNCTION_LINES_MAX {
+            let name = tokens.get(at + 1).map_or("", |token| token.text.as_str());
+            let text = format!("function {name} has {count} lines, at most {FUNCTION_LINES_MAX}");
+            findings.push(finding(file, tokens[at].line, text));
+        }
+    }
+    findings
+}
+
+/// Whether the attributes of the item that holds `at` expect its length.
+fn is_excused(tokens: &[Token], at: usize) -> bool {
+    let of_item = tokens[..at].iter().rev();
+    let mut attributes =
+        of_item.take_while(|token| !matches!(token.text.as_str(), ";" | "{" | "}"));
+    attributes.any(|token| token.text == "too_many_lines")
+}
+
+/// The lines on which the body of the function at `at` opens and closes.
+fn body(tokens: &[Token], at: usize) -> Option<(usize, usize)> {
+    let mut brackets = 0_i32;
+    let mut braces = 0_i32;
+    let mut open = None;
+    for token in &tokens[at..] {
+        match token.text.as_str() {
+            "(" | "[" => brackets += 1,
+            ")" | "]" => brackets -= 1,
+            ";" if brackets == 0 && braces == 0 => return None,
+            "{" => {
+                open.get_or_insert(token.line);
+                braces += 1;
+            }
+            "}" => {
+                braces -= 1;
+                if braces == 0 {
+                    return Some((open?, token.line));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A type is named after what it is in the domain.
+pub(crate) fn names(file: &File) -> Vec<Finding> {
+    let tokens = tokens(&blank(&file.text));
+    let declared = tokens.windows(2).filter(|pair| {
+        matches!(pair[0].text.as_str(), "struct" | "enum" | "trait" | "type" | "union")
+    });
+    // `Data` is what http's `Body` calls what it is made of: that name is not ours to choose.
+    let chosen = declared.filter(|pair| pair[0].text != "type" || pair[1].text != "Data");
+    chosen
+        .filter(|pair| EMPTY_NAMES.iter().any(|name| pair[1].text.ends_with(name)))
+        .map(|pair| {
+            let text = format!("{} says nothing about the domain; name what it is", pair[1].text);
+            finding(file, pair[1].line, text)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> File {
+        File { path: "a.rs".to_owned(), text: text.to_owned() }
+    }
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_missing_header_is_found() {
+        assert_eq!(lines(&header(&file("use std::fmt;\n//! Too late."))), [1]);
+        assert_eq!(lines(&header(&file(""))), [1]);
+        assert!(header(&file("//! What it is.\n")).is_empty());
+    }
+
+    #[test]
+    fn a_long_file_is_found() {
+        assert_eq!(lines(&length(&file(&"\n".repeat(501)))), [501]);
+        assert!(length(&file(&"\n".repeat(500))).is_empty());
+    }
+
+    #[test]
+    fn a_long_function_is_found() {
+        let long = |count: usize, before: &str| {
+            let body = "    call();\n\n    // a comment\n".repeat(count);
+            file(&format!("struct A;\n{before}fn f(a: [u8; 2]) {{\n{body}}}\nfn g() {{}}\n"))
+        };
+        assert_eq!(lines(&functions(&long(71, ""))), [2]);
+        assert!(functions(&long(70, "")).is_empty());
+        let excuse = "#[expect(clippy::too_many_lines, reason = \"a list\")]\n";
+        assert!(functions(&long(71, excuse)).is_empty());
+    }
+
+    #[test]
+    fn an_empty_name_is_found() {
+        let text = "use a::ObjectInfo;\npub struct VolumeManager;\nenum Helper {}\n";
+        assert_eq!(lines(&names(&file(text))), [2, 3]);
+        assert!(
+            names(&file("struct Information; struct Managed; // struct Util\ntype Data = u8;"))
+                .is_empty()
+        );
+    }
+}

@@ -43,14 +43,14 @@
 //! | [`binding`] | the two pointers of a pair, the reasons against it, and what is known of both |
 //! | [`rules`] | verdicts and repairs: a file each, and the machinery that runs them |
 //! | [`k8s`] | API objects, reviews, patches and registrations, to and from the model |
-//! | `document` | YAML and JSON as trees that know the line and column of everything |
+//! | [`document`] | YAML and JSON as trees that know the line and column of everything |
 //! | [`sim`] | an API server in memory, for the demonstration and for simulation |
 //! | [`telemetry`] | metrics and logs |
-//! | `config` | the configuration file: modes of rules, whom to trust |
-//! | `certificates` | an authority and a serving pair for development |
+//! | [`config`] | the configuration file: modes of rules, whom to trust |
+//! | [`certificates`] | an authority and a serving pair for development |
 //! | [`cluster`] | client, watch loop, live reads, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
-//! | `cli` | arguments, commands, what they print |
+//! | [`cli`] | arguments, commands, what they print |
 //!
 //! # One review, from bytes to bytes
 //!

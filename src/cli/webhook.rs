@@ -34,7 +34,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(options)).map_err(failure)?;
+    runtime.block_on(serve(options)).map_err(|error| failure(&error))?;
     Ok(Exit::Clean)
 }
 
@@ -65,19 +65,19 @@ async fn told_to_end() {
 }
 
 fn start_logging(arguments: &WebhookArgs) {
-    let format = match arguments.log_format {
-        Some(LogFormat::Text) => logging::LogFormat::Text,
-        Some(LogFormat::Json) => logging::LogFormat::Json,
-        None if std::io::stderr().is_terminal() => logging::LogFormat::Text,
-        None => logging::LogFormat::Json,
+    let fitting =
+        || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
+    let format = match arguments.log_format.unwrap_or_else(fitting) {
+        LogFormat::Text => logging::LogFormat::Text,
+        LogFormat::Json => logging::LogFormat::Json,
     };
     if let Err(error) = logging::start(format, &arguments.log_level) {
         super::complain(&format!("logging is as it was before: {error}"));
     }
 }
 
-fn failure(error: WebhookError) -> Failure {
-    let message = logging::chain(&error);
+fn failure(error: &WebhookError) -> Failure {
+    let message = logging::chain(error);
     match error {
         WebhookError::Cluster(ConnectError::Nowhere(_)) => Failure::unreachable(message),
         WebhookError::Cluster(_)

@@ -30,8 +30,8 @@ pub(super) fn resolve(text: &str) -> Shape {
     number.map_or_else(|| Shape::Text(text.to_owned()), Shape::Number)
 }
 
-/// Go: `strconv.ParseInt(text, 0, 64)`, then `ParseUint`: the base is told by the prefix, a leading
-/// zero means octal.
+/// Go: `strconv.ParseInt(text, 0, 64)`: the base is told by the prefix, a leading zero means octal.
+/// What is larger comes out of kubectl as a floating-point number.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -56,7 +56,7 @@ fn integer(text: &str) -> Option<Number> {
     if negative {
         i64::from_str_radix(&format!("-{digits}"), radix).ok().map(Number::from)
     } else {
-        u64::from_str_radix(digits, radix).ok().map(Number::from)
+        i64::from_str_radix(digits, radix).ok().map(Number::from)
     }
 }
 

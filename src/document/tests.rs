@@ -16,6 +16,7 @@ fn refusal(text: &str) -> String {
     read(text).expect_err("it does not read").to_string()
 }
 
+/// Compared with `kubectl label --local -f FILE a=b -o json` of 1.36, word by word.
 #[test]
 fn bare_words_mean_what_kubectl_takes_them_for() {
     let cases = [
@@ -34,7 +35,27 @@ fn bare_words_mean_what_kubectl_takes_them_for() {
         ("1.5", json!(1.5)),
         ("10Gi", json!("10Gi")),
         ("2001-12-14", json!("2001-12-14")),
-        ("18446744073709551615", json!(u64::MAX)),
+        ("18446744073709551615", json!(18_446_744_073_709_551_615.0)),
+        ("9223372036854775807", json!(i64::MAX)),
+        ("y", json!(true)),
+        ("N", json!(false)),
+        ("NULL", json!(null)),
+        ("0b11", json!(3)),
+        ("-0b11", json!(-3)),
+        ("0b12", json!("0b12")),
+        ("0x", json!("0x")),
+        ("+0x1F", json!(31)),
+        ("+1", json!(1)),
+        ("-0777", json!(-511)),
+        ("-0", json!(0)),
+        ("1.", json!(1)),
+        (".5", json!(0.5)),
+        ("1e-3", json!(0.001)),
+        ("3.14e5", json!(314_000)),
+        ("1_0.5", json!(10.5)),
+        ("1__", json!(1)),
+        ("_1", json!("_1")),
+        ("2001-12-14T21:59:43Z", json!("2001-12-14T21:59:43Z")),
         ("1.2.3", json!("1.2.3")),
         ("-", json!([null])),
         (".", json!(".")),

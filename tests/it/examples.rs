@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use bindery::k8s::review::request;
 use bindery::rules::edits::REPAIRS;
+use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{Entry, Example, Fact, Policy, RULES, Route, Rule};
@@ -75,7 +76,10 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
     let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (resource, operation) = address(&change);
     let here = |route: &&Route| route.resource == resource && route.operation == operation;
-    routes.iter().filter(here).map(|route| route.entry).collect()
+    // What guard's conditions let by is judged by its rules in advise.
+    let is_let_by = |route: &Route| route.entry == Entry::Guard && !is_dangerous(&change);
+    let sent_to = |route: &Route| if is_let_by(route) { Entry::Advise } else { route.entry };
+    routes.iter().filter(here).map(sent_to).collect()
 }
 
 fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {

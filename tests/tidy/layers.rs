@@ -140,6 +140,9 @@ const LAYERS: &[Layer] = &[
 /// What of the standard library touches the world.
 const WORLD: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
 
+/// What of `std::net` is a value: an address reaches nobody.
+const ADDRESSES: [&str; 4] = ["IpAddr", "Ipv4Addr", "Ipv6Addr", "SocketAddr"];
+
 /// Words by which a clock or chance is asked.
 const CHANCE: [&str; 7] =
     ["SystemTime", "Instant", "RandomState", "UNIX_EPOCH", "HashMap", "HashSet", "Stopwatch"];
@@ -250,7 +253,8 @@ fn world(layer: &Layer, path: &Named) -> Option<String> {
         return None;
     }
     let part = |at: usize| path.parts.get(at).map_or("", String::as_str);
-    let is_world = part(0) == "std" && WORLD.contains(&part(1));
+    let is_value = part(1) == "net" && ADDRESSES.contains(&part(2));
+    let is_world = part(0) == "std" && WORLD.contains(&part(1)) && !is_value;
     let asks_clock =
         path.parts.windows(2).any(|pair| CLOCKS.contains(&(pair[0].as_str(), pair[1].as_str())));
     (is_world || asks_clock).then(|| {
@@ -313,6 +317,7 @@ mod tests {
             ("use serde;", "library serde"),
             ("fn f() { std::fs::read(p) }", "std::fs::read"),
             ("use std::{fmt, env::var};", "std::env::var"),
+            ("use std::net::{IpAddr, TcpStream};", "std::net::TcpStream"),
             ("fn f() { std::thread::spawn(g) }", "std::thread"),
             ("fn f(t: Timestamp) { Timestamp::now() }", "Timestamp::now"),
             ("use std::time::Instant;", "`Instant`"),

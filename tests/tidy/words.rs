@@ -39,13 +39,14 @@ const PRIVATE: [(&str, &str); 16] = [
 ];
 
 /// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
-const HOSTS: [&str; 10] = [
+const HOSTS: [&str; 11] = [
     "github.com",
     "kubernetes.io",
     "kubernetes.default.svc",
     "www.apache.org",
     "crates.io",
     "docs.rs",
+    "no-color.org",
     "doc.rust-lang.org",
     "127.0.0.1",
     "192.0.2.10",

@@ -379,7 +379,7 @@ fn write(report: &Report, arguments: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn colour(arguments: &CheckArgs) -> Colour {
-    // https://no-color.org: set and not empty.
+    // By convention: set and not empty.
     let refused =
         std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
     if arguments.no_color || refused || !std::io::stdout().is_terminal() {

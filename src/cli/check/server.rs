@@ -277,3 +277,98 @@ fn map_at<'a>(object: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored() -> Value {
+        json!({
+            "metadata": {
+                "name": "pv-a", "uid": "u1", "resourceVersion": "7",
+                "labels": {"ours": "1", "theirs": "2"},
+                "finalizers": ["kubernetes.io/pv-protection"],
+            },
+            "spec": {"volumeMode": "Block", "persistentVolumeReclaimPolicy": "Delete", "claimRef": {"name": "x"}},
+            "status": {"phase": "Bound"},
+        })
+    }
+
+    #[test]
+    fn a_creation_starts_without_the_past_of_an_export() {
+        let made = created(Kind::Volume, &stored(), Apply::Server);
+        assert_eq!(made["status"], json!({"phase": "Pending"}));
+        assert_eq!(
+            (&made["metadata"]["uid"], &made["metadata"]["resourceVersion"]),
+            (&Value::Null, &Value::Null)
+        );
+        let plain = created(Kind::Claim, &json!({"metadata": {"name": "x"}}), Apply::Client);
+        assert_eq!(plain["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
+        assert_eq!(plain["spec"]["volumeMode"], "Filesystem");
+        assert_eq!(last_applied(&plain), Some(json!({"metadata": {"name": "x"}})));
+    }
+
+    #[test]
+    fn an_update_keeps_what_only_the_server_writes() {
+        let manifest = json!({
+            "metadata": {"name": "pv-a", "uid": "other", "deletionTimestamp": "now"},
+            "spec": {}, "status": {"phase": "Available"},
+        });
+        for how in [Apply::Server, Apply::Client, Apply::Replace] {
+            let made = updated(Kind::Volume, &stored(), &manifest, None, how);
+            assert_eq!(made["status"], json!({"phase": "Bound"}), "{how:?}");
+            assert_eq!(made["metadata"]["uid"], "u1", "{how:?}");
+            assert_eq!(made["metadata"]["deletionTimestamp"], Value::Null, "{how:?}");
+        }
+        let made = replaced(Kind::Volume, &stored(), &manifest);
+        assert_eq!(made["status"], json!({"phase": "Bound"}));
+        assert_eq!(made["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+    }
+
+    #[test]
+    fn a_merge_drops_only_what_was_ours() {
+        let manifest =
+            json!({"metadata": {"name": "pv-a", "labels": {"new": "3"}, "finalizers": ["a/b"]}});
+        let before = json!({"metadata": {"name": "pv-a", "labels": {"ours": "1"}}, "spec": {"claimRef": {"name": "x"}}});
+        let expected = json!({"new": "3", "theirs": "2"});
+        let server = updated(Kind::Volume, &stored(), &manifest, Some(&before), Apply::Server);
+        assert_eq!(server["metadata"]["labels"], expected);
+        assert_eq!(server["spec"].get("claimRef"), None);
+        assert_eq!(server["metadata"]["finalizers"], json!(["kubernetes.io/pv-protection", "a/b"]));
+        let mut annotated = stored();
+        annotated["metadata"]["annotations"] = json!({LAST_APPLIED: before.to_string()});
+        let client = updated(Kind::Volume, &annotated, &manifest, None, Apply::Client);
+        assert_eq!(client["metadata"]["labels"], expected);
+        assert_eq!(client["spec"].get("claimRef"), None);
+        assert_eq!(last_applied(&client), Some(manifest.clone()));
+        // Nobody shows what the manifest had before: everything stays.
+        let blind = updated(Kind::Volume, &stored(), &manifest, None, Apply::Server);
+        assert_eq!(blind["spec"]["claimRef"], json!({"name": "x"}));
+    }
+
+    #[test]
+    fn the_newest_default_class_wins() {
+        let class = |name: &str, made: &str, marked: &str| {
+            json!({"metadata": {
+                "name": name, "creationTimestamp": made,
+                "annotations": {"storageclass.kubernetes.io/is-default-class": marked},
+            }})
+        };
+        let classes = [
+            class("b", "2024", "true"),
+            class("a", "2025", "true"),
+            class("c", "2025", "true"),
+            class("d", "2026", "false"),
+        ];
+        let given = |claim: Value| {
+            let mut claim = claim;
+            default_class(&mut claim, &classes);
+            claim["spec"]["storageClassName"].clone()
+        };
+        assert_eq!(given(json!({})), "a");
+        assert_eq!(given(json!({"spec": {"storageClassName": ""}})), "");
+        let legacy =
+            json!({"metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "x"}}});
+        assert_eq!(given(legacy), Value::Null);
+    }
+}

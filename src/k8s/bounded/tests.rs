@@ -1,3 +1,5 @@
+//! The bounds of what is read of one object: what is whole, what is cut, what is refused.
+
 use serde::Deserialize;
 
 use super::*;

@@ -64,7 +64,11 @@ pub(super) static REPAIR: Repair = Repair {
 fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
     let claim = match change.claim()? {
         Transition::Create(claim) => claim,
-        Transition::Update { old, new } if old.class_field == ClassRequest::Unset => new,
+        Transition::Update { old, new }
+            if old.class_field == ClassRequest::Unset && new.class_field != ClassRequest::Unset =>
+        {
+            new
+        }
         Transition::Update { .. } | Transition::Delete(_) => return None,
     };
     let ClassRequest::Named(name) = claim.class() else { return None };

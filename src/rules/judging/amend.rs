@@ -8,6 +8,7 @@ use std::fmt;
 use super::change::{Change, Extent, Transition};
 use super::judge::{Question, unread};
 use super::rule::{Entry, Example, Page, Route, is_routed};
+use super::verdict::warning;
 use super::violation::{Footing, Rest};
 use crate::binding::{Confirmation, Evidence, Lookup, Read};
 
@@ -87,7 +88,7 @@ impl Amendment {
     /// The warnings that go with the edits.
     pub fn warnings(&self) -> Vec<String> {
         let told = self.plans.iter().map(|(id, plan)| format!("[{id}] {}", plan.warning));
-        told.chain(self.unchecked.iter().cloned()).collect()
+        told.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
     }
 }
 

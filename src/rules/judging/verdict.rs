@@ -96,10 +96,16 @@ impl Verdict {
     pub fn warnings(&self) -> Vec<String> {
         let spoken = |ruling: &Ruling| match &ruling.effect {
             Effect::Warned => Some(ruling.to_string()),
-            Effect::Exempted(exemption) => Some(format!(
-                "exempt from {} until {}: {}",
-                ruling.rule.id, exemption.until, exemption.reason
-            )),
+            Effect::Exempted(exemption) => {
+                let told = format!("exempt from {} until {}", ruling.rule.id, exemption.until);
+                // An administrator wrote the reason on a volume; it is not for tenants.
+                Some(match ruling.way_past {
+                    WayPast::Untold => told,
+                    WayPast::AnnotateStored(_) | WayPast::AnnotateNew => {
+                        format!("{told}: {}", exemption.reason)
+                    }
+                })
+            }
             Effect::Unconfirmed => Some(format!(
                 "[{}] could not be checked: the cluster did not answer in time; the change passes",
                 ruling.rule.id
@@ -107,8 +113,22 @@ impl Verdict {
             Effect::Denied | Effect::Audited => None,
         };
         let rulings = self.rulings.iter().filter_map(spoken);
-        rulings.chain(self.exemption_warnings.iter().cloned()).collect()
+        let texts = rulings.chain(self.exemption_warnings.iter().cloned());
+        texts.map(|text| warning(&text)).collect()
     }
+}
+
+/// Kubernetes: a warning travels in a header. The API server drops one with control characters, and
+/// cuts all of them at this length once they are many.
+const WARNING_CHARS_MAX: usize = 256;
+
+/// The text as a warning: one line of at most 256 characters.
+pub(super) fn warning(text: &str) -> String {
+    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+    if text.chars().nth(WARNING_CHARS_MAX).is_none() {
+        return text.chars().map(plain).collect();
+    }
+    text.chars().take(WARNING_CHARS_MAX - 1).map(plain).chain(['…']).collect()
 }
 
 impl fmt::Display for Ruling {
@@ -131,5 +151,18 @@ impl fmt::Display for Ruling {
                  \"<until> <reason>\" to the volume"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_one_line_of_at_most_256_characters() {
+        let whole = "é".repeat(256);
+        assert_eq!(warning(&whole), whole);
+        assert_eq!(warning(&format!("{whole}a")), format!("{}…", "é".repeat(255)));
+        assert_eq!(warning("a\r\nb\u{85}c\td"), "a  b c d");
     }
 }

@@ -59,6 +59,7 @@ impl Process {
     }
 
     /// Its process id; wrappers such as `setpriv` have become the program itself.
+    #[allow(dead_code, reason = "the benchmark measures processes by it; no case does")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -73,7 +74,7 @@ impl Process {
     pub(crate) fn stop(mut self, patience: Duration) {
         if !patience.is_zero() && self.exited().is_none() {
             // The standard library can only kill; without the `kill` program that has to do.
-            let pid = self.child.id().to_string();
+            let pid = self.id().to_string();
             let asked = Command::new("kill").args(["-TERM", &pid]).status();
             if asked.is_ok_and(|status| status.success()) {
                 let gone = || self.exited().ok_or_else(|| "still running".to_owned());

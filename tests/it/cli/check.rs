@@ -149,6 +149,22 @@ fn a_pair_in_one_input_is_judged_together() {
 }
 
 #[test]
+fn a_denial_of_a_volume_that_may_be_bound_is_unverified() {
+    // As an unbound volume it would not fit its claim; as a bound one it would shrink. Which of the
+    // two the webhook says, only the cluster knows.
+    let folder = folder();
+    let claim = "---\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: db}\n\
+        spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 9Gi}}}\n";
+    let reference = "  claimRef: {namespace: db, name: data}\n";
+    folder.write("old.yaml", volume("20Gi") + reference + claim);
+    folder.write("new.yaml", volume("5Gi") + reference + claim);
+    let output = folder.run(&["check", "-f", "new.yaml", "--old", "old.yaml", "-o", "json"]);
+    let expected = ["unverified prebind-capacity", "unverified bound-volume-capacity"];
+    assert_eq!(results(&output), expected);
+    assert_eq!(output.code, 0);
+}
+
+#[test]
 fn how_a_manifest_is_applied_decides_what_it_drops() {
     let folder = folder();
     let check = |how: &str| {

@@ -207,6 +207,7 @@ async fn an_operation_without_its_objects_is_refused() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table, one line a row")]
 async fn objects_of_another_shape_are_refused_where_they_are_read() {
     let table: Vec<(String, &str)> = [
         ("1", "invalid type: integer `1`, expected a map @"),

@@ -7,6 +7,7 @@
 mod conditions;
 mod harm;
 mod repairs;
+mod replay;
 mod routes;
 mod stage;
 mod table;
@@ -16,11 +17,13 @@ use crate::runner::{Case, case};
 use conditions::conditions_and_predicates_agree;
 use harm::every_refused_change_does_harm_elsewhere;
 use repairs::every_repair_repairs;
+use replay::check_says_what_the_webhook_does;
 use table::every_rule_refuses_by_every_route;
 
 pub(crate) const CASES: &[Case] = &[
     case!(every_rule_refuses_by_every_route),
     case!(every_refused_change_does_harm_elsewhere),
     case!(every_repair_repairs),
+    case!(check_says_what_the_webhook_does),
     case!(conditions_and_predicates_agree),
 ];

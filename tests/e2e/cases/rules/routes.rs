@@ -120,7 +120,7 @@ fn json(stage: &Stage<'_>, text: &str) -> Value {
 }
 
 /// The object of one line, as a user writes it: without status and protection.
-fn written(stage: &Stage<'_>, line: &str) -> (String, Value) {
+pub(crate) fn written(stage: &Stage<'_>, line: &str) -> (String, Value) {
     let made = items(line);
     let [item] = made.as_slice() else { panic!("one object a creation: {line}") };
     let mut object: Value = serde_json::from_str(&stage.fill(&item.object.to_string())).unwrap();

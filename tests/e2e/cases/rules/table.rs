@@ -30,7 +30,7 @@ pub(crate) fn every_rule_refuses_by_every_route() {
 }
 
 /// A registration takes effect within about a second.
-fn await_registration(stage: &mut Stage<'_>) {
+pub(crate) fn await_registration(stage: &mut Stage<'_>) {
     stage.set("pair pv-probe db/probe 1Gi RWO");
     let probes = [
         ("guard", Send::Delete("pv/pv-probe"), Route::Delete),

@@ -8,6 +8,8 @@ mod evidence;
 mod fit;
 mod mismatch;
 mod pairing;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read};

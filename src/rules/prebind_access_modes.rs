@@ -1,6 +1,6 @@
 //! Prebinding a volume that lacks an access mode that the claim asks for.
 
-use super::judging::prebind::{Prebind, Side, violations};
+use super::judging::prebind::{Prebind, ROUTES, Side, in_full, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::AccessModes;
@@ -8,12 +8,7 @@ use crate::model::AccessModes;
 pub(super) static RULE: Rule = Rule {
     id: "prebind-access-modes",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-    ],
+    routes: ROUTES,
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
@@ -87,10 +82,11 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    violations(change, evidence, |prebind, mismatch| {
+    let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
         let Mismatch::AccessModes { requested, offered } = mismatch else { return None };
         Some(text(prebind, requested, offered))
-    })
+    };
+    violations(change, evidence, tell, in_full)
 }
 
 fn text(prebind: &Prebind<'_>, requested: &AccessModes, offered: &AccessModes) -> String {

@@ -1,19 +1,13 @@
 //! Prebinding a volume of another attributes class.
 
-use super::judging::prebind::{Prebind, Side, prebinds};
+use super::judging::prebind::{Prebind, ROUTES, class_text, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
-use crate::model::ClassName;
 
 pub(super) static RULE: Rule = Rule {
     id: "prebind-attributes-class",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-    ],
+    routes: ROUTES,
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
@@ -86,43 +80,10 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for prebind in prebinds(change, evidence) {
-        for mismatch in &prebind.mismatches {
-            let Mismatch::AttributesClass { requested, offered } = mismatch else { continue };
-            let text = text(&prebind, requested.as_ref(), offered.as_ref());
-            let violation =
-                Violation::new(prebind.field(), text).resting_on(prebind.rest.clone());
-            // Kubernetes binds a pair that names each other whatever the classes are.
-            found.push(if prebind.is_mutual() { violation.as_warning() } else { violation });
-        }
-    }
-    found
-}
-
-fn text(
-    prebind: &Prebind<'_>,
-    requested: Option<&ClassName>,
-    offered: Option<&ClassName>,
-) -> String {
-    let named = |class: Option<&ClassName>| match class {
-        None => "no attributes class".to_owned(),
-        Some(name) => format!("attributes class \"{name}\""),
+    let kind = ("attributes class", "the claim would not find it");
+    let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
+        let Mismatch::AttributesClass { requested, offered } = mismatch else { return None };
+        Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))
     };
-    let requested = named(requested);
-    match prebind.side {
-        Side::Volume => format!(
-            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {requested}; the \
-             claim would not find it; use the claim's or leave spec.claimRef out",
-            prebind.volume.name,
-            named(offered),
-            prebind.claim.key
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {requested} but {} has another; it would stay Pending for ever; {}",
-            prebind.claim.key.name,
-            prebind.the_volume(),
-            prebind.way_out("use the volume's attributes class")
-        ),
-    }
+    violations(change, evidence, tell, unless_mutual)
 }

@@ -1,6 +1,6 @@
 //! Prebinding a volume that is too small.
 
-use super::judging::prebind::{Prebind, Side, prebinds};
+use super::judging::prebind::{Prebind, ROUTES, Side, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::{ClassRequest, Expansion};
@@ -8,12 +8,7 @@ use crate::model::{ClassRequest, Expansion};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-capacity",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-    ],
+    routes: ROUTES,
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
@@ -70,6 +65,13 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "a new claim for which a volume that fits is kept beside one that is too small",
+            given: "volume pv-a 5Gi RWO class=none-such phase=Available for=db/data\nvolume pv-b 10Gi RWO class=none-such phase=Available for=db/data",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=none-such"),
+            then: &[],
+        },
+        Example {
             title: "keeping a new volume that fits",
             given: "claim db/data 10Gi RWO class=none-such",
             by: Persona::Admin,
@@ -88,16 +90,14 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for prebind in prebinds(change, evidence) {
-        for mismatch in &prebind.mismatches {
-            let Mismatch::TooSmall { .. } = mismatch else { continue };
-            let violation = Violation::new(prebind.field(), text(&prebind));
-            let violation = violation.resting_on(prebind.rest.clone());
-            found.push(unless_it_may_grow(&prebind, violation, evidence));
-        }
-    }
-    found
+    let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
+        let Mismatch::TooSmall { .. } = mismatch else { return None };
+        Some(text(prebind))
+    };
+    let weigh = |prebind: &Prebind<'_>, violation| {
+        unless_it_may_grow(prebind, violation, evidence)
+    };
+    violations(change, evidence, tell, weigh)
 }
 
 fn text(prebind: &Prebind<'_>) -> String {

@@ -1,19 +1,13 @@
 //! Prebinding a volume to a claim of another class.
 
-use super::judging::prebind::{Prebind, Side, prebinds};
+use super::judging::prebind::{Prebind, ROUTES, class_text, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
-use crate::model::ClassName;
 
 pub(super) static RULE: Rule = Rule {
     id: "prebind-class",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-    ],
+    routes: ROUTES,
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
@@ -87,48 +81,10 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let mut found = Vec::new();
-    for prebind in prebinds(change, evidence) {
-        for mismatch in &prebind.mismatches {
-            let Mismatch::Class { requested, offered } = mismatch else { continue };
-            let text = text(&prebind, requested.as_ref(), offered.as_ref());
-            let violation =
-                Violation::new(prebind.field(), text).resting_on(prebind.rest.clone());
-            // Kubernetes binds a pair that names each other whatever the classes are.
-            found.push(if prebind.is_mutual() { violation.as_warning() } else { violation });
-        }
-    }
-    found
-}
-
-fn text(
-    prebind: &Prebind<'_>,
-    requested: Option<&ClassName>,
-    offered: Option<&ClassName>,
-) -> String {
-    let named = |class: Option<&ClassName>| match class {
-        None => "no class".to_owned(),
-        Some(name) => format!("class \"{name}\""),
+    let kind = ("class", "they would be bound in spite of it");
+    let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
+        let Mismatch::Class { requested, offered } = mismatch else { return None };
+        Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))
     };
-    let (claim, requested) = (prebind.claim, named(requested));
-    match prebind.side {
-        Side::Volume => format!(
-            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {requested}; \
-             they would be bound in spite of it; use the claim's class or leave spec.claimRef out",
-            prebind.volume.name,
-            named(offered),
-            claim.key
-        ),
-        Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {requested} but {} has another class; it would {}; {}",
-            claim.key.name,
-            prebind.the_volume(),
-            if prebind.side == Side::ClaimNames && !prebind.is_mutual() {
-                "stay Pending for ever"
-            } else {
-                "be bound in spite of it"
-            },
-            prebind.way_out("use the volume's class")
-        ),
-    }
+    violations(change, evidence, tell, unless_mutual)
 }

@@ -1,6 +1,7 @@
 //! Prebinding to what somebody else has.
 
 use super::judging::actor::Actor;
+use super::judging::prebind::ROUTES;
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::{Claim, Deletion, Reservation, Volume};
@@ -8,12 +9,7 @@ use crate::model::{Claim, Deletion, Reservation, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-taken",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-    ],
+    routes: ROUTES,
     terminating: Terminating::Passes,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,

@@ -2,6 +2,7 @@
 //!
 //! No socket is known here: bytes and the time that is left go in, an answer comes out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -176,10 +177,11 @@ fn warn_about_extent(extent: Extent, warnings: &mut Vec<String>) {
     }
 }
 
-/// The audit annotations of a verdict: one per rule.
+/// The audit annotations of a verdict: one per rule, with everything that the rule found.
 fn audit(verdict: &Verdict) -> Vec<(String, String)> {
-    let note = |ruling: &crate::rules::Ruling| {
-        let detail = match &ruling.effect {
+    let mut notes = BTreeMap::<&str, Vec<String>>::new();
+    for ruling in &verdict.rulings {
+        let note = match &ruling.effect {
             Effect::Exempted(exemption) => {
                 format!("exempted until {}: {}", exemption.until, exemption.reason)
             }
@@ -187,7 +189,8 @@ fn audit(verdict: &Verdict) -> Vec<(String, String)> {
                 format!("{}: {}", ruling.effect.label(), ruling.violation.text)
             }
         };
-        (ruling.rule.id.to_owned(), detail)
-    };
-    verdict.rulings.iter().map(note).collect()
+        notes.entry(ruling.rule.id).or_default().push(note);
+    }
+    let joined = |(id, notes): (&str, Vec<String>)| (id.to_owned(), notes.join("; "));
+    notes.into_iter().map(joined).collect()
 }

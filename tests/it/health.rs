@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use bindery::rules::RULES;
+use bindery::rules::{Entry, Persona, RULES, Send};
 
 use crate::stage::{Gate, Scene, Stage, post};
-use crate::transport::fixture::eventually;
+use crate::transport::fixture::{eventually, log_lines};
 
 #[tokio::test]
 async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
@@ -20,30 +20,45 @@ async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
         let gate = Gate::closed(held);
         let stage = Stage::start(gate.client(&scene.server), RULES, Duration::ZERO);
         let waits = format!("not listed yet: {missing}\n");
-        loop {
-            let (ready, started) = (stage.probe("/readyz").await, stage.probe("/startupz").await);
-            assert_eq!((ready.status, started.status), (503, 503));
-            assert_eq!(stage.probe("/livez").await.status, 200);
-            if ready.body == waits {
-                assert_eq!(stage.metric("bindery_cache_synced").await, 0.0);
-                break;
-            }
-        }
+        let ready = stage.until("/readyz", |reply| reply.body == waits).await;
+        assert_eq!((ready.status, stage.probe("/startupz").await), (503, ready.clone()));
+        assert_eq!(stage.probe("/livez").await.status, 200);
+        assert_eq!(stage.metric("bindery_cache_synced").await, 0);
         gate.open();
         stage.until_ready().await;
         assert_eq!(stage.probe("/startupz").await.body, "ok\n");
-        assert_eq!(stage.metric("bindery_cache_synced").await, 1.0);
+        assert_eq!(stage.metric("bindery_cache_synced").await, 1);
     }
 }
 
 #[tokio::test]
 async fn it_stays_ready_when_its_watches_are_cut() {
     let scene = Scene::of("pair pv-a db/data 10Gi RWO");
-    let stage = Stage::before(&scene).await;
+    let gate = Gate::closed("watch=");
+    gate.open();
+    let stage = Stage::start(gate.client(&scene.server), RULES, Duration::ZERO);
+    stage.until_ready().await;
+    gate.close();
+    let before = gate.held();
     scene.server.end_watches();
-    for _ in 0..20 {
-        assert_eq!(stage.probe("/readyz").await.status, 200);
-    }
+    eventually("no watch comes back", || gate.held() >= before + 3).await;
+    assert_eq!(stage.probe("/readyz").await.status, 200);
+    let review = scene.unedited(&Send::Delete("pv/pv-a"), Persona::Admin, "");
+    assert_eq!(stage.validate(Entry::Guard, review.body()).await["allowed"], false);
+}
+
+#[tokio::test]
+async fn a_denial_is_one_log_line_that_holds_no_object() {
+    assert_eq!(log_lines("pv-logged"), 0);
+    let scene = Scene::of("pair pv-logged db/data 10Gi RWO annotation=example.com/secret:hush");
+    let stage = Stage::before(&scene).await;
+    let review = scene.unedited(&Send::Delete("pv/pv-logged"), Persona::Admin, "");
+    stage.post("/validate/guard", &review.body().to_string()).await.response();
+    assert_eq!(log_lines("pv-logged"), 1);
+    let told = "kind=\"PersistentVolume\" name=\"pv-logged\" \
+                rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false";
+    assert_eq!(log_lines(told), 1);
+    assert_eq!(log_lines("hush"), 0);
 }
 
 #[tokio::test]
@@ -51,8 +66,8 @@ async fn reviews_are_counted_by_path_decision_and_rule() {
     let scene = Scene::of("pair pv-a db/data 10Gi RWO\nvolume pv-b 5Gi RWO phase=Available");
     let stage = Stage::before(&scene).await;
     for target in ["pv/pv-a", "pv/pv-b"] {
-        let send = bindery::rules::Send::Delete(target);
-        let review = scene.unedited(&send, bindery::rules::Persona::Admin, "");
+        let send = Send::Delete(target);
+        let review = scene.unedited(&send, Persona::Admin, "");
         stage.post("/validate/guard", &review.body().to_string()).await.response();
         stage.mutate(review.body()).await;
     }
@@ -91,8 +106,8 @@ async fn a_drain_answers_everything_in_flight() {
     let delay = Duration::from_secs(1);
     let mut stage = Stage::start(gate.client(&scene.server), RULES, delay);
     stage.until_ready().await;
-    let send = bindery::rules::Send::Delete("pv/pv-a");
-    let review = scene.unedited(&send, bindery::rules::Persona::Admin, "");
+    let send = Send::Delete("pv/pv-a");
+    let review = scene.unedited(&send, Persona::Admin, "");
     let request = post("/validate/guard", review.body().to_string().as_bytes());
 
     let mut connections = Vec::new();
@@ -109,7 +124,7 @@ async fn a_drain_answers_everything_in_flight() {
     assert!(!idle.reply().await.unwrap().contains("connection: close"));
 
     stage.stop();
-    let reply = stage.until_ready_says(503).await;
+    let reply = stage.until("/readyz", |reply| reply.status == 503).await;
     assert_eq!(reply.body, "shutting down\n");
     assert_eq!(stage.probe("/livez").await.status, 200);
     // Within the delay requests are taken on old and new connections, which are asked to close.

@@ -7,6 +7,8 @@ mod examples;
 mod health;
 mod judging;
 mod panic;
+mod properties;
 mod stage;
 mod transport;
+mod watch;
 mod wire;

@@ -257,7 +257,10 @@ fn some_node() -> impl Strategy<Value = Node> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.max(2_000),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_widened_affinity_lost_no_node(

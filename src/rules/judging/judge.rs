@@ -50,7 +50,7 @@ pub fn judge(
         if !takes(rule, question) || question.policy.mode(rule) == Mode::Off {
             continue;
         }
-        for violation in (rule.check)(question.change, evidence) {
+        for violation in merged((rule.check)(question.change, evidence)) {
             let effect = effect_of(rule, &violation, question, evidence);
             if effect == Effect::Denied {
                 judgement.reads.extend(unread(&violation.rests_on, evidence));
@@ -65,6 +65,21 @@ pub fn judge(
     judgement.verdict.exemption_warnings =
         exemption::warnings(question.change, question.now, question.policy.longest_exemption);
     judgement
+}
+
+/// Each reason once: what is said of several objects without their names rests on all of them.
+fn merged(violations: Vec<Violation>) -> Vec<Violation> {
+    let mut merged: Vec<Violation> = Vec::new();
+    for violation in violations {
+        let same = merged
+            .iter_mut()
+            .find(|earlier| earlier.text == violation.text && earlier.weight == violation.weight);
+        match same {
+            Some(earlier) => earlier.rests_on.extend(violation.rests_on),
+            None => merged.push(violation),
+        }
+    }
+    merged
 }
 
 /// The reads behind `rests` that nobody has made yet.

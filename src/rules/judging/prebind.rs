@@ -6,9 +6,10 @@
 use super::actor::Actor;
 use super::change::{Change, Subject, Transition};
 use super::pair::{Pair, pair};
+use super::rule::{Operation, Resource, Route};
 use super::violation::{Rest, Violation};
 use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
-use crate::model::{Claim, Deletion, Reservation, Volume};
+use crate::model::{Claim, ClassName, Deletion, Reservation, Volume};
 
 /// A volume and a claim that one change makes name each other, or one the other.
 #[derive(Clone, Debug)]
@@ -70,21 +71,76 @@ impl Prebind<'_> {
     }
 }
 
-/// One violation per prebind in `change` for which `tell` has something to say.
+/// The requests that can make a prebind, for the rules of this family.
+pub const ROUTES: &[Route] = &[
+    Route::advise(Resource::Volumes, Operation::Create),
+    Route::advise(Resource::Volumes, Operation::Update),
+    Route::advise(Resource::Claims, Operation::Create),
+    Route::advise(Resource::Claims, Operation::Update),
+];
+
+/// One violation per prebind in `change` for which `tell` has something to say, as heavy as
+/// `weigh` makes it.
 pub fn violations(
     change: &Change,
     evidence: &Evidence<'_>,
     tell: impl Fn(&Prebind<'_>, &Mismatch) -> Option<String>,
+    weigh: impl Fn(&Prebind<'_>, Violation) -> Violation,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
     for prebind in prebinds(change, evidence) {
         let texts = prebind.mismatches.iter().filter_map(|mismatch| tell(&prebind, mismatch));
-        found
-            .extend(texts.map(|text| {
-                Violation::new(prebind.field(), text).resting_on(prebind.rest.clone())
-            }));
+        found.extend(texts.map(|text| {
+            let violation = Violation::new(prebind.field(), text);
+            weigh(&prebind, violation.resting_on(prebind.rest.clone()))
+        }));
     }
     found
+}
+
+/// As heavy as the rule is.
+pub fn in_full(_: &Prebind<'_>, violation: Violation) -> Violation {
+    violation
+}
+
+/// A warning where both name each other: Kubernetes binds such a pair whatever the classes are.
+pub fn unless_mutual(prebind: &Prebind<'_>, violation: Violation) -> Violation {
+    if prebind.is_mutual() { violation.as_warning() } else { violation }
+}
+
+/// What is wrong with a pair whose classes of this `kind` differ; `kept` says what
+/// becomes of a volume that is kept for such a claim.
+pub fn class_text(
+    prebind: &Prebind<'_>,
+    (kind, kept): (&str, &str),
+    requested: Option<&ClassName>,
+    offered: Option<&ClassName>,
+) -> String {
+    let named = |class: Option<&ClassName>| match class {
+        None => format!("no {kind}"),
+        Some(name) => format!("{kind} \"{name}\""),
+    };
+    let (volume, claim, requested) = (prebind.volume, prebind.claim, named(requested));
+    let consequence = match prebind.side {
+        Side::ClaimNames if prebind.is_mutual() => "they would be bound in spite of it",
+        Side::ClaimNames => "it would stay Pending for ever",
+        Side::Volume | Side::ClaimFinds => kept,
+    };
+    match prebind.side {
+        Side::Volume => format!(
+            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {requested}; \
+             {consequence}; use the claim's {kind} or leave spec.claimRef out",
+            volume.name,
+            named(offered),
+            claim.key
+        ),
+        Side::ClaimNames | Side::ClaimFinds => format!(
+            "claim \"{}\" asks for {requested} but {} has another {kind}; {consequence}; {}",
+            claim.key.name,
+            prebind.the_volume(),
+            prebind.way_out(&format!("use the volume's {kind}"))
+        ),
+    }
 }
 
 /// Every prebind that `change` makes or worsens and that is nobody else's.
@@ -139,13 +195,18 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
             .into_iter()
             .collect();
     }
-    let kept = evidence.kept_for(&new.key);
-    kept.filter_map(|volume| {
+    let kept = evidence.kept_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
         let rest = Rest::on(read, evidence.volume(&volume.name));
         prebind(volume, new, Side::ClaimFinds, rest)
-    })
-    .collect()
+    });
+    let kept: Vec<Prebind<'a>> = kept.collect();
+    // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are kept
+    // for the claim, those that do not fit are passed over.
+    if kept.iter().any(|prebind| prebind.mismatches.is_empty()) {
+        return Vec::new();
+    }
+    kept
 }
 
 fn prebind<'a>(

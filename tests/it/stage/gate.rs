@@ -29,6 +29,11 @@ impl Gate {
         self.open.send_replace(true);
     }
 
+    /// Holds back the requests that come from now on.
+    pub(crate) fn close(&self) {
+        self.open.send_replace(false);
+    }
+
     /// How many requests have come to the gate so far.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bindery::cluster::client::Address;
@@ -24,10 +23,8 @@ use crate::transport::fixture::{Authority, Client as Connection, NAME, read_repl
 
 /// One authority and one serving pair for all stages: making keys is slow.
 static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
-    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
-    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("stage-{}-{number}", std::process::id()));
+    let name = format!("stage-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).unwrap();
     let authority = Authority::new();
     let (certificate, key) = authority.issue(2020, 2060);
@@ -113,18 +110,18 @@ impl Stage {
 
     /// Asks `/readyz` until it says yes.
     pub(crate) async fn until_ready(&self) {
-        self.until_ready_says(200).await;
+        self.until("/readyz", |reply| reply.status == 200).await;
     }
 
-    /// Asks `/readyz` until it answers `status`, and returns that answer.
-    pub(crate) async fn until_ready_says(&self, status: u16) -> Reply {
+    /// Asks the health port until its answer is as it should be.
+    pub(crate) async fn until(&self, path: &str, holds: impl Fn(&Reply) -> bool) -> Reply {
         let end = Instant::now() + Duration::from_secs(10);
         loop {
-            let reply = self.probe("/readyz").await;
-            if reply.status == status {
+            let reply = self.probe(path).await;
+            if holds(&reply) {
                 return reply;
             }
-            assert!(Instant::now() < end, "not {status} within ten seconds: {reply:?}");
+            assert!(Instant::now() < end, "not within ten seconds: {reply:?}");
             tokio::task::yield_now().await;
         }
     }
@@ -138,7 +135,7 @@ impl Stage {
     }
 
     /// The value of a metric without labels.
-    pub(crate) async fn metric(&self, name: &str) -> f64 {
+    pub(crate) async fn metric(&self, name: &str) -> u64 {
         let text = self.probe("/metrics").await.body;
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         value.unwrap_or_else(|| panic!("no metric {name} in {text}")).parse().unwrap()

@@ -12,6 +12,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+#[cfg(test)]
+mod tests;
+
 use super::bounded::{LabelUse, List, Object, Text, read_bytes};
 use super::claim::claim;
 use super::metadata::or_empty;

@@ -12,6 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::rules::Edit;
 
+#[cfg(test)]
+mod tests;
+
 /// A JSON Patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch(json_patch::Patch);
@@ -56,6 +59,7 @@ impl Patch {
             operations: Vec::new(),
             has_annotations: shape.metadata.annotations.is_some(),
             has_finalizers: shape.metadata.finalizers.is_some(),
+            has_spec: shape.spec.is_some(),
         };
         for edit in edits {
             writer.write(edit, &shape, old)?;
@@ -79,6 +83,7 @@ struct Writer {
     operations: Vec<PatchOperation>,
     has_annotations: bool,
     has_finalizers: bool,
+    has_spec: bool,
 }
 
 impl Writer {
@@ -102,7 +107,7 @@ impl Writer {
             Edit::SetClass(name) => {
                 let is_there =
                     shape.spec.as_ref().is_some_and(|spec| spec.storage_class_name.is_some());
-                self.put(&["spec", "storageClassName"], Value::String(name.clone()), is_there);
+                self.put("storageClassName", Value::String(name.clone()), is_there);
             }
             Edit::RestoreReservation => {
                 let stored: Shape<'_> = serde_json::from_str(old)?;
@@ -111,7 +116,7 @@ impl Writer {
                 };
                 let is_there = shape.spec.as_ref().is_some_and(|spec| spec.claim_ref.is_some());
                 let reference = serde_json::from_str(reference.get())?;
-                self.put(&["spec", "claimRef"], reference, is_there);
+                self.put("claimRef", reference, is_there);
             }
             Edit::RestoreFinalizer(name) => {
                 let name = Value::String((*name).to_owned());
@@ -130,8 +135,12 @@ impl Writer {
         self.operations.push(PatchOperation::Add(AddOperation { path, value }));
     }
 
-    fn put(&mut self, path: &[&str], value: Value, is_there: bool) {
-        let path = pointer(path);
+    /// Puts a field of `spec`.
+    fn put(&mut self, field: &str, value: Value, is_there: bool) {
+        if !std::mem::replace(&mut self.has_spec, true) {
+            self.add(&["spec"], Value::Object(serde_json::Map::new()));
+        }
+        let path = pointer(&["spec", field]);
         self.operations.push(if is_there {
             PatchOperation::Replace(ReplaceOperation { path, value })
         } else {

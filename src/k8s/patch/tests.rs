@@ -1,0 +1,88 @@
+//! Edits as operations that any JSON Patch library applies, and that touch nothing else.
+
+use serde_json::json;
+
+use super::*;
+
+/// `new` after the patch that makes `edits` in it.
+fn edited(edits: &[Edit], new: &Value, old: &Value) -> Value {
+    let patch = Patch::of(edits, &new.to_string(), &old.to_string()).unwrap().unwrap();
+    let sent = base64::engine::general_purpose::STANDARD.decode(patch.to_base64()).unwrap();
+    let sent: json_patch::Patch = serde_json::from_slice(&sent).unwrap();
+    assert_eq!(&sent, patch.operations());
+    let mut object = new.clone();
+    json_patch::patch(&mut object, &sent).unwrap();
+    object
+}
+
+fn set(key: &str) -> Edit {
+    Edit::SetAnnotation { key: key.to_owned(), value: "v".to_owned() }
+}
+
+#[test]
+fn without_edits_there_is_no_patch() {
+    assert_eq!(Patch::of(&[], "{}", "").unwrap(), None);
+}
+
+#[test]
+fn annotations_are_put_beside_those_of_others_and_the_map_is_made_once() {
+    let edits = [set("a/b"), set("c~d")];
+    let noted = json!({"a/b": "v", "c~d": "v"});
+    for metadata in [json!({}), json!({"annotations": null}), json!({"annotations": {}})] {
+        let object = edited(&edits, &json!({"metadata": metadata}), &Value::Null);
+        assert_eq!(object, json!({"metadata": {"annotations": noted}}));
+    }
+    let new = json!({"metadata": {"annotations": {"x": "y", "a/b": "old"}}});
+    let wanted = json!({"metadata": {"annotations": {"x": "y", "a/b": "v", "c~d": "v"}}});
+    assert_eq!(edited(&edits, &new, &Value::Null), wanted);
+}
+
+#[test]
+fn an_annotation_is_removed_by_its_exact_key() {
+    let new = json!({"metadata": {"annotations": {"a/b~c": "1", "a": {"b~c": "2"}}}});
+    let object = edited(&[Edit::RemoveAnnotation("a/b~c")], &new, &Value::Null);
+    assert_eq!(object, json!({"metadata": {"annotations": {"a": {"b~c": "2"}}}}));
+}
+
+#[test]
+fn a_class_is_put_whether_the_field_is_there_or_not() {
+    let wanted = json!({"metadata": {}, "spec": {"storageClassName": "fast"}});
+    for new in [
+        json!({"metadata": {}}),
+        json!({"metadata": {}, "spec": null}),
+        json!({"metadata": {}, "spec": {}}),
+        json!({"metadata": {}, "spec": {"storageClassName": null}}),
+        json!({"metadata": {}, "spec": {"storageClassName": "slow"}}),
+    ] {
+        assert_eq!(edited(&[Edit::SetClass("fast".to_owned())], &new, &Value::Null), wanted);
+    }
+}
+
+#[test]
+fn a_reservation_comes_back_as_it_is_stored_unknown_keys_included() {
+    let reference = json!({"namespace": "db", "name": "data", "uid": "u", "fieldPath": "x"});
+    let old = json!({"spec": {"claimRef": reference}});
+    for new in [
+        json!({"spec": {}}),
+        json!({"spec": {"claimRef": null}}),
+        json!({"spec": {"claimRef": {"name": "data"}}}),
+    ] {
+        assert_eq!(edited(&[Edit::RestoreReservation], &new, &old), old);
+    }
+    let nothing = Patch::of(&[Edit::RestoreReservation], "{}", "{}").unwrap().unwrap();
+    assert!(nothing.operations().is_empty());
+}
+
+#[test]
+fn a_finalizer_comes_back_after_those_that_are_there() {
+    let edits = [Edit::RestoreFinalizer("a"), Edit::RestoreFinalizer("b")];
+    for (finalizers, wanted) in [
+        (Value::Null, json!(["a", "b"])),
+        (json!([]), json!(["a", "b"])),
+        (json!(["x"]), json!(["x", "a", "b"])),
+    ] {
+        let new = json!({"metadata": {"finalizers": finalizers}});
+        let object = edited(&edits, &new, &Value::Null);
+        assert_eq!(object["metadata"]["finalizers"], wanted);
+    }
+}

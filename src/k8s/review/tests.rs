@@ -1,0 +1,123 @@
+//! What of a review is read, and what an answer always holds.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::rules::{Actor, Edit};
+
+fn body(fields: &Value) -> String {
+    let mut request = json!({
+        "uid": "u-1",
+        "resource": {"group": "", "version": "v1", "resource": "persistentvolumes"},
+        "operation": "CREATE",
+        "object": {},
+    });
+    for (key, value) in fields.as_object().unwrap() {
+        request[key] = value.clone();
+    }
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request,
+    });
+    review.to_string()
+}
+
+fn change(fields: &Value) -> Change {
+    request(body(fields).as_bytes(), &Policy::default()).unwrap().change
+}
+
+#[test]
+fn who_asks_and_for_which_part_is_read() {
+    let binder = "system:serviceaccount:kube-system:persistent-volume-binder";
+    let user = json!({"userInfo": {"username": binder, "groups": ["a", "b"]}});
+    let change = change(&user);
+    assert_eq!((change.actor, change.part), (Actor::Binder, Part::Main));
+    assert_eq!(change.user.groups, ["a", "b"]);
+    let of = |part: &str| self::change(&json!({"subResource": part})).part;
+    assert_eq!((of(""), of("status")), (Part::Main, Part::Status));
+}
+
+#[test]
+fn the_namespace_of_the_request_stands_in_for_that_of_the_object() {
+    let claims = json!({"group": "", "version": "v1", "resource": "persistentvolumeclaims"});
+    let key = |metadata: Value| {
+        let object = json!({"metadata": metadata});
+        let fields = json!({"resource": claims, "namespace": "db", "object": object});
+        change(&fields).claim().unwrap().latest().key.to_string()
+    };
+    assert_eq!(key(json!({"name": "data"})), "db/data");
+    assert_eq!(key(json!({"name": "data", "namespace": "qa"})), "qa/data");
+}
+
+#[test]
+fn any_field_of_spec_counts_as_a_change_of_it_and_nothing_else_does() {
+    let spec = |old: &Value, new: &Value| {
+        change(&json!({"operation": "UPDATE", "oldObject": old, "object": new})).spec
+    };
+    let old = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"newer": 1}});
+    let labelled = json!({"metadata": {"labels": {"a": "2"}}, "spec": {"newer": 1}});
+    assert_eq!(spec(&old, &labelled), Spec::Same);
+    assert_eq!(spec(&old, &json!({"spec": {"newer": 2}})), Spec::Changed);
+    assert_eq!(spec(&old, &json!({})), Spec::Changed);
+}
+
+#[test]
+fn a_dry_run_is_noted_and_the_texts_of_the_objects_are_borrowed() {
+    let fields = json!({"operation": "UPDATE", "oldObject": {"a": 1}, "object": {"a": 2}});
+    let text = body(&fields);
+    let read = request(text.as_bytes(), &Policy::default()).unwrap();
+    assert_eq!((read.old_object, read.object), (r#"{"a":1}"#, r#"{"a":2}"#));
+    assert_eq!((read.dry_run, &*read.uid), (DryRun::No, "u-1"));
+    let text = body(&json!({"dryRun": true}));
+    assert_eq!(request(text.as_bytes(), &Policy::default()).unwrap().dry_run, DryRun::Yes);
+}
+
+#[test]
+fn nesting_is_refused_where_the_api_server_refuses_it() {
+    let nested = |depth: usize| {
+        let inner = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        // Brackets in texts are none, also behind an escaped quote.
+        let text =
+            body(&json!({"object": {"t": format!("\"{}", "[".repeat(30_000)), "x": "here"}}));
+        text.replace("\"here\"", &inner)
+    };
+    let refused = |depth| {
+        matches!(request(nested(depth).as_bytes(), &Policy::default()), Err(ReviewError::TooDeep))
+    };
+    // The object itself is one level.
+    assert!(!refused(OBJECT_NESTING_MAX - 1));
+    assert!(refused(OBJECT_NESTING_MAX));
+}
+
+#[test]
+fn an_answer_that_passes_carries_what_was_done() {
+    let edit = Edit::SetClass("fast".to_owned());
+    let made = Answer {
+        refusal: String::new(),
+        warnings: vec!["w".to_owned()],
+        audit: vec![("rule".to_owned(), "why".to_owned())],
+        patch: Patch::of(&[edit], r#"{"spec":{}}"#, "").unwrap(),
+    };
+    let review: Value = serde_json::from_slice(&answer("u", &made)).unwrap();
+    let patch = made.patch.unwrap().to_base64();
+    let response = json!({
+        "uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": patch,
+        "warnings": ["w"], "auditAnnotations": {"rule": "why"},
+    });
+    let whole = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+    });
+    assert_eq!(review, whole);
+}
+
+#[test]
+fn a_refusal_is_a_403_and_never_comes_with_a_patch() {
+    let edit = Edit::SetClass("fast".to_owned());
+    let made = Answer {
+        refusal: "[rule] no".to_owned(),
+        patch: Patch::of(&[edit], "{}", "").unwrap(),
+        ..Answer::default()
+    };
+    let review: Value = serde_json::from_slice(&answer("u", &made)).unwrap();
+    let status = json!({"code": 403, "reason": "Forbidden", "message": "[rule] no"});
+    assert_eq!(review["response"], json!({"uid": "u", "allowed": false, "status": status}));
+}

@@ -1,0 +1,174 @@
+//! The view follows the cluster: streamed and paged lists, watches that end, and a history that is
+//! gone.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bindery::cluster::resource::Watched;
+use bindery::cluster::state::Shared;
+use bindery::cluster::watch::follow;
+use bindery::model::VolumeName;
+use bindery::sim::{Method, Request, Server, Stream};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tower::Service;
+
+use crate::stage::Scene;
+use crate::transport::fixture::eventually;
+
+/// An API server that may not know streamed lists, and that counts what it is asked.
+#[derive(Clone)]
+struct Counting {
+    server: Server,
+    streams_lists: bool,
+    lists: Arc<AtomicUsize>,
+    watches: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    fn new(server: &Server, streams_lists: bool) -> Self {
+        let server = server.clone();
+        Self { server, streams_lists, lists: Arc::default(), watches: Arc::default() }
+    }
+
+    fn lists(&self) -> usize {
+        self.lists.load(Ordering::SeqCst)
+    }
+
+    fn watches(&self) -> usize {
+        self.watches.load(Ordering::SeqCst)
+    }
+
+    fn client(&self) -> Client {
+        let counting = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let mut counting = counting.clone();
+            async move {
+                let query = request.uri().query().unwrap_or_default().to_owned();
+                let counter =
+                    if query.contains("watch=true") { &counting.watches } else { &counting.lists };
+                counter.fetch_add(1, Ordering::SeqCst);
+                let streams = query.contains("sendInitialEvents");
+                let answer: Result<http::Response<Stream>, Infallible> =
+                    counting.server.call(request).await;
+                answer.map(|answer| {
+                    let (mut head, body) = answer.into_parts();
+                    if streams && !counting.streams_lists {
+                        // Kubernetes: a server without the feature refuses the parameter as invalid.
+                        head.status = http::StatusCode::UNPROCESSABLE_ENTITY;
+                    }
+                    http::Response::from_parts(head, body.map_err(|never| match never {}).boxed())
+                })
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+/// Follows the volumes of a server.
+fn following(counting: &Counting) -> Arc<Shared> {
+    let shared = Arc::new(Shared::default());
+    let task = follow(counting.client(), Watched::Volumes, Arc::clone(&shared), Instant::now());
+    tokio::spawn(task);
+    shared
+}
+
+fn handle(server: &Server, method: Method, path: &str, body: Value) {
+    let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
+    assert!(response.code < 300, "{response:?}");
+}
+
+fn create(server: &Server, name: &str) {
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "nfs": {"server": "nfs.example.com", "path": "/"}},
+    });
+    handle(server, Method::Post, "/api/v1/persistentvolumes", volume);
+}
+
+fn delete(server: &Server, name: &str) {
+    let path = format!("/api/v1/persistentvolumes/{name}");
+    handle(server, Method::Delete, &path, Value::Null);
+    // Protection keeps it until its finalizer goes.
+    let request = Request::merge_patch(path, json!({"metadata": {"finalizers": null}}));
+    server.with(|cluster| cluster.handle(request));
+}
+
+fn names(shared: &Shared) -> Vec<String> {
+    shared.view().volumes().map(|volume| volume.name.to_string()).collect()
+}
+
+async fn until(shared: &Shared, expected: &[&str]) {
+    eventually(&format!("the view shows {expected:?}"), || names(shared) == expected).await;
+}
+
+#[tokio::test]
+async fn a_streamed_list_and_every_change_after_it_are_seen() {
+    let scene = Scene::of("volume pv-a 1Gi RWO\nvolume pv-b 1Gi RWO");
+    let counting = Counting::new(&scene.server, true);
+    let shared = following(&counting);
+    until(&shared, &["pv-a", "pv-b"]).await;
+    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    create(&scene.server, "pv-c");
+    until(&shared, &["pv-a", "pv-b", "pv-c"]).await;
+    delete(&scene.server, "pv-a");
+    until(&shared, &["pv-b", "pv-c"]).await;
+    assert_eq!((counting.lists(), counting.watches()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_server_that_streams_no_lists_is_listed_in_pages() {
+    let scene = Scene::empty();
+    for number in 0..1_100 {
+        create(&scene.server, &format!("pv-{number:04}"));
+    }
+    let counting = Counting::new(&scene.server, false);
+    let shared = following(&counting);
+    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    assert_eq!(names(&shared).len(), 1_100);
+    assert_eq!(counting.lists(), 3, "pages of 500");
+    create(&scene.server, "pv-new");
+    let last = VolumeName::new("pv-new");
+    eventually("the watch goes on from the list", || shared.view().volume(&last).is_some()).await;
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_is_resumed_without_a_new_list() {
+    let scene = Scene::of("volume pv-a 1Gi RWO\nvolume pv-b 1Gi RWO");
+    let counting = Counting::new(&scene.server, true);
+    let shared = following(&counting);
+    until(&shared, &["pv-a", "pv-b"]).await;
+    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    scene.server.end_watches();
+    delete(&scene.server, "pv-a");
+    until(&shared, &["pv-b"]).await;
+    assert_eq!(counting.lists(), 0);
+    assert!(counting.watches() >= 2);
+}
+
+#[tokio::test]
+async fn a_history_that_is_gone_costs_a_new_list_that_forgets_what_went() {
+    let scene = Scene::of("volume pv-a 1Gi RWO\nvolume pv-b 1Gi RWO");
+    let counting = Counting::new(&scene.server, true);
+    let shared = following(&counting);
+    until(&shared, &["pv-a", "pv-b"]).await;
+    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    // Gone in one step, so that no event can tell of the deletion.
+    let path = "/api/v1/persistentvolumes/pv-a";
+    scene.server.with(|cluster| {
+        cluster.handle(Request::new(Method::Delete, path, Value::Null));
+        let free = json!({"metadata": {"finalizers": null}});
+        cluster.handle(Request::merge_patch(path, free));
+        let version = cluster.version();
+        cluster.compact(version);
+    });
+    scene.server.end_watches();
+    until(&shared, &["pv-b"]).await;
+    create(&scene.server, "pv-c");
+    until(&shared, &["pv-b", "pv-c"]).await;
+}

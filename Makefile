@@ -46,8 +46,9 @@ e2e: kube
 	$(CARGO_TEST) --test e2e -- $(CASES)
 
 # The webhook against controller-runtime, nginx and a real API server in one run, each row with its
-# floor (benches/floors.toml). SECTIONS="throughput memory" picks some.
+# floor (benches/floors.toml), after the pure path alone. SECTIONS="throughput memory" picks some.
 bench: kube
+	cargo bench --locked --bench judge
 	cargo bench --locked --bench webhook -- $(SECTIONS)
 
 # Every promise at its full count: what is counted above runs in full there already; properties get

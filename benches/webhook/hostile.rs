@@ -16,9 +16,9 @@ pub(crate) enum Shape {
     Zeros,
     /// Distinct keys in one object.
     Keys,
-    /// Long strings as values of annotations that rules read.
-    Strings,
-    /// The same with an escape, so that they cannot be borrowed.
+    /// One string, as the value of an annotation that rules read.
+    Text,
+    /// The same with an escape, so that it cannot be borrowed.
     Escaped,
     /// Lists in lists.
     Nesting,
@@ -36,7 +36,7 @@ impl Shape {
         Self::Objects,
         Self::Zeros,
         Self::Keys,
-        Self::Strings,
+        Self::Text,
         Self::Escaped,
         Self::Nesting,
         Self::Labels,
@@ -50,10 +50,8 @@ impl Shape {
             Self::Objects => list(bytes, |_| r#"{"a":0}"#.to_owned()),
             Self::Zeros => list(bytes, |_| "0".to_owned()),
             Self::Keys => map(bytes, |n| format!(r#""k{n:08}":0"#)),
-            Self::Strings => map(bytes, |n| format!(r#""allow.bindery.dev/{n}":"{}""#, text("x"))),
-            Self::Escaped => {
-                map(bytes, |n| format!(r#""allow.bindery.dev/{n}":"{}""#, text(r"\n")))
-            }
+            Self::Text => long_value(bytes, "x"),
+            Self::Escaped => long_value(bytes, r"\n"),
             Self::Nesting => format!("{}{}", "[".repeat(bytes / 2), "]".repeat(bytes / 2)),
             Self::Labels => map(bytes, |n| format!(r#""l{n:08}":"{}""#, "v".repeat(LABEL_BYTES))),
             Self::Annotations => map(bytes, |n| format!(r#""pv.kubernetes.io/{n}":"yes""#)),
@@ -73,7 +71,7 @@ impl Shape {
     fn slot(self) -> &'static str {
         match self {
             Self::Objects | Self::Zeros | Self::Keys | Self::Nesting => r#""unknown":null"#,
-            Self::Strings | Self::Escaped | Self::Annotations => r#""annotations":null"#,
+            Self::Text | Self::Escaped | Self::Annotations => r#""annotations":null"#,
             Self::Labels => r#""labels":null"#,
             Self::Finalizers => r#""finalizers":null"#,
         }
@@ -83,9 +81,6 @@ impl Shape {
 /// A value that makes 30,000 labels fill a body.
 const LABEL_BYTES: usize = 229;
 
-/// A long string: of this many pieces. A few fill a body.
-const TEXT_PIECES: usize = 1_000_000;
-
 const ENVELOPE: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
 "uid":"5cb30b05-bc0a-4e10-88dc-ab915aa799a7","resource":{"group":"","version":"v1","resource":"persistentvolumes"},
 "name":"pv-hostile","operation":"CREATE","userInfo":{"username":"mallory","groups":["system:authenticated"]},
@@ -93,8 +88,11 @@ const ENVELOPE: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionR
 "labels":null,"finalizers":null},"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],
 "unknown":null},"status":{"phase":"Bound"}}}}"#;
 
-fn text(piece: &str) -> String {
-    piece.repeat(TEXT_PIECES)
+/// An annotation whose value begins with `first` and goes on to the end.
+fn long_value(bytes: usize, first: &str) -> String {
+    let before = format!(r#"{{"allow.bindery.dev/bound-volume-delete":"{first}"#);
+    let after = r#""}"#;
+    format!("{before}{}{after}", "x".repeat(bytes - before.len() - after.len()))
 }
 
 fn list(bytes: usize, item: impl Fn(usize) -> String) -> String {

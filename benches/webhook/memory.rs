@@ -79,20 +79,37 @@ fn beyond_body(server: &Server, keys: &Keys, shape: Shape) -> Result<f64, String
 fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
     let target = server.target(keys)?;
     let id = server.processes()?.first().copied().unwrap_or_default();
+    let mut highest = 0.0_f64;
     for shape in Shape::ALL {
-        let statuses = block_on(storm(target.clone(), Arc::new(shape.body())))?;
+        process::reset_peak(id)?;
+        let before = process::resident(id)? / MIB;
+        let seen = block_on(storm(target.clone(), Arc::new(shape.body()), id))?;
         let peak = process::peak(id)? / MIB;
-        eprintln!("  {CROWD} × {shape:?}: statuses {statuses:?}, peak so far {peak:.0} MiB");
+        highest = highest.max(peak);
+        eprintln!(
+            "  {CROWD} × {shape:?}: {before:.0} MiB at first, {:.0} MiB with {HEADS} half heads, \
+             peak {peak:.0} MiB; statuses {:?}",
+            seen.with_heads, seen.statuses
+        );
     }
     // It must still judge as before.
     server.check_verdicts(keys)?;
-    Ok(process::peak(id)? / MIB)
+    Ok(highest)
 }
 
-/// Half heads first, so that they are there while the bodies come. How many replies had which status;
-/// a body without a reply is an error.
-async fn storm(target: Target, body: Arc<String>) -> Result<BTreeMap<u16, usize>, String> {
+/// What one storm came to.
+#[derive(Debug)]
+struct Storm {
+    /// Memory once the half heads were there, in MiB.
+    with_heads: f64,
+    /// How many replies had which status.
+    statuses: BTreeMap<u16, usize>,
+}
+
+/// Half heads first, so that they are there while the bodies come. A body without a reply is an error.
+async fn storm(target: Target, body: Arc<String>, id: u32) -> Result<Storm, String> {
     let _heads = half_heads(&target).await?;
+    let with_heads = process::resident(id)? / MIB;
     let mut posts = JoinSet::new();
     for _ in 0..CROWD {
         let (target, body) = (target.clone(), Arc::clone(&body));
@@ -103,7 +120,7 @@ async fn storm(target: Target, body: Arc<String>) -> Result<BTreeMap<u16, usize>
         let reply = reply.map_err(|error| error.to_string())??;
         *statuses.entry(reply.status).or_default() += 1;
     }
-    Ok(statuses)
+    Ok(Storm { with_heads, statuses })
 }
 
 /// Connects all before it writes to any: a head that has begun is closed after five seconds.

@@ -47,6 +47,16 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "pointing a volume whose claim is going at another claim, with a warning",
+            given: "pair pv-a db/data 10Gi RWO claim-terminating\nclaim qa/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
+            },
+            then: &[],
+        },
+        Example {
             title: "a populator handing its volume to the claim that it works for",
             given: "claim qa/data 10Gi RWO\npair pv-a db/prime-{uid:qa/data} 10Gi RWO",
             by: Persona::Driver,

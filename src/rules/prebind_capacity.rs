@@ -48,6 +48,16 @@ pub(super) static RULE: Rule = Rule {
             send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
+        Example {
+            title: "keeping a released volume for the claim that was made anew",
+            given: "volume pv-a 5Gi RWO class=none-such phase=Released dead=db/data\nclaim db/data 10Gi RWO class=none-such volume=pv-a",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"uid":null}}}"#,
+            },
+            then: &[Fact::Is("pvc/db/data", "/status/capacity/storage", "\"5Gi\"")],
+        },
     ],
     allows: &[
         Example {

@@ -19,16 +19,28 @@ pub(super) static RULE: Rule = Rule {
         instead: "Copy what is needed. Then delete the volume object and the storage behind it, or \
             exempt the volume for the clean-up.",
     },
-    refuses: &[Example {
-        title: "switching a released volume to Delete",
-        given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
+    refuses: &[
+        Example {
+            title: "switching a released volume to Delete",
+            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
+            },
+            then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
         },
-        then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
-    }],
+        Example {
+            title: "switching a volume that no claim can have to Delete",
+            given: "volume pv-a 10Gi RWO phase=Released claimRef={\"name\":\"data\",\"uid\":\"dead\"}",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
+            },
+            then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
+        },
+    ],
     allows: &[
         Example {
             title: "switching a released volume to Retain",

@@ -1,7 +1,6 @@
 //! Removes the binder's notes from a new claim: an exported manifest carries those of another life.
 
 use super::prelude::*;
-use crate::model::Claim;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, LAST_APPLIED, SELECTED_NODE,
     STORAGE_PROVISIONER,
@@ -70,11 +69,7 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
     let keys: Vec<&'static str> = keys.filter(|key| claim.annotations.has(key)).collect();
     let first = keys.first()?;
     let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
-    let warning = format!("{first}{others} removed from new claim \"{}\": the binder sets it", name(claim));
+    let warning = format!("{first}{others} removed from new claim \"{}\": the binder sets it", claim.key.name);
     let edits = keys.into_iter().map(Edit::RemoveAnnotation).collect();
     Some(Plan { edits, warning, rests_on: Vec::new() })
-}
-
-fn name(claim: &Claim) -> &str {
-    &claim.key.name
 }

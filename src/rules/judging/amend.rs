@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use super::change::{Change, Extent, Transition};
+use super::change::{Change, Extent};
 use super::judge::{Question, unread};
-use super::rule::{Entry, Example, Page, Route, is_routed};
+use super::rule::{Example, Page, Route, is_routed};
 use super::verdict::warning;
 use super::violation::{Footing, Rest};
-use crate::binding::{Confirmation, Evidence, Lookup, Read};
+use crate::binding::{Confirmation, Evidence, Read};
 
 /// One repair: what it does, to which requests, and how it is told.
 pub struct Repair {
@@ -128,16 +128,3 @@ pub fn amend(
     amendment.reads.dedup();
     amendment
 }
-
-/// The plan that a class decides: `lookup` is the class, `read` would confirm it.
-pub fn rest_on_class<T>(read: Read, lookup: Lookup<'_, T>) -> Vec<Rest> {
-    vec![Rest::on(read, lookup)]
-}
-
-/// Whether a claim or volume is being created.
-pub fn is_create<T>(transition: Option<&Transition<T>>) -> bool {
-    matches!(transition, Some(Transition::Create(_)))
-}
-
-/// The entries through which edits are made.
-pub const ENTRIES: [Entry; 2] = [Entry::Mutate, Entry::Restore];

@@ -117,7 +117,8 @@ pub enum DemoError {
 }
 
 /// What to type after the demo: one line.
-const NEXT: &str = "Next: bindery demo --serve, and ask it with curl; bindery rule, for the rules.";
+const NEXT: &str =
+    "Next, in a clone: make demo ARGS=--serve, and ask it with curl; docs/rules.md, for the rules.";
 
 impl Default for DemoOptions {
     /// Ends after the last scene, plain, in the system's folder for temporary files.

@@ -59,7 +59,6 @@ impl Process {
     }
 
     /// Its process id; wrappers such as `setpriv` have become the program itself.
-    #[allow(dead_code, reason = "the benchmark measures processes by it; no case does")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -168,7 +168,7 @@ fn metadata() -> ObjectMeta {
 }
 
 /// The routes that lead to `entry`. What guard's conditions let by is judged in `advise`, so that
-/// is sent guard's routes too.
+/// is sent guard's routes too; what they take is judged there by the rules of `advise` as well.
 fn routes(entry: Entry) -> impl Iterator<Item = Route> {
     let of_rules = RULES.iter().flat_map(|rule| rule.routes);
     let of_repairs = REPAIRS.iter().flat_map(|repair| repair.routes);
@@ -251,6 +251,15 @@ mod tests {
             let wider = advise.iter().find(|line| line.starts_with(&format!("{resource}: ")));
             let wider = wider.expect("the resource is sent");
             assert!(operations.split(',').all(|operation| wider.contains(operation)), "{wider}");
+        }
+    }
+
+    /// `advise` leaves to guard what can harm bound data: guard must be asked wherever that can be.
+    #[test]
+    fn what_advise_leaves_to_guard_is_sent_to_guard() {
+        let advised = routes(Entry::Advise).filter(|route| route.resource == Resource::Volumes);
+        for route in advised.filter(|route| route.operation != Operation::Create) {
+            assert!(is_registered(Entry::Guard, route.resource, route.operation), "{route:?}");
         }
     }
 

@@ -74,9 +74,12 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
     let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (resource, operation) = address(&change);
     let here = |route: &&Route| route.resource == resource && route.operation == operation;
-    // What guard's conditions let by is judged by its rules in advise.
-    let is_let_by = |route: &Route| route.entry == Entry::Guard && !is_dangerous(&change);
-    let sent_to = |route: &Route| if is_let_by(route) { Entry::Advise } else { route.entry };
+    // All rules judge in the one entry to which a change is sent.
+    let judging = if is_dangerous(&change) { Entry::Guard } else { Entry::Advise };
+    let sent_to = |route: &Route| match route.entry {
+        Entry::Guard | Entry::Advise => judging,
+        Entry::Mutate | Entry::Restore => route.entry,
+    };
     routes.iter().filter(here).map(sent_to).collect()
 }
 

@@ -27,15 +27,8 @@ pub const OWN_CONTROLLER: &str = "system:serviceaccount:bindery:bindery-controll
 pub fn conditions(entry: Entry, own_controller: &str) -> Vec<Condition> {
     let quoted = own_controller.replace('\\', "\\\\").replace('\'', "\\'");
     let own = match entry {
-        Entry::Guard => dangerous(),
-        Entry::Advise => Condition {
-            name: "not-the-control-plane",
-            expression: format!(
-                "request.operation == 'CREATE' || !(request.userInfo.username in \
-                 ['{CONTROLLER_MANAGER}', '{SCHEDULER}'] || ['{SYSTEM_ACCOUNTS}', '{NODES}']\
-                 .exists(g, g in request.userInfo.?groups.orValue([])))"
-            ),
-        },
+        Entry::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
+        Entry::Advise => not_guarded(),
         Entry::Mutate => Condition {
             name: "new-or-newly-classed",
             expression: "request.operation == 'CREATE' || (request.resource.resource == \
@@ -52,7 +45,7 @@ pub fn conditions(entry: Entry, own_controller: &str) -> Vec<Condition> {
                 .to_owned(),
         },
     };
-    vec![
+    let mut conditions = vec![
         Condition {
             name: "not-break-glass",
             expression: format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
@@ -61,8 +54,12 @@ pub fn conditions(entry: Entry, own_controller: &str) -> Vec<Condition> {
             name: "not-own-controller",
             expression: format!("request.userInfo.?username.orValue('') != '{quoted}'"),
         },
-        own,
-    ]
+    ];
+    if entry == Entry::Advise {
+        conditions.push(not_control_plane());
+    }
+    conditions.push(own);
+    conditions
 }
 
 /// Whether a registration with these conditions sends `change` to `entry`.
@@ -72,10 +69,16 @@ pub fn reaches(entry: Entry, change: &Change, own_controller: &str) -> bool {
     }
     match entry {
         Entry::Guard => is_dangerous(change),
-        Entry::Advise => is_create(change) || !is_control_plane(change),
+        Entry::Advise => is_advised(change) && !is_dangerous(change),
         Entry::Mutate => is_create(change) || sets_class(change),
         Entry::Restore => changes_bound_reference(change),
     }
+}
+
+/// Whether the rules of `advise` judge a change of its asker, through whichever entry it comes:
+/// what the control plane does is its own, but for objects that it makes from the wishes of others.
+pub fn is_advised(change: &Change) -> bool {
+    is_create(change) || !is_control_plane(change)
 }
 
 /// Whether a change can harm bound data: the predicate behind guard's condition.
@@ -100,7 +103,31 @@ fn drops_finalizer(old: &Volume, new: &Volume) -> bool {
     GUARDED_FINALIZERS.iter().any(dropped)
 }
 
-fn dangerous() -> Condition {
+/// What is sent to guard is judged there by all rules, so that no request waits for two calls.
+fn not_guarded() -> Condition {
+    Condition {
+        name: "not-sent-to-guard",
+        expression: format!(
+            "request.operation == 'CREATE' || request.resource.resource != 'persistentvolumes' || \
+             !({})",
+            dangerous()
+        ),
+    }
+}
+
+fn not_control_plane() -> Condition {
+    Condition {
+        name: "not-the-control-plane",
+        expression: format!(
+            "request.operation == 'CREATE' || !(request.userInfo.username in \
+             ['{CONTROLLER_MANAGER}', '{SCHEDULER}'] || ['{SYSTEM_ACCOUNTS}', '{NODES}']\
+             .exists(g, g in request.userInfo.?groups.orValue([])))"
+        ),
+    }
+}
+
+/// [`is_dangerous`] of an update or deletion of a volume.
+fn dangerous() -> String {
     let finalizers = GUARDED_FINALIZERS.map(|name| format!("'{name}'")).join(", ");
     // Annotations are looked through only where they differ at all: an object may carry so many
     // that looking through them twice would exceed the budget of an expression.
@@ -117,20 +144,16 @@ fn dangerous() -> Condition {
     let removed = format!(
         "{annotations}.exists(k, k.startsWith('{VOLUME_PREFIX}') && !(k in {new_annotations}))"
     );
-    Condition {
-        name: "can-harm-bound-data",
-        expression: format!(
-            "request.operation == 'DELETE' ? oldObject.?status.?phase.orValue('') == 'Bound' : \
-             (oldObject.?status.?phase.orValue('') in ['Bound', 'Released'] && \
-             (object.spec != oldObject.spec || \
-             [{finalizers}].exists(f, f in oldObject.metadata.?finalizers.orValue([]) && \
-             !(f in object.metadata.?finalizers.orValue([]))) || \
-             ({annotations} != {new_annotations} && ({changed} || {added} || {removed}))))",
-            changed = changed_from(annotations, new_annotations),
-        ),
-    }
+    format!(
+        "request.operation == 'DELETE' ? oldObject.?status.?phase.orValue('') == 'Bound' : \
+         (oldObject.?status.?phase.orValue('') in ['Bound', 'Released'] && \
+         (object.spec != oldObject.spec || \
+         [{finalizers}].exists(f, f in oldObject.metadata.?finalizers.orValue([]) && \
+         !(f in object.metadata.?finalizers.orValue([]))) || \
+         ({annotations} != {new_annotations} && ({changed} || {added} || {removed}))))",
+        changed = changed_from(annotations, new_annotations),
+    )
 }
-
 fn is_create(change: &Change) -> bool {
     match &change.subject {
         Subject::Volume(transition) => transition.stored().is_none(),

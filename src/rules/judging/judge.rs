@@ -31,8 +31,8 @@ pub struct Question<'a> {
 ///
 /// # Expected flow
 ///
-/// 1. Rules of the entry look at the change; `advise` also takes the rules of `guard` for changes
-///    that guard's conditions let by, so that each change meets each rule once.
+/// 1. All rules look at the change, through the one entry to which it is sent: `guard` if it can
+///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call.
 /// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read.
 /// 3. The caller makes the reads and asks again. A failed read leaves a denial standing only on
 ///    positive evidence: an object that was seen. Otherwise the change passes with a warning.
@@ -98,12 +98,14 @@ pub(super) fn unread(rests: &[Rest], evidence: &Evidence<'_>) -> Vec<Read> {
 }
 
 fn takes(rule: &Rule, question: Question<'_>) -> bool {
-    if rule.looks_at(question.change, question.entry) {
-        return true;
+    let change = question.change;
+    let (guards, advises) =
+        (rule.looks_at(change, Entry::Guard), rule.looks_at(change, Entry::Advise));
+    match question.entry {
+        Entry::Guard => guards || (advises && filter::is_advised(change)),
+        Entry::Advise => advises || (guards && !filter::is_dangerous(change)),
+        Entry::Mutate | Entry::Restore => false,
     }
-    question.entry == Entry::Advise
-        && rule.looks_at(question.change, Entry::Guard)
-        && !filter::is_dangerous(question.change)
 }
 
 fn effect_of(

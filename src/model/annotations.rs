@@ -4,7 +4,7 @@
 //! The one place that spells them. Only annotations that some decision reads are kept: an object
 //! may carry a quarter of a megabyte of others.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 /// On a claim: the binder finished its half. Presence alone counts.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -74,28 +74,48 @@ pub fn is_read_finalizer(name: &str) -> bool {
 }
 
 /// The annotations of an object that decisions read, by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Annotations(BTreeMap<Box<str>, Box<str>>);
+///
+/// One text with its cuts, in the order of the keys: an object may carry 14,000 of them, and as many
+/// boxed texts would take four times the memory.
+#[derive(Clone, Default)]
+pub struct Annotations {
+    text: String,
+    cuts: Vec<Cut>,
+}
+
+/// Where in the text an annotation stands: the key, then the value.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    key: u32,
+    value: u32,
+    end: u32,
+}
 
 impl Annotations {
     /// The value under `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(|value| &**value)
+        let place = self.place(key).ok()?;
+        self.cuts.get(place).map(|cut| self.entry(cut).1)
     }
 
     /// Whether `key` is there, with any value.
     pub fn has(&self, key: &str) -> bool {
-        self.0.contains_key(key)
+        self.place(key).is_ok()
     }
 
-    /// Puts `value` under `key` and returns what stood there.
-    pub fn insert(&mut self, key: &str, value: &str) -> Option<Box<str>> {
-        self.0.insert(key.into(), value.into())
+    /// Puts `value` under `key`. For a few of them; many are gathered as [`Unordered`].
+    pub fn insert(&mut self, key: &str, value: &str) {
+        let mut gathered = Unordered::default();
+        for (other, kept) in self.with_prefix("").filter(|(other, _)| *other != key) {
+            gathered.push(other, kept);
+        }
+        gathered.push(key, value);
+        *self = gathered.ordered();
     }
 
     /// Keys that begin with `prefix` and their values, in order.
     pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let entries = self.0.iter().map(|(key, value)| (&**key, &**value));
+        let entries = self.cuts.iter().map(|cut| self.entry(cut));
         entries.filter(move |(key, _)| key.starts_with(prefix))
     }
 
@@ -106,5 +126,99 @@ impl Annotations {
         let mut keys: Vec<&str> = here.chain(there).map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys
+    }
+
+    fn place(&self, key: &str) -> Result<usize, usize> {
+        self.cuts.binary_search_by(|cut| self.entry(cut).0.cmp(key))
+    }
+
+    fn entry(&self, cut: &Cut) -> (&str, &str) {
+        let part =
+            |from: u32, to: u32| self.text.get(from as usize..to as usize).unwrap_or_default();
+        (part(cut.key, cut.value), part(cut.value, cut.end))
+    }
+}
+
+/// Equal where keys and values are, in whatever order they were put in.
+impl PartialEq for Annotations {
+    fn eq(&self, other: &Self) -> bool {
+        self.with_prefix("").eq(other.with_prefix(""))
+    }
+}
+
+impl Eq for Annotations {}
+
+impl fmt::Debug for Annotations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.with_prefix("")).finish()
+    }
+}
+
+/// Annotations while they are gathered, in any order.
+#[derive(Debug, Default)]
+pub struct Unordered(Annotations);
+
+impl Unordered {
+    /// What an annotation takes beside its text.
+    pub const ENTRY_BYTES: usize = size_of::<Cut>();
+
+    /// Adds one.
+    pub fn push(&mut self, key: &str, value: &str) {
+        let Annotations { text, cuts } = &mut self.0;
+        // What is read of one object is far below 4 GiB.
+        let place = |text: &String| u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let start = place(text);
+        text.push_str(key);
+        let middle = place(text);
+        text.push_str(value);
+        cuts.push(Cut { key: start, value: middle, end: place(text) });
+    }
+
+    /// All of them by key. Error: a key that is there twice.
+    pub fn sorted(self) -> Result<Annotations, Box<str>> {
+        let sorted = self.ordered();
+        let keys = || sorted.with_prefix("").map(|(key, _)| key);
+        let twice = keys().zip(keys().skip(1)).find(|(key, next)| key == next);
+        match twice.map(|(key, _)| key.into()) {
+            Some(key) => Err(key),
+            None => Ok(sorted),
+        }
+    }
+
+    fn ordered(self) -> Annotations {
+        let Self(mut gathered) = self;
+        let mut cuts = std::mem::take(&mut gathered.cuts);
+        cuts.sort_unstable_by(|a, b| gathered.entry(a).0.cmp(gathered.entry(b).0));
+        gathered.cuts = cuts;
+        gathered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gathered(pairs: &[(&str, &str)]) -> Result<Annotations, Box<str>> {
+        let mut unordered = Unordered::default();
+        pairs.iter().for_each(|(key, value)| unordered.push(key, value));
+        unordered.sorted()
+    }
+
+    #[test]
+    fn annotations_are_found_and_compared_by_key_in_whatever_order_they_came() {
+        let one = gathered(&[("b", "2"), ("a", ""), ("c", "3")]).unwrap();
+        let mut other = gathered(&[("c", "3"), ("b", "old"), ("a", "")]).unwrap();
+        assert_ne!(one, other);
+        assert_eq!(one.changed_keys(&other, ""), ["b"]);
+        other.insert("b", "2");
+        assert_eq!(one, other);
+        assert_eq!([one.get("a"), one.get("b"), one.get("d")], [Some(""), Some("2"), None]);
+        assert!(one.has("a") && !one.has("ab"));
+        assert_eq!(other.with_prefix("b").collect::<Vec<_>>(), [("b", "2")]);
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_told() {
+        assert_eq!(gathered(&[("b", "1"), ("a", "1"), ("b", "1")]), Err("b".into()));
     }
 }

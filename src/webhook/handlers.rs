@@ -56,7 +56,7 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
         service.metrics.count_refused(refusal.label());
         refusal.into_response()
     };
-    let body = match read_body(request, &reviews.admission).await {
+    let mut body = match read_body(request, &reviews.admission).await {
         Ok(body) => body,
         Err(refusal) => return refused(refusal),
     };
@@ -68,8 +68,8 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
     let time = body.time();
     let left = || time.left(Instant::now());
     let answer = match entry {
-        Some(entry) => service.validate(entry, &body, left).await,
-        None => service.mutate(&body, left).await,
+        Some(entry) => service.validate(entry, &mut body, left).await,
+        None => service.mutate(&mut body, left).await,
     };
     service.metrics.duration.observe(started.elapsed().as_secs_f64());
     match answer {

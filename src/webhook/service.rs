@@ -14,7 +14,7 @@ use crate::binding::{LiveReads, Read};
 use crate::cluster::ask::{ROUNDS_COUNT_MAX, Step, amend_step, judge_step};
 use crate::cluster::state::Shared;
 use crate::k8s::patch::Patch;
-use crate::k8s::review::{Answer, DryRun, Request, ReviewError, answer, request};
+use crate::k8s::review::{Answer, DryRun, Request, ReviewError, answer, prepare, request};
 use crate::rules::{Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict};
 use crate::telemetry::metrics::{Decision, Metrics};
 
@@ -43,11 +43,12 @@ impl Service {
     pub async fn validate(
         &self,
         entry: Entry,
-        body: &[u8],
+        body: &mut [u8],
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
         let started = Timestamp::now();
         let policy = self.policy.load_full();
+        prepare(body)?;
         let request = request(body, &policy)?;
         let step = |live: &LiveReads| {
             let question =
@@ -66,11 +67,12 @@ impl Service {
     /// Answers the review in `body` with the edits that repair it.
     pub async fn mutate(
         &self,
-        body: &[u8],
+        body: &mut [u8],
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
         let now = Timestamp::now();
         let policy = self.policy.load_full();
+        prepare(body)?;
         let request = request(body, &policy)?;
         let mut amendment = Amendment::default();
         for entry in [Entry::Mutate, Entry::Restore] {

@@ -348,6 +348,7 @@ fn unreviewable(error: &ReviewError, place: &str) -> Failure {
         | ReviewError::NoUid
         | ReviewError::LongUid(_)
         | ReviewError::TooDeep
+        | ReviewError::Text { .. }
         | ReviewError::OtherResource(_)
         | ReviewError::OtherSubresource(_)
         | ReviewError::OtherOperation(_)

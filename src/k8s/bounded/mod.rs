@@ -12,14 +12,22 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::model::annotations::{ATTACHER_PREFIX, LAST_APPLIED, is_read, is_read_finalizer};
+use crate::model::annotations::{
+    ATTACHER_PREFIX, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
+};
 use crate::model::{Annotations, Labels};
 
-/// How many map and list entries are collected from one object.
+/// How many bytes are collected from one object, or from all of one review together.
 ///
-/// A real volume or claim has a few dozen. 20,000 of about 50 bytes each are 1 MiB, what one
-/// request may cost beyond its body.
-pub const ENTRIES_COUNT_MAX: u32 = 20_000;
+/// 896 KiB: two valid objects of which every annotation is read. Kubernetes: `validation/objectmeta.go`,
+/// `TotalAnnotationSizeLimitB`: 256 KiB each, at least 18 bytes an entry, that is 427 KiB as they are
+/// kept. So no valid object is cut for its annotations, and a request costs less than 1 MiB beyond
+/// its body.
+pub const ALLOWANCE_BYTES: usize = 896 * 1024;
+
+/// What an entry of a list or map takes beside its text: itself, its share of room that is not used
+/// yet, and what the allocator adds. Measured with 20,000 entries.
+const ENTRY_BYTES: usize = 96;
 
 /// Where text is cut: names have at most 253 characters, a reason in an annotation a few hundred.
 const TEXT_BYTES_MAX: usize = 1024;
@@ -27,9 +35,30 @@ const TEXT_BYTES_MAX: usize = 1024;
 thread_local! {
     /// What may still be collected for the object that this thread is reading. serde gives a
     /// visitor no context of ours, and a seed for each type would double this file.
-    static ENTRIES_LEFT: Cell<u32> = const { Cell::new(ENTRIES_COUNT_MAX) };
+    static BYTES_LEFT: Cell<usize> = const { Cell::new(ALLOWANCE_BYTES) };
+    static IS_SHARED: Cell<bool> = const { Cell::new(false) };
     static IS_CUT: Cell<bool> = const { Cell::new(false) };
     static LABELS: Cell<LabelUse> = const { Cell::new(LabelUse::Collect) };
+}
+
+/// While it lives, everything that this thread reads shares one allowance: a review brings two
+/// objects and more.
+#[derive(Debug)]
+pub struct SharedAllowance(());
+
+impl SharedAllowance {
+    /// Begins with a whole allowance.
+    pub fn begin() -> Self {
+        BYTES_LEFT.set(ALLOWANCE_BYTES);
+        IS_SHARED.set(true);
+        Self(())
+    }
+}
+
+impl Drop for SharedAllowance {
+    fn drop(&mut self) {
+        IS_SHARED.set(false);
+    }
 }
 
 /// Whether the labels of an object are wanted: verdicts read none, matching does. The labels that
@@ -51,7 +80,7 @@ pub struct Bounded<T> {
     pub is_cut: bool,
 }
 
-/// Reads one value from JSON text with a fresh allowance.
+/// Reads one value from JSON text, with an allowance of its own unless one is shared.
 pub fn read<'a, T: Deserialize<'a>>(
     text: &'a str,
     labels: LabelUse,
@@ -68,17 +97,20 @@ pub fn read_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_js
 }
 
 fn begin(labels: LabelUse) {
-    ENTRIES_LEFT.set(ENTRIES_COUNT_MAX);
+    if !IS_SHARED.get() {
+        BYTES_LEFT.set(ALLOWANCE_BYTES);
+    }
     IS_CUT.set(false);
     LABELS.set(labels);
 }
 
-/// Takes one entry from the allowance; with none left, the object counts as cut.
-fn collects() -> bool {
-    let left = ENTRIES_LEFT.get();
-    ENTRIES_LEFT.set(left.saturating_sub(1));
-    IS_CUT.set(IS_CUT.get() || left == 0);
-    left > 0
+/// Takes `bytes` from the allowance. Where there are not as many left, they are not collected, nothing
+/// is any more, and the object counts as cut.
+fn collects(bytes: usize) -> bool {
+    let left = BYTES_LEFT.get().checked_sub(bytes);
+    BYTES_LEFT.set(left.unwrap_or(0));
+    IS_CUT.set(IS_CUT.get() || left.is_none());
+    left.is_some()
 }
 
 /// A value that is written as a map. What serde derives also takes a list of the fields in their
@@ -119,7 +151,10 @@ impl<'de> Deserialize<'de> for Text {
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                Ok(Text(cut(text)))
+                let text = cut(text);
+                // The fields of an object are few: a text is kept, and what is collected next pays.
+                BYTES_LEFT.set(BYTES_LEFT.get().saturating_sub(text.len()));
+                Ok(Text(text))
             }
         }
         deserializer.deserialize_str(TextVisitor)
@@ -134,6 +169,10 @@ fn cut(text: &str) -> Box<str> {
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     let head = text.get(..end).unwrap_or_default();
     format!("{head}… ({} bytes)", text.len()).into()
+}
+
+fn duplicate<E: serde::de::Error>(key: &str) -> E {
+    E::custom(format!("duplicate key `{key}`"))
 }
 
 /// A list that stops growing when the allowance is used up.
@@ -162,14 +201,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
                 let mut list = Vec::new();
-                while ENTRIES_LEFT.get() > 0 {
+                while BYTES_LEFT.get() > 0 {
                     let Some(item) = items.next_element()? else { return Ok(List(list)) };
-                    if collects() {
+                    if collects(ENTRY_BYTES) {
                         list.push(item);
                     }
                 }
                 while items.next_element::<IgnoredAny>()?.is_some() {
-                    collects();
+                    collects(ENTRY_BYTES);
                 }
                 Ok(List(list))
             }
@@ -202,7 +241,8 @@ impl<'de> Deserialize<'de> for Finalizers {
                     let Some(name) = name.0 else { continue };
                     // The handful of plain ones are essentials: no allowance is too small for them.
                     if let Err(place) = kept.0.binary_search(&name)
-                        && (!name.starts_with(ATTACHER_PREFIX) || collects())
+                        && (!name.starts_with(ATTACHER_PREFIX)
+                            || collects(ENTRY_BYTES + name.len()))
                     {
                         kept.0.insert(place, name);
                     }
@@ -254,7 +294,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadAnnotations, A::Error> {
-                let mut kept = Annotations::default();
+                let mut kept = Unordered::default();
                 while let Some(KeptKey(key)) = map.next_key()? {
                     let Some(key) = key else {
                         map.next_value::<IgnoredAny>()?;
@@ -267,11 +307,12 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                     } else {
                         map.next_value::<Option<Text>>()?.unwrap_or_default()
                     };
-                    if collects() && kept.insert(&key, &value.0).is_some() {
-                        return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
+                    if collects(key.len() + Unordered::ENTRY_BYTES) {
+                        kept.push(&key, &value.0);
                     }
                 }
-                Ok(ReadAnnotations(kept))
+                let sorted = kept.sorted();
+                sorted.map(ReadAnnotations).map_err(|key| duplicate(&key))
             }
         }
         deserializer.deserialize_any(AnnotationsVisitor)
@@ -334,17 +375,18 @@ impl<'de> Visitor<'de> for LabelsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
         let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
-        while self.0 == LabelUse::Collect && ENTRIES_LEFT.get() > 0 {
+        while self.0 == LabelUse::Collect && BYTES_LEFT.get() > 0 {
             let Some((key, value)) = map.next_entry::<Text, Option<Text>>()? else {
                 return Ok(labels.into_iter().collect());
             };
-            if collects() && labels.insert(key.0.clone(), value.unwrap_or_default().0).is_some() {
-                return Err(serde::de::Error::custom(format!("duplicate key `{}`", key.0)));
+            let value = value.unwrap_or_default().0;
+            if collects(ENTRY_BYTES) && labels.insert(key.0.clone(), value).is_some() {
+                return Err(duplicate(&key.0));
             }
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
             if self.0 == LabelUse::Collect {
-                collects();
+                collects(ENTRY_BYTES);
             }
         }
         Ok(labels.into_iter().collect())

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use super::*;
 use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
-const MAX: usize = ENTRIES_COUNT_MAX as usize;
+/// Entries of one letter that fit into an allowance.
+const MAX: usize = ALLOWANCE_BYTES / (ENTRY_BYTES + 1);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -51,9 +52,38 @@ fn collected(count: usize) -> [(usize, bool); 3] {
 }
 
 #[test]
-fn an_object_that_uses_up_its_allowance_exactly_is_whole_and_one_entry_more_is_left_out() {
-    assert_eq!(collected(MAX), [(MAX, false); 3]);
-    assert_eq!(collected(MAX + 1), [(MAX, true); 3]);
+fn an_object_that_uses_up_its_allowance_is_whole_and_what_comes_then_is_left_out() {
+    let exactly = sample(&format!(r#"{{"list":{}}}"#, list(MAX)));
+    assert_eq!((exactly.value.list.0.len(), exactly.is_cut), (MAX, false));
+    let more = sample(&format!(r#"{{"list":{}}}"#, list(MAX + 1)));
+    assert!(more.is_cut && more.value.list.0.len() <= MAX);
+    for (kept, is_cut) in collected(40_000) {
+        assert!(is_cut && kept > 1_000, "{kept}");
+    }
+    assert_eq!(collected(5_000), [(5_000, false); 3]);
+}
+
+/// Long texts are paid for by what is collected after them.
+#[test]
+fn no_list_of_long_texts_takes_more_than_the_allowance() {
+    let text = format!("\"{}\"", "a".repeat(1_000));
+    let read = sample(&format!(r#"{{"list":[{}]}}"#, vec![text; 2_000].join(",")));
+    let kept: usize = read.value.list.0.iter().map(|text| text.0.len()).sum();
+    assert!(read.is_cut && (ALLOWANCE_BYTES / 2..=ALLOWANCE_BYTES).contains(&kept), "{kept}");
+}
+
+/// As many as the API server accepts: 256 KiB of the shortest keys that are read.
+#[test]
+fn two_valid_objects_of_nothing_but_annotations_are_read_whole() {
+    let notes: Vec<String> =
+        (0..9_999).map(|number| format!("\"pv.kubernetes.io/{number:05}\":\"1234\"")).collect();
+    let text = format!(r#"{{"annotations":{{{}}}}}"#, notes.join(","));
+    assert!(notes.len() * 26 > 253 * 1024);
+    let _allowance = SharedAllowance::begin();
+    for _ in 0..2 {
+        let read = sample(&text);
+        assert_eq!((read.value.annotations.0.with_prefix("").count(), read.is_cut), (9_999, false));
+    }
 }
 
 #[test]
@@ -61,8 +91,12 @@ fn the_allowance_is_one_for_all_collections_of_an_object_and_new_for_the_next() 
     let half = list(MAX / 2 + 1);
     let text = format!(r#"{{"list":{half},"nested":[{{"list":{half}}}]}}"#);
     assert!(sample(&text).is_cut);
-    let read = sample(&format!(r#"{{"list":{half}}}"#));
-    assert_eq!((read.value.list.0.len(), read.is_cut), (MAX / 2 + 1, false));
+    let whole = || sample(&format!(r#"{{"list":{half}}}"#)).is_cut;
+    assert!(!whole() && !whole());
+    let shared = SharedAllowance::begin();
+    assert!(!whole() && whole());
+    drop(shared);
+    assert!(!whole());
 }
 
 #[test]
@@ -72,11 +106,11 @@ fn plain_finalizers_are_kept_when_nothing_else_is() {
     let attachers = attachers.join(",");
     let text = format!(
         r#"{{"list":{},"finalizers":["x",{attachers},"{VOLUME_PROTECTION}","{CLAIM_PROTECTION}"]}}"#,
-        list(MAX - 1)
+        list(MAX)
     );
     let read = sample(&text);
     let kept: Vec<&str> = read.value.finalizers.0.iter().map(|name| &**name).collect();
-    assert_eq!(kept, ["external-attacher/0", VOLUME_PROTECTION, CLAIM_PROTECTION]);
+    assert_eq!(kept, [VOLUME_PROTECTION, CLAIM_PROTECTION]);
     assert!(read.is_cut);
 }
 

@@ -12,10 +12,13 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+mod body;
 #[cfg(test)]
 mod tests;
 
-use super::bounded::{LabelUse, List, Object, Text, read_bytes};
+use self::body::OBJECT_NESTING_MAX;
+pub use self::body::prepare;
+use super::bounded::{LabelUse, List, Object, SharedAllowance, Text, read_bytes};
 use super::claim::claim;
 use super::metadata::or_empty;
 use super::patch::Patch;
@@ -48,6 +51,14 @@ pub enum ReviewError {
     /// The API server reads no object that is nested like this.
     #[error("the body is nested more than {OBJECT_NESTING_MAX} levels deep")]
     TooDeep,
+    /// A long text is not valid JSON.
+    #[error("the text at byte {place} cannot be read: {reason}")]
+    Text {
+        /// Where it opens, from 0.
+        place: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A resource that is not judged here.
     #[error(
         "{0:?} is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"
@@ -79,12 +90,6 @@ pub enum ReviewError {
 
 /// A uid of the API server has 36 bytes. It is repeated in the answer, so it must not be the body.
 const UID_BYTES_MAX: usize = 1024;
-
-/// Kubernetes: `encoding/json`, `maxNestingDepth`: deeper objects are refused by the API server.
-const OBJECT_NESTING_MAX: usize = 10_000;
-
-/// The review and its request, around an object.
-const ENVELOPE_NESTING: usize = 2;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -156,11 +161,9 @@ pub enum DryRun {
     Yes,
 }
 
-/// Reads a review. `policy` says who is trusted.
+/// Reads a review that was prepared. `policy` says who is trusted.
 pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, ReviewError> {
-    if is_too_deep(body) {
-        return Err(ReviewError::TooDeep);
-    }
+    let _allowance = SharedAllowance::begin();
     let review: ReviewWire<'a> = read_bytes(body).map_err(ReviewError::Unreadable)?;
     let (kind, version) = (&*review.kind.0, &*review.api_version.0);
     if kind != "AdmissionReview" || version != "admission.k8s.io/v1" {
@@ -192,28 +195,6 @@ pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, Revie
         dry_run: if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No },
         object: request.object.map_or("", RawValue::get),
         old_object: request.old_object.map_or("", RawValue::get),
-    })
-}
-
-/// Whether brackets are nested deeper than in any review that an API server can send. Skipped parts
-/// of a body are read without recursion, so this is about agreement, not about the stack.
-fn is_too_deep(body: &[u8]) -> bool {
-    const DEPTH_MAX: usize = OBJECT_NESTING_MAX + ENVELOPE_NESTING;
-    // Every level takes two bytes: usual reviews need no look.
-    if body.len() <= 2 * DEPTH_MAX {
-        return false;
-    }
-    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
-    body.iter().any(|byte| {
-        match (is_text, byte) {
-            (true, _) if is_escaped => is_escaped = false,
-            (true, b'\\') => is_escaped = true,
-            (_, b'"') => is_text = !is_text,
-            (false, b'{' | b'[') => depth += 1,
-            (false, b'}' | b']') => depth = depth.saturating_sub(1),
-            (_, _) => {}
-        }
-        depth > DEPTH_MAX
     })
 }
 

@@ -80,9 +80,8 @@ fn nesting_is_refused_where_the_api_server_refuses_it() {
             body(&json!({"object": {"t": format!("\"{}", "[".repeat(30_000)), "x": "here"}}));
         text.replace("\"here\"", &inner)
     };
-    let refused = |depth| {
-        matches!(request(nested(depth).as_bytes(), &Policy::default()), Err(ReviewError::TooDeep))
-    };
+    let refused =
+        |depth| matches!(prepare(&mut nested(depth).into_bytes()), Err(ReviewError::TooDeep));
     // The object itself is one level.
     assert!(!refused(OBJECT_NESTING_MAX - 1));
     assert!(refused(OBJECT_NESTING_MAX));

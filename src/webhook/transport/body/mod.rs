@@ -3,7 +3,7 @@
 //! What it means is decided by the handler. Nothing is decompressed, and no memory is taken on the
 //! word of a `Content-Length`: the buffer grows with what has arrived.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -41,6 +41,12 @@ impl Deref for ReceivedBody {
 
     fn deref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl DerefMut for ReceivedBody {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
     }
 }
 

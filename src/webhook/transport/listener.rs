@@ -148,7 +148,9 @@ impl Guest {
         let end = match &self.shared.tls {
             None => connection::serve(stream, port).await,
             Some(tls) => {
-                let handshake = handshake(stream, tls, &self.turns);
+                // In a box of its own, which goes when it is done: the task of a connection is as
+                // large as the largest thing that it ever awaits.
+                let handshake = Box::pin(handshake(stream, tls, &self.turns));
                 match timeout(port.limits.handshake, handshake).await {
                     Ok(Ok(stream)) => {
                         port.observe(TransportEvent::Secured);
@@ -181,12 +183,13 @@ impl Guest {
     }
 }
 
-/// Waits for the hello, then for a turn to sign, then for the rest.
+/// Waits for the hello, then for a turn to sign, then for the rest. The stream is boxed because it is
+/// handed on several times, and each hand would keep room for it.
 async fn handshake(
     stream: TcpStream,
     tls: &ArcSwap<ServerConfig>,
     turns: &Turns,
-) -> Result<TlsStream<TcpStream>, (HandshakeFailure, String)> {
+) -> Result<Box<TlsStream<TcpStream>>, (HandshakeFailure, String)> {
     let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
     let hello = hello.await.map_err(|error| failure(&error))?;
     let turn = turns.take().await?;
@@ -197,9 +200,11 @@ async fn handshake(
     tokio::task::yield_now().await;
     drop(turn);
     match first {
-        Poll::Ready(done) => done.map_err(|error| failure(&error)),
-        Poll::Pending => accept.await.map_err(|error| failure(&error)),
+        Poll::Ready(done) => done,
+        Poll::Pending => accept.await,
     }
+    .map(Box::new)
+    .map_err(|error| failure(&error))
 }
 
 fn failure(error: &io::Error) -> (HandshakeFailure, String) {

@@ -3,6 +3,8 @@
 //! What it means is decided by the handler. Nothing is decompressed, and no memory is taken on the
 //! word of a `Content-Length`: the buffer grows with what has arrived.
 
+mod buffer;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -13,20 +15,17 @@ use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
 use tokio::time::{Instant, timeout_at};
 
-use super::admission::{Admission, Charge};
+use self::buffer::{Buffer, Sizes};
+use super::admission::Admission;
 use super::refusal::Refusal;
 use super::review_time::ReviewTime;
-
-/// The first buffer of a body of unknown length. 4 KiB: most reviews fit.
-const FIRST_BUFFER: usize = 4 * 1024;
 
 /// A complete body. Its bytes stay charged to the budget until it is dropped, so keep it no longer
 /// than the review that borrows from it.
 #[derive(Debug)]
 pub struct ReceivedBody {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     time: ReviewTime,
-    _charge: Charge,
 }
 
 impl ReceivedBody {
@@ -71,17 +70,14 @@ where
     if declared.is_some_and(|bytes| bytes > limit as u64) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    let mut buffer = Buffer {
-        bytes: Vec::new(),
-        declared: declared.and_then(|bytes| usize::try_from(bytes).ok()),
-        charge: admission.charge(),
-        limit,
-    };
+    let declared = declared.and_then(|bytes| usize::try_from(bytes).ok());
+    let sizes = Sizes { usual: admission.limits().small_body, limit };
+    let mut buffer = Buffer::new(declared, admission.charge(), sizes);
     while let Some(data) = next_data(&mut body, time).await? {
-        match buffer.push(&data, admission.limits().small_body) {
+        match buffer.push(&data) {
             Ok(()) => {}
             Err(Refusal::BodiesFull) => {
-                let arrived = buffer.bytes.len() + data.len();
+                let arrived = buffer.len() + data.len();
                 drop(buffer);
                 skip(&mut body, time, limit, arrived).await?;
                 return Err(Refusal::BodiesFull);
@@ -89,7 +85,7 @@ where
             Err(other) => return Err(other),
         }
     }
-    Ok(ReceivedBody { bytes: buffer.bytes, time, _charge: buffer.charge })
+    Ok(ReceivedBody { bytes: buffer, time })
 }
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -146,42 +142,6 @@ where
         }
     }
     Ok(())
-}
-
-/// A body on its way in.
-struct Buffer {
-    bytes: Vec<u8>,
-    declared: Option<usize>,
-    charge: Charge,
-    limit: usize,
-}
-
-impl Buffer {
-    fn push(&mut self, data: &[u8], trusted: usize) -> Result<(), Refusal> {
-        let needed = self.bytes.len() + data.len();
-        if needed > self.limit {
-            return Err(Refusal::BodyTooLarge { limit: self.limit });
-        }
-        if needed > self.bytes.capacity() {
-            let capacity = self.next_capacity(needed, trusted);
-            self.charge.raise(capacity)?;
-            self.bytes.reserve_exact(capacity - self.bytes.len());
-        }
-        self.bytes.extend_from_slice(data);
-        Ok(())
-    }
-
-    /// What to allocate for `needed` bytes: all of a body that declares at most `trusted` bytes,
-    /// else twice what there is, but never more than the declared length or the limit.
-    fn next_capacity(&self, needed: usize, trusted: usize) -> usize {
-        let doubled = self.bytes.capacity().saturating_mul(2).max(FIRST_BUFFER);
-        let wanted = match self.declared {
-            Some(declared) if declared <= trusted => declared,
-            Some(declared) => doubled.min(declared),
-            None => doubled.min(self.limit),
-        };
-        wanted.max(needed)
-    }
 }
 
 #[cfg(test)]

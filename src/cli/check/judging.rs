@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::known::Known;
 use super::objects::{Kind, ObjectKey};
 use crate::binding::{Evidence, LiveReads, Read};
-use crate::cluster::ask::ROUNDS_COUNT_MAX;
+use crate::cluster::ask::settle_blocking;
 use crate::config::Configuration;
 use crate::k8s::patch::Patch;
 use crate::k8s::registration::is_registered;
@@ -124,21 +124,11 @@ fn is_called(entry: Entry, change: &Change, terms: Terms<'_>) -> bool {
         && reaches(entry, change, &terms.configuration.own_controller)
 }
 
-/// Judges until nothing is left to read or nobody can read it.
+/// Judges until nothing is left to read or nobody can read it; the reads that nobody could make.
 fn settled(change: &Change, entry: Entry, terms: Terms<'_>) -> (Verdict, Vec<Read>) {
-    let mut live = LiveReads::default();
     let question = question(change, entry, terms);
-    let mut unread = Vec::new();
-    for _ in 0..ROUNDS_COUNT_MAX {
-        let evidence = Evidence::new(terms.known.view(), &live);
-        let judgement = judge(RULES, question, &evidence);
-        if judgement.reads.iter().all(|read| unread.contains(read)) {
-            return (judgement.verdict, judgement.reads);
-        }
-        unread.extend(terms.known.answer(&judgement.reads, &mut live));
-    }
-    let evidence = Evidence::new(terms.known.view(), &live);
-    let judgement = judge(RULES, question, &evidence);
+    let step = |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
+    let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
     (judgement.verdict, judgement.reads)
 }
 
@@ -173,20 +163,15 @@ fn amendment(change: &Change, entry: Entry, terms: Terms<'_>) -> Amendment {
     if !is_called(entry, change, terms) {
         return Amendment::default();
     }
-    let mut live = LiveReads::default();
     let question = question(change, entry, terms);
-    for _ in 0..ROUNDS_COUNT_MAX {
-        let evidence = Evidence::new(terms.known.view(), &live);
-        let mut amendment = amend(REPAIRS, question, &evidence);
-        let unread = terms.known.answer(&amendment.reads, &mut live);
-        if amendment.reads.is_empty() || amendment.reads == unread {
-            amendment.plans.retain(|(_, plan)| {
-                plan.rests_on.iter().all(|rest| !amendment.reads.contains(&rest.read))
-            });
-            return amendment;
-        }
-    }
-    Amendment::default()
+    let step =
+        |live: &LiveReads| amend(REPAIRS, question, &Evidence::new(terms.known.view(), live));
+    let mut amendment = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+    let unread = &amendment.reads;
+    amendment
+        .plans
+        .retain(|(_, plan)| plan.rests_on.iter().all(|rest| !unread.contains(&rest.read)));
+    amendment
 }
 
 /// One edit as a report tells it, and its patch.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tower::Service;
 
 use crate::stage::Scene;
-use crate::transport::fixture::eventually;
+use crate::transport::fixture::{Recorder, eventually};
 
 /// An API server that may not know streamed lists, and that counts what it is asked.
 #[derive(Clone)]
@@ -46,6 +46,10 @@ impl Counting {
     /// Answers with `status`, from now on, whatever has `part` in its query.
     fn refuse(&self, part: &'static str, status: StatusCode) {
         *self.refused.lock().unwrap() = Some((part, status));
+    }
+
+    fn refuse_nothing(&self) {
+        *self.refused.lock().unwrap() = None;
     }
 
     fn lists(&self) -> usize {
@@ -208,4 +212,35 @@ async fn a_resumption_that_is_refused_as_gone_costs_a_new_list() {
         let created = VolumeName::new(&*name);
         eventually("the list is new", || shared.view().volume(&created).is_some()).await;
     }
+}
+
+/// An API server that is away for long must not fill the log: what changes is told, once.
+#[tokio::test]
+async fn an_outage_is_told_when_it_begins_and_when_it_ends() {
+    let recorder = Recorder::default();
+    let writer = recorder.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_writer(move || writer.clone());
+    // Of this thread alone: the watches of other tests are told elsewhere.
+    let _recording = tracing::subscriber::set_default(subscriber.finish());
+    let told = |level: &str| {
+        let lines = recorder.lines();
+        lines.iter().filter(|line| line.contains(level) && line.contains("a watch ")).count()
+    };
+    let scene = Scene::of("volume pv-a 1Gi RWO");
+    let counting = Counting::new(&scene.server, true);
+    let shared = following(&counting);
+    until(&shared, &["pv-a"]).await;
+    assert_eq!((told("WARN"), told("INFO"), told("DEBUG")), (0, 0, 0));
+    for outages in 1..=2 {
+        counting.refuse("watch=true", StatusCode::SERVICE_UNAVAILABLE);
+        scene.server.end_watches();
+        eventually("it was tried again and again", || told("DEBUG") >= 2 * outages).await;
+        assert_eq!((told("WARN"), told("INFO")), (outages, outages - 1));
+        counting.refuse_nothing();
+        eventually("it is told to be back", || told("INFO") == outages).await;
+    }
+    assert_eq!(told("WARN"), 2);
 }

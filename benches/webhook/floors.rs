@@ -45,7 +45,8 @@ impl Floors {
         Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads the text of such a file.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let floors: BTreeMap<String, Floor> =
             toml::from_str(text).map_err(|error| error.to_string())?;
         for (id, floor) in &floors {

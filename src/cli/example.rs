@@ -120,7 +120,7 @@ pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
 /// What `example` comes to where nothing is edited first.
 pub fn judge_unedited(example: &Example) -> Result<Judged, ExampleError> {
     let Scene { stored, proposal } = scene(example)?;
-    with_terms(stored, |terms| judge_review(&proposal.body(), terms))
+    with_terms(stored, |terms| judge_review(proposal.body(), terms))
 }
 
 fn with_terms(

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::args::{LogFormat, WebhookArgs};
 use super::exit::{Exit, Failure};
@@ -40,18 +41,25 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
 
 async fn serve(options: Options) -> Result<(), WebhookError> {
     // Waited for before anything is served, so that no signal ends the process half-way.
-    let (mut once, mut twice) = (Signals::new()?, Signals::new()?);
+    let mut signals = Signals::new()?;
     let webhook = Webhook::start(options).await?;
     let address = webhook.address().to_string();
     let health = webhook.health_address().to_string();
     tracing::info!(address, health, version = env!("CARGO_PKG_VERSION"), "serving");
-    // Whoever asks twice does not want to wait for the drain.
+    // Whoever asks twice does not want to wait for the drain. One after the other from one place:
+    // two that listen apart may take two quick signals for one.
+    let (stop, stopped) = oneshot::channel::<()>();
     let again = async {
-        twice.next().await;
-        twice.next().await;
+        signals.next().await;
+        drop(stop);
+        signals.next().await;
+    };
+    let told = async {
+        // Nothing is ever sent: the end of the sender is the word.
+        let _ = stopped.await;
     };
     tokio::select! {
-        ended = webhook.serve(once.next()) => ended,
+        ended = webhook.serve(told) => ended,
         () = again => {
             tracing::warn!("told to end again; not drained");
             Ok(())

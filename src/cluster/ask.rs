@@ -1,41 +1,135 @@
-//! The loop between deciding and reading: judge, read what the judgement rests on, judge again.
+//! The loop between deciding and reading: decide, read what the decision rests on, decide again.
 //!
-//! The same for every shell; only where the answers come from differs.
+//! The same for every shell; only how reads are made differs, so that is handed in. Not here: what
+//! is decided (`rules`), and how a read reaches an API server (`reads`).
 
-use crate::binding::{Evidence, LiveReads, Read, View};
-use crate::rules::edits::REPAIRS;
-use crate::rules::{Amendment, Question, Rule, Verdict, amend, judge};
+use std::collections::BTreeSet;
+use std::future::ready;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-/// How often a question is asked again. Each round reads at least one new object, and no rule
-/// rests on more than a volume, its holder and a class.
-pub const ROUNDS_COUNT_MAX: usize = 4;
+use crate::binding::{LiveReads, Read};
+use crate::rules::{Amendment, Judgement};
 
-/// One step of a question: decided, or in need of reads.
-#[derive(Debug)]
-pub enum Step<T> {
-    /// The answer stands on what is known.
-    Decided(T),
-    /// These reads would settle it; make them and step again.
-    Needs(Vec<Read>),
+/// How often reads are made for one question. Each round reads at least one new object, and no
+/// rule rests on more than a volume, its holder and a class.
+const ROUNDS_COUNT_MAX: usize = 4;
+
+/// A decision that names the reads that would settle it.
+pub trait Provisional {
+    /// Reads to make; empty when the decision stands.
+    fn reads(&self) -> &[Read];
 }
 
-/// Judges once on what is known.
-pub fn judge_step(
-    rules: &[&'static Rule],
-    question: Question<'_>,
-    view: &View,
-    live: &LiveReads,
-) -> Step<Verdict> {
-    let judgement = judge(rules, question, &Evidence::new(view, live));
-    if judgement.reads.is_empty() {
-        Step::Decided(judgement.verdict)
-    } else {
-        Step::Needs(judgement.reads)
+impl Provisional for Judgement {
+    fn reads(&self) -> &[Read] {
+        &self.reads
     }
 }
 
-/// Plans edits once on what is known.
-pub fn amend_step(question: Question<'_>, view: &View, live: &LiveReads) -> Step<Amendment> {
-    let amendment = amend(REPAIRS, question, &Evidence::new(view, live));
-    if amendment.reads.is_empty() { Step::Decided(amendment) } else { Step::Needs(amendment.reads) }
+impl Provisional for Amendment {
+    fn reads(&self) -> &[Read] {
+        &self.reads
+    }
+}
+
+/// Decides by `step` until nothing is left to read; `read` adds answers to what was read so far.
+///
+/// Each read is asked for once. One that `read` leaves without an answer is still named by the
+/// decision that comes back. What is wanted after `ROUNDS_COUNT_MAX` rounds counts as failed.
+pub async fn settle<T: Provisional, F: Future<Output = LiveReads>>(
+    mut step: impl FnMut(&LiveReads) -> T,
+    mut read: impl FnMut(Vec<Read>, LiveReads) -> F,
+) -> T {
+    let mut live = LiveReads::default();
+    let mut asked = BTreeSet::new();
+    let mut rounds = 0..ROUNDS_COUNT_MAX;
+    loop {
+        let decision = step(&live);
+        let fresh = decision.reads().iter().filter(|read| !asked.contains(*read));
+        let wanted: Vec<Read> = fresh.cloned().collect();
+        if wanted.is_empty() {
+            return decision;
+        }
+        asked.extend(wanted.iter().cloned());
+        match rounds.next() {
+            Some(_) => live = read(wanted, live).await,
+            None => live.fail_all(&wanted),
+        }
+    }
+}
+
+/// The same for a shell that has nothing else to do while it reads: `read` may block.
+pub fn settle_blocking<T: Provisional>(
+    step: impl FnMut(&LiveReads) -> T,
+    mut read: impl FnMut(&[Read], &mut LiveReads),
+) -> T {
+    let mut settling = pin!(settle(step, |wanted, mut live| {
+        read(&wanted, &mut live);
+        ready(live)
+    }));
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        // Every answer is there when it is asked for, so the first turn is the last.
+        if let Poll::Ready(decision) = settling.as_mut().poll(&mut context) {
+            return decision;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binding::{Answer, Confirmation};
+    use crate::model::VolumeName;
+
+    fn volume(number: usize) -> Read {
+        Read::Volume(VolumeName::new(format!("pv-{number}")))
+    }
+
+    /// Wants `reads` as far as nobody has tried them.
+    fn wanting(reads: &[Read], live: &LiveReads) -> Amendment {
+        let open = |read: &&Read| live.confirmation(read) == Confirmation::NotTried;
+        Amendment { reads: reads.iter().filter(open).cloned().collect(), ..Amendment::default() }
+    }
+
+    #[test]
+    fn each_read_is_asked_for_once_and_what_nobody_answers_stays_named() {
+        let both = [volume(1), volume(2)];
+        let mut asked = Vec::new();
+        let settled = settle_blocking(
+            |live| wanting(&both, live),
+            |wanted, live| {
+                asked.extend(wanted.to_vec());
+                live.volumes.insert(VolumeName::new("pv-1"), Answer::NotFound);
+            },
+        );
+        assert_eq!(asked, both);
+        assert_eq!(settled.reads, [volume(2)]);
+    }
+
+    #[test]
+    fn a_question_without_end_is_cut_off() {
+        let (mut asked, mut failed) = (Vec::new(), 0);
+        let settled = settle_blocking(
+            |live| {
+                failed = (0..10)
+                    .filter(|number| live.confirmation(&volume(*number)) == Confirmation::Failed)
+                    .count();
+                let next = (0..10)
+                    .map(volume)
+                    .find(|read| live.confirmation(read) == Confirmation::NotTried);
+                Amendment { reads: next.into_iter().collect(), ..Amendment::default() }
+            },
+            |wanted, live| {
+                for read in wanted {
+                    let Read::Volume(name) = read else { panic!("{read:?}") };
+                    live.volumes.insert(name.clone(), Answer::NotFound);
+                }
+                asked.extend(wanted.to_vec());
+            },
+        );
+        assert_eq!(asked, (0..ROUNDS_COUNT_MAX).map(volume).collect::<Vec<_>>());
+        assert_eq!((failed, settled.reads), (10 - ROUNDS_COUNT_MAX, Vec::new()));
+    }
 }

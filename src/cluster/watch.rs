@@ -38,18 +38,21 @@ const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Follows `watched` for ever, from `start` on the clock by which freshness is told.
 pub async fn follow(client: Client, watched: Watched, shared: Arc<Shared>, start: Instant) {
-    let mut follower = Follower { client, watched, shared, start, version: None, streams: true };
+    let mut follower = Follower {
+        client,
+        watched,
+        shared,
+        start,
+        version: None,
+        streams: true,
+        outage: Outage::None,
+    };
     let mut pause = PAUSE.0;
     loop {
         match follower.run().await {
             Ok(()) => pause = PAUSE.0,
             Err(interruption) => {
-                let reason = interruption.to_string();
-                tracing::warn!(
-                    resource = watched.label(),
-                    reason,
-                    "a watch was interrupted; it is tried again"
-                );
+                follower.tell_cut(&interruption);
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
             }
@@ -64,6 +67,8 @@ enum Interruption {
     Api(String),
     #[error("the API server does not know a parameter of the request")]
     Unsupported,
+    #[error("the API server no longer has the history since the last event")]
+    Forgotten,
     #[error("nothing was heard for two minutes")]
     Silent,
     #[error("the list took longer than a minute")]
@@ -85,6 +90,15 @@ struct Follower {
     version: Option<String>,
     /// Whether the API server streams lists, until it says that it does not.
     streams: bool,
+    outage: Outage,
+}
+
+/// Whether the watch is cut and was told to be: an API server that is away for an hour is three
+/// lines, not thousands. How stale the view has become is told by a metric.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outage {
+    None,
+    Told,
 }
 
 #[derive(Deserialize)]
@@ -154,10 +168,11 @@ impl Follower {
             Err(Interruption::Unsupported) => {
                 // The place to resume from is refused: the history is gone.
                 self.version = None;
-                return Err(Interruption::Unsupported);
+                return Err(Interruption::Forgotten);
             }
             Err(other) => return Err(other),
         };
+        self.tell_back();
         let mut body = response.into_body();
         let mut buffer = Vec::new();
         loop {
@@ -175,6 +190,24 @@ impl Follower {
                 return Err(Interruption::Broken("an event has no end".to_owned()));
             }
         }
+    }
+
+    fn tell_cut(&mut self, interruption: &Interruption) {
+        let (resource, reason) = (self.watched.label(), interruption.to_string());
+        match self.outage {
+            Outage::None => {
+                tracing::warn!(resource, reason, "a watch was cut; it is tried until it is back");
+            }
+            Outage::Told => tracing::debug!(resource, reason, "a watch is still cut"),
+        }
+        self.outage = Outage::Told;
+    }
+
+    fn tell_back(&mut self) {
+        if self.outage == Outage::Told {
+            tracing::info!(resource = self.watched.label(), "a watch is back");
+        }
+        self.outage = Outage::None;
     }
 
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {

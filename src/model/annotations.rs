@@ -200,7 +200,9 @@ mod tests {
 
     fn gathered(pairs: &[(&str, &str)]) -> Result<Annotations, Box<str>> {
         let mut unordered = Unordered::default();
-        pairs.iter().for_each(|(key, value)| unordered.push(key, value));
+        for (key, value) in pairs {
+            unordered.push(key, value);
+        }
         unordered.sorted()
     }
 

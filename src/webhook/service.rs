@@ -10,12 +10,15 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 
 use super::reader::Reader;
-use crate::binding::{LiveReads, Read};
-use crate::cluster::ask::{ROUNDS_COUNT_MAX, Step, amend_step, judge_step};
+use crate::binding::{Evidence, LiveReads, Read};
+use crate::cluster::ask::{Provisional, settle};
 use crate::cluster::state::Shared;
 use crate::k8s::patch::Patch;
 use crate::k8s::review::{Answer, DryRun, Request, ReviewError, answer, prepare, request};
-use crate::rules::{Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict};
+use crate::rules::edits::REPAIRS;
+use crate::rules::{
+    Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict, amend, judge,
+};
 use crate::telemetry::metrics::{Decision, Metrics};
 
 /// Everything that a review needs.
@@ -50,12 +53,11 @@ impl Service {
         let policy = self.policy.load_full();
         prepare(body)?;
         let request = request(body, &policy)?;
+        let question = Question { entry, change: &request.change, policy: &policy, now: started };
         let step = |live: &LiveReads| {
-            let question =
-                Question { entry, change: &request.change, policy: &policy, now: started };
-            judge_step(self.rules, question, &self.shared.view(), live)
+            judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
-        let verdict = self.settle(step, left).await;
+        let verdict = self.settle(step, left).await.verdict;
         self.record(entry, &request, &verdict, started);
         let mut warnings = verdict.warnings();
         warn_about_extent(request.change.extent, &mut warnings);
@@ -76,9 +78,9 @@ impl Service {
         let request = request(body, &policy)?;
         let mut amendment = Amendment::default();
         for entry in [Entry::Mutate, Entry::Restore] {
+            let question = Question { entry, change: &request.change, policy: &policy, now };
             let step = |live: &LiveReads| {
-                let question = Question { entry, change: &request.change, policy: &policy, now };
-                amend_step(question, &self.shared.view(), live)
+                amend(REPAIRS, question, &Evidence::new(&self.shared.view(), live))
             };
             let found = self.settle(step, &left).await;
             amendment.plans.extend(found.plans);
@@ -103,29 +105,20 @@ impl Service {
 
     /// Steps until the answer stands, reading what it rests on in between, each time within half
     /// of what is left.
-    async fn settle<T>(
+    async fn settle<T: Provisional>(
         &self,
-        mut step: impl FnMut(&LiveReads) -> Step<T>,
+        step: impl FnMut(&LiveReads) -> T,
         left: impl Fn() -> Duration,
     ) -> T {
-        let mut live = LiveReads::default();
-        for _ in 0..ROUNDS_COUNT_MAX {
-            match step(&live) {
-                Step::Decided(decided) => return decided,
-                Step::Needs(wanted) => {
-                    let asked = wanted.clone();
-                    live = self.reader.read(wanted, left() / 2, live).await;
-                    self.count_reads(&live, &asked);
-                }
+        let read = |wanted: Vec<Read>, live| {
+            let deadline = left() / 2;
+            async move {
+                let live = self.reader.read(wanted.clone(), deadline, live).await;
+                self.count_reads(&live, &wanted);
+                live
             }
-        }
-        loop {
-            // What is still wanted after so many rounds counts as not to be had.
-            match step(&live) {
-                Step::Decided(decided) => return decided,
-                Step::Needs(wanted) => live.fail_all(&wanted),
-            }
-        }
+        };
+        settle(step, read).await
     }
 
     fn count_reads(&self, live: &LiveReads, asked: &[Read]) {

@@ -211,6 +211,24 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
     }
 }
 
+/// Drivers round up: what they raise a volume to may be more than the claim asked for.
+#[tokio::test]
+async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
+    let scene = Scene::of("pair pv-a db/data 10Gi RWO csi=disk.example.com request=20Gi");
+    let stage = Stage::before(&scene).await;
+    let beyond = "[bound-volume-capacity] spec.capacity.storage of bound volume \"pv-a\" would grow \
+        from 10Gi to 21Gi, and 20Gi was asked for; check that the disk has grown";
+    for (patch, told) in [
+        (r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#, json!(null)),
+        (r#"{"spec":{"capacity":{"storage":"21Gi"}}}"#, json!([beyond])),
+    ] {
+        let send = Send::Merge { target: "pv/pv-a", patch };
+        let review = scene.unedited(&send, Persona::Driver, "");
+        let answer = stage.validate(Entry::Guard, review.body()).await;
+        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &told));
+    }
+}
+
 /// Whether the repair says that it edited something.
 fn told(answer: &Value, id: &str) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();

@@ -1,12 +1,14 @@
 //! The health port through the life of a webhook: before its view is complete, while it serves,
 //! and on its way out.
 
+use std::fs;
 use std::time::Duration;
 
 use bindery::rules::{Entry, Persona, RULES, Send};
+use bindery::webhook::transport::tls::PairFiles;
 
 use crate::stage::{Gate, Scene, Stage, post};
-use crate::transport::fixture::{eventually, log_lines};
+use crate::transport::fixture::{Authority, eventually, log_lines};
 
 #[tokio::test]
 async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
@@ -45,6 +47,31 @@ async fn it_stays_ready_when_its_watches_are_cut() {
     assert_eq!(stage.probe("/readyz").await.status, 200);
     let review = scene.unedited(&Send::Delete("pv/pv-a"), Persona::Admin, "");
     assert_eq!(stage.validate(Entry::Guard, review.body()).await["allowed"], false);
+}
+
+/// Every client refuses an expired certificate: probes send them to another replica.
+#[tokio::test]
+async fn it_is_not_ready_while_its_certificate_has_expired() {
+    let scene = Scene::empty();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name| folder.path().join(name);
+    let pair = PairFiles { certificate: file("tls.crt"), key: file("tls.key") };
+    let authority = Authority::new();
+    let write = |until| {
+        let (certificate, key) = authority.issue(2020, until);
+        fs::write(&pair.certificate, certificate).unwrap();
+        fs::write(&pair.key, key).unwrap();
+    };
+    write(2021);
+    let stage = Stage::serving(pair.clone(), scene.client(), RULES, Duration::ZERO);
+    stage.until("/metrics", |reply| reply.body.contains("\nbindery_cache_synced 1\n")).await;
+    let ready = stage.probe("/readyz").await;
+    let told = (ready.status, ready.body.as_str());
+    assert_eq!(told, (503, "the serving certificate has expired\n"));
+    assert_eq!(stage.probe("/startupz").await, ready);
+    assert_eq!(stage.probe("/livez").await.status, 200, "a restart would not renew it");
+    write(2060);
+    stage.until_ready().await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
 use bindery::k8s::bounded::LabelUse;
 use bindery::k8s::{claim, fixture, volume};
-use bindery::model::{Claim, ClaimKey, Volume};
+use bindery::model::{Annotations, Claim, ClaimKey, Volume};
 use bindery::rules::judging::judge::{Question, judge};
 use bindery::rules::judging::policy::Policy;
 use bindery::rules::judging::rule::{Entry, Mode};
@@ -79,6 +79,24 @@ impl Scene {
         };
         let question = Question { entry, change: &change, policy: &self.policy, now: now() };
         judge(RULES, question, &Evidence::new(&self.view, &self.live))
+    }
+
+    /// Somebody takes the binder's annotations off the claim.
+    fn forget_binding(&self) -> Judgement {
+        let user = User { name: "jane".to_owned(), groups: Vec::new() };
+        let new = Claim { annotations: Annotations::default(), ..self.claim.clone() };
+        let change = Change {
+            actor: self.policy.actor(&user),
+            user,
+            part: Part::Main,
+            extent: Extent::Whole,
+            spec: Spec::Same,
+            subject: Subject::Claim(Transition::Update { old: self.claim.clone(), new }),
+        };
+        let question =
+            Question { entry: Entry::Advise, change: &change, policy: &self.policy, now: now() };
+        let rules = [find("forged-binder-annotations").unwrap()];
+        judge(&rules, question, &Evidence::new(&self.view, &self.live))
     }
 
     fn effects(&self) -> Vec<Effect> {
@@ -155,6 +173,34 @@ fn an_exemption_lets_pass_until_its_time() {
         "",
     ] {
         assert_eq!(exempted(worthless), vec![Effect::Denied], "{worthless:?}");
+    }
+}
+
+/// A claim's exemption stands on the volume that it names; the rule itself needs no volume.
+#[test]
+fn an_exemption_that_the_view_does_not_show_yet_is_read_for_a_claim() {
+    let key = "allow.bindery.dev/forged-binder-annotations";
+    let stale = scene(PAIR);
+    let volume = stale.volume.name.clone();
+    let judgement = stale.forget_binding();
+    assert_eq!(judgement.reads, vec![Read::Volume(volume.clone())]);
+
+    let fresh = scene(PAIR).annotated(key, "2030-01-02T00:00:00Z moving house").volume;
+    for (answer, is_exempt) in [
+        (Answer::Found(Arc::new(fresh)), true),
+        (Answer::Found(Arc::new(stale.volume.clone())), false),
+        (Answer::NotFound, false),
+        (Answer::Failed, false),
+    ] {
+        let mut scene = scene(PAIR);
+        scene.live.volumes.insert(volume.clone(), answer);
+        let judgement = scene.forget_binding();
+        assert_eq!(judgement.reads, Vec::new());
+        assert_eq!(judgement.verdict.rulings.len(), 2, "bind-completed and bound-by-controller");
+        for ruling in judgement.verdict.rulings {
+            assert_eq!(matches!(ruling.effect, Effect::Exempted(_)), is_exempt, "{ruling:?}");
+            assert_eq!(ruling.effect == Effect::Denied, !is_exempt, "{ruling:?}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod health;
 mod judging;
 mod panic;
 mod properties;
+mod reads;
 mod stage;
 mod transport;
 mod watch;

@@ -2,14 +2,15 @@
 //! gone.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use bindery::cluster::resource::Watched;
 use bindery::cluster::state::Shared;
 use bindery::cluster::watch::follow;
 use bindery::model::VolumeName;
 use bindery::sim::{Method, Request, Server, Stream};
+use http::StatusCode;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use tower::Service;
 
 use crate::stage::Scene;
-use crate::transport::fixture::eventually;
+use crate::transport::fixture::{Recorder, eventually};
 
 /// An API server that may not know streamed lists, and that counts what it is asked.
 #[derive(Clone)]
@@ -27,12 +28,28 @@ struct Counting {
     streams_lists: bool,
     lists: Arc<AtomicUsize>,
     watches: Arc<AtomicUsize>,
+    refused: Arc<Mutex<Option<(&'static str, StatusCode)>>>,
 }
 
 impl Counting {
     fn new(server: &Server, streams_lists: bool) -> Self {
         let server = server.clone();
-        Self { server, streams_lists, lists: Arc::default(), watches: Arc::default() }
+        Self {
+            server,
+            streams_lists,
+            lists: Arc::default(),
+            watches: Arc::default(),
+            refused: Arc::default(),
+        }
+    }
+
+    /// Answers with `status`, from now on, whatever has `part` in its query.
+    fn refuse(&self, part: &'static str, status: StatusCode) {
+        *self.refused.lock().unwrap() = Some((part, status));
+    }
+
+    fn refuse_nothing(&self) {
+        *self.refused.lock().unwrap() = None;
     }
 
     fn lists(&self) -> usize {
@@ -52,6 +69,8 @@ impl Counting {
                 let counter =
                     if query.contains("watch=true") { &counting.watches } else { &counting.lists };
                 counter.fetch_add(1, Ordering::SeqCst);
+                let refused = *counting.refused.lock().unwrap();
+                let refused = refused.filter(|(part, _)| query.contains(part));
                 let streams = query.contains("sendInitialEvents");
                 let answer: Result<http::Response<Stream>, Infallible> =
                     counting.server.call(request).await;
@@ -59,7 +78,10 @@ impl Counting {
                     let (mut head, body) = answer.into_parts();
                     if streams && !counting.streams_lists {
                         // Kubernetes: a server without the feature refuses the parameter as invalid.
-                        head.status = http::StatusCode::UNPROCESSABLE_ENTITY;
+                        head.status = StatusCode::UNPROCESSABLE_ENTITY;
+                    }
+                    if let Some((_, status)) = refused {
+                        head.status = status;
                     }
                     http::Response::from_parts(head, body.map_err(|never| match never {}).boxed())
                 })
@@ -171,4 +193,54 @@ async fn a_history_that_is_gone_costs_a_new_list_that_forgets_what_went() {
     until(&shared, &["pv-b"]).await;
     create(&scene.server, "pv-c");
     until(&shared, &["pv-b", "pv-c"]).await;
+}
+
+/// Kubernetes: a server whose watch cache begins later refuses the request; one that compacts later
+/// sends an event.
+#[tokio::test]
+async fn a_resumption_that_is_refused_as_gone_costs_a_new_list() {
+    let scene = Scene::of("volume pv-a 1Gi RWO\nvolume pv-b 1Gi RWO");
+    for streams_lists in [true, false] {
+        let counting = Counting::new(&scene.server, streams_lists);
+        let shared = following(&counting);
+        eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+        eventually("it watches", || counting.watches() >= 1).await;
+        counting.refuse("&resourceVersion=", StatusCode::GONE);
+        scene.server.end_watches();
+        let name = format!("pv-{streams_lists}");
+        create(&scene.server, &name);
+        let created = VolumeName::new(&*name);
+        eventually("the list is new", || shared.view().volume(&created).is_some()).await;
+    }
+}
+
+/// An API server that is away for long must not fill the log: what changes is told, once.
+#[tokio::test]
+async fn an_outage_is_told_when_it_begins_and_when_it_ends() {
+    let recorder = Recorder::default();
+    let writer = recorder.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_writer(move || writer.clone());
+    // Of this thread alone: the watches of other tests are told elsewhere.
+    let _recording = tracing::subscriber::set_default(subscriber.finish());
+    let told = |level: &str| {
+        let lines = recorder.lines();
+        lines.iter().filter(|line| line.contains(level) && line.contains("a watch ")).count()
+    };
+    let scene = Scene::of("volume pv-a 1Gi RWO");
+    let counting = Counting::new(&scene.server, true);
+    let shared = following(&counting);
+    until(&shared, &["pv-a"]).await;
+    assert_eq!((told("WARN"), told("INFO"), told("DEBUG")), (0, 0, 0));
+    for outages in 1..=2 {
+        counting.refuse("watch=true", StatusCode::SERVICE_UNAVAILABLE);
+        scene.server.end_watches();
+        eventually("it was tried again and again", || told("DEBUG") >= 2 * outages).await;
+        assert_eq!((told("WARN"), told("INFO")), (outages, outages - 1));
+        counting.refuse_nothing();
+        eventually("it is told to be back", || told("INFO") == outages).await;
+    }
+    assert_eq!(told("WARN"), 2);
 }

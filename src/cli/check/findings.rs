@@ -184,7 +184,7 @@ fn unseen_half(
     about: About<'_>,
 ) -> Result<Option<Finding>, ReviewError> {
     let body = proposal.body();
-    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    let request = review::request(&body, &terms.configuration.policy)?;
     let change = &request.change;
     let half = if let Some(transition) = change.claim() {
         let named = transition.proposed().and_then(|claim| claim.volume.clone());

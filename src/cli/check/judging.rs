@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::known::Known;
 use super::objects::{Kind, ObjectKey};
 use crate::binding::{Evidence, LiveReads, Read};
-use crate::cluster::ask::ROUNDS_COUNT_MAX;
+use crate::cluster::ask::settle_blocking;
 use crate::config::Configuration;
 use crate::k8s::patch::Patch;
 use crate::k8s::registration::is_registered;
@@ -78,16 +78,18 @@ pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, R
     for entry in [Entry::Mutate, Entry::Restore] {
         edits.extend(edit(&mut proposal, entry, terms)?);
     }
-    let mut judged = judge_body(&proposal.body(), terms)?;
-    judged.edits = edits;
-    judged.result = proposal.new;
-    Ok(judged)
+    let mut body = proposal.body();
+    review::prepare(&mut body)?;
+    let request = review::request(&body, &terms.configuration.policy)?;
+    let judged = judge_change(&request.change, terms);
+    Ok(Judged { edits, result: proposal.new, ..judged })
 }
 
 /// Judges a review as it stands: what the webhook would answer to these bytes, edits not applied.
-pub fn judge_review(body: &str, terms: Terms<'_>) -> Result<Judged, ReviewError> {
-    let mut judged = judge_body(body, terms)?;
-    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+    review::prepare(&mut body)?;
+    let request = review::request(&body, &terms.configuration.policy)?;
+    let mut judged = judge_change(&request.change, terms);
     for entry in [Entry::Mutate, Entry::Restore] {
         let amendment = amendment(&request.change, entry, terms);
         for (id, plan) in &amendment.plans {
@@ -97,24 +99,14 @@ pub fn judge_review(body: &str, terms: Terms<'_>) -> Result<Judged, ReviewError>
     Ok(judged)
 }
 
-fn judge_body(body: &str, terms: Terms<'_>) -> Result<Judged, ReviewError> {
-    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
-    let mut judged = Judged::default();
-    for entry in [Entry::Guard, Entry::Advise] {
-        if !is_called(entry, &request.change, terms) {
-            continue;
-        }
-        let (verdict, unread) = settled(&request.change, entry, terms);
-        judged.verdict.rulings.extend(verdict.rulings);
-        for warning in verdict.exemption_warnings {
-            // Both entries see the annotation; the API server tells a warning once.
-            if !judged.verdict.exemption_warnings.contains(&warning) {
-                judged.verdict.exemption_warnings.push(warning);
-            }
-        }
-        judged.unread.extend(unread);
-    }
-    Ok(judged)
+/// Judges in the entry that the API server would call: at most one.
+fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
+    let entry = [Entry::Guard, Entry::Advise].into_iter().find(|e| is_called(*e, change, terms));
+    let Some(entry) = entry else { return Judged::default() };
+    let question = question(change, entry, terms);
+    let step = |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
+    let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+    Judged { verdict: judgement.verdict, unread: judgement.reads, ..Judged::default() }
 }
 
 /// Whether the API server would call `entry` for this change.
@@ -122,24 +114,6 @@ fn is_called(entry: Entry, change: &Change, terms: Terms<'_>) -> bool {
     let (resource, operation) = address(change);
     is_registered(entry, resource, operation)
         && reaches(entry, change, &terms.configuration.own_controller)
-}
-
-/// Judges until nothing is left to read or nobody can read it.
-fn settled(change: &Change, entry: Entry, terms: Terms<'_>) -> (Verdict, Vec<Read>) {
-    let mut live = LiveReads::default();
-    let question = question(change, entry, terms);
-    let mut unread = Vec::new();
-    for _ in 0..ROUNDS_COUNT_MAX {
-        let evidence = Evidence::new(terms.known.view(), &live);
-        let judgement = judge(RULES, question, &evidence);
-        if judgement.reads.iter().all(|read| unread.contains(read)) {
-            return (judgement.verdict, judgement.reads);
-        }
-        unread.extend(terms.known.answer(&judgement.reads, &mut live));
-    }
-    let evidence = Evidence::new(terms.known.view(), &live);
-    let judgement = judge(RULES, question, &evidence);
-    (judgement.verdict, judgement.reads)
 }
 
 fn question<'a>(change: &'a Change, entry: Entry, terms: Terms<'a>) -> Question<'a> {
@@ -152,8 +126,9 @@ fn edit(
     entry: Entry,
     terms: Terms<'_>,
 ) -> Result<Vec<MadeEdit>, ReviewError> {
-    let body = proposal.body();
-    let request = review::request(body.as_bytes(), &terms.configuration.policy)?;
+    let mut body = proposal.body();
+    review::prepare(&mut body)?;
+    let request = review::request(&body, &terms.configuration.policy)?;
     let amendment = amendment(&request.change, entry, terms);
     let mut edits = Vec::new();
     for (id, plan) in &amendment.plans {
@@ -173,20 +148,15 @@ fn amendment(change: &Change, entry: Entry, terms: Terms<'_>) -> Amendment {
     if !is_called(entry, change, terms) {
         return Amendment::default();
     }
-    let mut live = LiveReads::default();
     let question = question(change, entry, terms);
-    for _ in 0..ROUNDS_COUNT_MAX {
-        let evidence = Evidence::new(terms.known.view(), &live);
-        let mut amendment = amend(REPAIRS, question, &evidence);
-        let unread = terms.known.answer(&amendment.reads, &mut live);
-        if amendment.reads.is_empty() || amendment.reads == unread {
-            amendment.plans.retain(|(_, plan)| {
-                plan.rests_on.iter().all(|rest| !amendment.reads.contains(&rest.read))
-            });
-            return amendment;
-        }
-    }
-    Amendment::default()
+    let step =
+        |live: &LiveReads| amend(REPAIRS, question, &Evidence::new(terms.known.view(), live));
+    let mut amendment = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+    let unread = &amendment.reads;
+    amendment
+        .plans
+        .retain(|(_, plan)| plan.rests_on.iter().all(|rest| !unread.contains(&rest.read)));
+    amendment
 }
 
 /// One edit as a report tells it, and its patch.
@@ -217,7 +187,7 @@ impl Proposal {
     }
 
     /// The AdmissionReview that the API server would send.
-    pub fn body(&self) -> String {
+    pub fn body(&self) -> Vec<u8> {
         let resource = match self.key.kind {
             Kind::Volume => "persistentvolumes",
             Kind::Claim | Kind::Class | Kind::Pod => "persistentvolumeclaims",
@@ -238,5 +208,6 @@ impl Proposal {
         }
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
             .to_string()
+            .into_bytes()
     }
 }

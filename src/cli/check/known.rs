@@ -119,8 +119,8 @@ impl Known {
         self.change(key, object)
     }
 
-    /// Answers `reads` as far as possible; gives back those that nobody can answer.
-    pub fn answer(&self, reads: &[Read], live: &mut LiveReads) -> Vec<Read> {
+    /// Answers `reads` as far as possible; those that nobody can answer stay open.
+    pub fn answer(&self, reads: &[Read], live: &mut LiveReads) {
         let mut open = Vec::new();
         for read in reads {
             let is_settled = match read {
@@ -164,11 +164,8 @@ impl Known {
             }
         }
         match &self.reach {
-            Reach::Cluster(cluster) if !open.is_empty() => {
-                cluster.read(&open, live);
-                Vec::new()
-            }
-            Reach::Input | Reach::Dump | Reach::Cluster(_) => open,
+            Reach::Cluster(cluster) => cluster.read(&open, live),
+            Reach::Input | Reach::Dump => {}
         }
     }
 

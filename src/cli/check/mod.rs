@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
                 _ => unreviewable(&error, &place),
             }
         };
-        let judged = judge_review(&body.to_string(), self.terms()).map_err(refused)?;
+        let judged = judge_review(body.to_string().into_bytes(), self.terms()).map_err(refused)?;
         let request = review.node.get("request");
         let object = |field| request.and_then(|request| request.get(field));
         let node = object("object").filter(|object| !object.entries().is_empty());

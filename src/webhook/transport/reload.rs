@@ -227,11 +227,54 @@ mod tests {
 
     use super::*;
 
+    const TEN_SECONDS: Duration = Duration::from_secs(10);
+
     fn write_pair(files: &PairFiles) {
+        write_pair_from(files, Duration::ZERO);
+    }
+
+    /// Writes a pair whose time begins that long after 1970.
+    fn write_pair_from(files: &PairFiles, begin: Duration) {
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(["a".to_owned()]).unwrap();
+        let mut certificate = CertificateParams::new(["a".to_owned()]).unwrap();
+        certificate.not_before = rcgen::date_time_ymd(1970, 1, 1) + begin;
         fs::write(&files.certificate, certificate.self_signed(&key).unwrap().pem()).unwrap();
         fs::write(&files.key, key.serialize_pem()).unwrap();
+    }
+
+    #[test]
+    fn a_pair_whose_time_has_not_come_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name| folder.path().join(name);
+        let files = PairFiles { certificate: file("tls.crt"), key: file("tls.key") };
+        write_pair(&files);
+        let (report, reports) = channel();
+        let watch =
+            PairWatch::start_polling(files.clone(), Duration::from_millis(20), move |outcome| {
+                let _ = report.send((SystemTime::now(), outcome.label()));
+            });
+        let current = watch.as_ref().unwrap().current();
+        let next = || loop {
+            let (at, label) = reports.recv_timeout(TEN_SECONDS).expect("no report");
+            // Between the two files they do not belong to each other.
+            if label != "unusable" {
+                return (at, label);
+            }
+        };
+        assert_eq!(next().1, "swapped");
+        let first = current.load_full();
+
+        // Certificates know whole seconds.
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let begin = Duration::from_secs(since.as_secs() + 2);
+        write_pair_from(&files, begin);
+        assert_eq!(next().1, "out_of_time");
+        assert!(Arc::ptr_eq(&current.load_full(), &first), "the last good pair is served");
+        // The poll looks some fifty times before; none of it is news.
+        let (at, label) = next();
+        assert_eq!(label, "swapped");
+        assert!(at >= SystemTime::UNIX_EPOCH + begin, "served before its time");
+        assert!(!Arc::ptr_eq(&current.load_full(), &first));
     }
 
     #[test]
@@ -255,7 +298,7 @@ mod tests {
         fs::remove_file(&near).unwrap();
         std::os::unix::fs::symlink(&other, &near).unwrap();
         // Between the two steps the files may be found missing.
-        let next = || reports.recv_timeout(Duration::from_secs(10)).expect("no report");
+        let next = || reports.recv_timeout(TEN_SECONDS).expect("no report");
         while next() != "swapped" {}
         fs::remove_dir_all(base).unwrap();
     }

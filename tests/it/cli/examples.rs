@@ -77,7 +77,7 @@ impl Stored {
 fn direct(scene: &Scene) -> Verdict {
     let policy = Policy::default();
     let body = scene.proposal.body();
-    let request = review::request(body.as_bytes(), &policy).expect("a review");
+    let request = review::request(&body, &policy).expect("a review");
     let stored = Stored::of(&scene.stored);
     let mut live = LiveReads::default();
     let mut verdict = Verdict::default();

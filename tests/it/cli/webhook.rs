@@ -200,17 +200,17 @@ fn no_cluster_at_all_is_code_4() {
 #[test]
 fn without_an_answer_of_the_cluster_it_serves_and_is_not_ready() {
     let folder = folder();
-    let mut process = Process::start(&folder, &arguments(&[]));
+    let mut process = Process::start(&folder, &arguments(&[("--log-level", "info,bindery=debug")]));
     let (_, health) = process.addresses();
     assert!(get(health, "/livez").starts_with("HTTP/1.1 200 "));
     let ready = get(health, "/readyz");
     assert!(ready.starts_with("HTTP/1.1 503 "), "{ready}");
     let told = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses\n";
     assert!(ready.ends_with(told), "{ready}");
-    let line = process.line_with("interrupted");
+    let line = process.line_with("a watch was cut");
     assert!(line.contains("the API server cannot be reached: connection refused"), "{line}");
     // A pod that starts before the API server answers keeps trying.
-    process.line_with("interrupted");
+    process.line_with("a watch is still cut");
 }
 
 #[test]

@@ -318,9 +318,9 @@ fn damaged_bodies_are_answered_or_refused() {
             }
             let left = || Duration::from_secs(1);
             let answers = [
-                world.service.validate(Entry::Guard, &body, left).await,
-                world.service.validate(Entry::Advise, &body, left).await,
-                world.service.mutate(&body, left).await,
+                world.service.validate(Entry::Guard, &mut body, left).await,
+                world.service.validate(Entry::Advise, &mut body, left).await,
+                world.service.mutate(&mut body, left).await,
             ];
             for answer in answers {
                 match answer {

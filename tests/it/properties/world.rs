@@ -55,15 +55,15 @@ impl World {
 
     /// The `response` of a validating entry.
     pub(super) async fn validate(&self, entry: Entry, review: &Value) -> Value {
-        let body = review.to_string();
-        let bytes = self.service.validate(entry, body.as_bytes(), || LEFT).await.unwrap();
+        let mut body = review.to_string().into_bytes();
+        let bytes = self.service.validate(entry, &mut body, || LEFT).await.unwrap();
         response(&bytes)
     }
 
     /// The `response` of the mutating path.
     pub(super) async fn mutate(&self, review: &Value) -> Value {
-        let body = review.to_string();
-        response(&self.service.mutate(body.as_bytes(), || LEFT).await.unwrap())
+        let mut body = review.to_string().into_bytes();
+        response(&self.service.mutate(&mut body, || LEFT).await.unwrap())
     }
 
     /// Every answer to a review: guard's, advise's and the mutating path's.

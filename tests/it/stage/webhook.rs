@@ -88,11 +88,21 @@ impl Stage {
         rules: &'static [&'static Rule],
         drain_delay: Duration,
     ) -> Self {
+        Self::serving(AUTHORITY.1.clone(), client, rules, drain_delay)
+    }
+
+    /// The same with another serving pair.
+    pub(crate) fn serving(
+        pair: PairFiles,
+        client: Client,
+        rules: &'static [&'static Rule],
+        drain_delay: Duration,
+    ) -> Self {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let options = Options {
             listen: any,
             health_listen: any,
-            pair: AUTHORITY.1.clone(),
+            pair,
             cluster: Address::default(),
             policy: Policy::default(),
             threads: NonZeroUsize::MIN,

@@ -266,21 +266,26 @@ pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// The log lines of this process so far that contain `part`. The first call starts the recording.
 pub(crate) fn log_lines(part: &str) -> usize {
-    static LINES: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
-    let lines = LINES.get_or_init(|| {
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let written = Arc::clone(&lines);
-        tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_writer(move || Recorder(Arc::clone(&written)))
-            .init();
-        lines
+    static RECORDER: OnceLock<Recorder> = OnceLock::new();
+    let recorder = RECORDER.get_or_init(|| {
+        let recorder = Recorder::default();
+        let writer = recorder.clone();
+        tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
+        recorder
     });
-    let bytes = lines.lock().unwrap();
-    String::from_utf8_lossy(&bytes).lines().filter(|line| line.contains(part)).count()
+    recorder.lines().iter().filter(|line| line.contains(part)).count()
 }
 
-struct Recorder(Arc<Mutex<Vec<u8>>>);
+/// What is logged, as it is written.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder(Arc<Mutex<Vec<u8>>>);
+
+impl Recorder {
+    /// The lines so far.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).lines().map(str::to_owned).collect()
+    }
+}
 
 impl Write for Recorder {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

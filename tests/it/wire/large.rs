@@ -86,7 +86,7 @@ async fn what_exceeds_the_allowance_is_judged_by_its_essentials_with_a_warning()
     let with_terms = volume(&scene, "\"x\":1")
         .replace("\"spec\":{", &format!("\"spec\":{{\"nodeAffinity\":{terms},"));
     let olds = [
-        volume(&scene, &format!("\"annotations\":{{{}}}", members(20_001, "pv.kubernetes.io/"))),
+        volume(&scene, &format!("\"annotations\":{{{}}}", members(40_000, "pv.kubernetes.io/"))),
         volume(&scene, &format!("\"ownerReferences\":[{}{{}}]", "{\"uid\":\"a\"},".repeat(30_000))),
         with_terms,
     ];

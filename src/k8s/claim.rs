@@ -4,21 +4,12 @@ use serde::Deserialize;
 
 use super::bounded::{Bounded, LabelUse, List, MatchLabels, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
+use super::object::{ObjectWire, StatusWire};
 use super::topology::{RequirementWire, selector};
 use super::volume::{CapacityWire, storage, text_of};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Uid, VolumeMode, VolumeName,
 };
-
-#[derive(Deserialize)]
-struct ClaimWire {
-    #[serde(default)]
-    metadata: Object<Metadata>,
-    #[serde(default)]
-    spec: Option<Object<SpecWire>>,
-    #[serde(default)]
-    status: Option<Object<StatusWire>>,
-}
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -45,22 +36,33 @@ pub(super) struct SelectorWire {
     pub(super) match_expressions: List<Object<RequirementWire>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct StatusWire {
-    phase: Option<Text>,
-    allocated_resources: Option<Object<CapacityWire>>,
-}
-
 /// Reads a claim from its JSON text. `namespace` stands in where the object itself names none.
 pub fn claim(text: &str, namespace: &str) -> Result<Bounded<Claim>, serde_json::Error> {
-    let wire: Bounded<ClaimWire> = read(text, LabelUse::Skip)?;
-    Ok(Bounded { value: assemble(wire.value, namespace), is_cut: wire.is_cut })
+    let outer: Bounded<ObjectWire<'_>> = read(text, LabelUse::Skip)?;
+    let claim = claim_of(outer.value, namespace)?;
+    Ok(Bounded { is_cut: outer.is_cut || claim.is_cut, ..claim })
 }
 
-fn assemble(wire: ClaimWire, namespace: &str) -> Claim {
-    let (metadata, spec) = (wire.metadata.0, wire.spec.unwrap_or_default().0);
-    let status = wire.status.unwrap_or_default().0;
+/// A claim from an object that was read up to its spec.
+pub(super) fn claim_of(
+    wire: ObjectWire<'_>,
+    namespace: &str,
+) -> Result<Bounded<Claim>, serde_json::Error> {
+    let spec: Bounded<SpecWire> = match wire.spec {
+        Some(text) => read(text.get(), LabelUse::Skip)?,
+        None => Bounded { value: SpecWire::default(), is_cut: false },
+    };
+    let claim = assemble(wire.metadata.0, spec.value, wire.status, namespace);
+    Ok(Bounded { value: claim, is_cut: spec.is_cut })
+}
+
+fn assemble(
+    metadata: Metadata,
+    spec: SpecWire,
+    status: Option<Object<StatusWire>>,
+    namespace: &str,
+) -> Claim {
+    let status = status.unwrap_or_default().0;
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
     let owners = metadata.owner_references.0.iter();
     Claim {

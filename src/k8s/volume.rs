@@ -6,22 +6,13 @@ use serde_json::value::RawValue;
 
 use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
+use super::object::{ObjectWire, StatusWire};
 use super::quantity::WireQuantity;
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{
     AccessModes, Backend, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
     ReservationKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
 };
-
-#[derive(Deserialize)]
-struct VolumeWire<'a> {
-    #[serde(default)]
-    metadata: Object<Metadata>,
-    #[serde(borrow)]
-    spec: Option<&'a RawValue>,
-    #[serde(default)]
-    status: Option<Object<StatusWire>>,
-}
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -66,12 +57,6 @@ struct CsiWire {
     driver: Option<Text>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatusWire {
-    phase: Option<Text>,
-}
-
 /// A volume, and the text of its `spec` as it was sent.
 #[derive(Debug)]
 pub struct ReadVolume<'a> {
@@ -83,16 +68,23 @@ pub struct ReadVolume<'a> {
 
 /// Reads a volume from its JSON text.
 pub fn volume(text: &str, labels: LabelUse) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
-    let outer: Bounded<VolumeWire<'_>> = read(text, labels)?;
-    let spec_text = outer.value.spec.map_or("", RawValue::get);
+    let outer: Bounded<ObjectWire<'_>> = read(text, labels)?;
+    let volume = volume_of(outer.value)?;
+    Ok(Bounded { is_cut: outer.is_cut || volume.is_cut, ..volume })
+}
+
+/// A volume from an object that was read up to its spec.
+pub(super) fn volume_of(
+    wire: ObjectWire<'_>,
+) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
+    let spec_text = wire.spec.map_or("", RawValue::get);
     let spec: Bounded<SpecWire> = if spec_text.is_empty() {
         Bounded { value: SpecWire::default(), is_cut: false }
     } else {
         read(spec_text, LabelUse::Skip)?
     };
-    let is_cut = outer.is_cut || spec.is_cut;
-    let volume = assemble(outer.value.metadata.0, spec.value, outer.value.status);
-    Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut })
+    let volume = assemble(wire.metadata.0, spec.value, wire.status);
+    Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut: spec.is_cut })
 }
 
 fn assemble(metadata: Metadata, spec: SpecWire, status: Option<Object<StatusWire>>) -> Volume {

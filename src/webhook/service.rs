@@ -14,7 +14,9 @@ use crate::binding::{Evidence, LiveReads, Read};
 use crate::cluster::ask::{Provisional, settle};
 use crate::cluster::state::Shared;
 use crate::k8s::patch::Patch;
-use crate::k8s::review::{Answer, DryRun, Request, ReviewError, answer, prepare, request};
+use crate::k8s::review::{
+    Answer, DryRun, Request, ReviewError, Texts, answer, prepare, request, texts,
+};
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict, amend, judge,
@@ -90,7 +92,9 @@ impl Service {
         amendment.plans.iter().for_each(|(id, _)| self.metrics.count_edit(id));
         let edits: Vec<_> =
             amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
-        let patch = Patch::of(&edits, request.object, request.old_object)
+        // Reviews that nothing edits are most; only for others the texts are looked for.
+        let texts = if edits.is_empty() { Texts::default() } else { texts(body)? };
+        let patch = Patch::of(&edits, texts.object, texts.old_object)
             .map_err(|error| ReviewError::Object { field: "request.object", error })?;
         let audit =
             amendment.plans.iter().map(|(id, plan)| ((*id).to_owned(), plan.warning.clone()));
@@ -128,7 +132,7 @@ impl Service {
     }
 
     /// Counts a verdict, and logs it if it refuses: one line a denial, no object in it.
-    fn record(&self, entry: Entry, request: &Request<'_>, verdict: &Verdict, started: Timestamp) {
+    fn record(&self, entry: Entry, request: &Request, verdict: &Verdict, started: Timestamp) {
         let decision = if verdict.is_allowed() { Decision::Allowed } else { Decision::Denied };
         self.metrics.count_review(entry, decision);
         for ruling in &verdict.rulings {

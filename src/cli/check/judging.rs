@@ -13,7 +13,7 @@ use crate::cluster::ask::settle_blocking;
 use crate::config::Configuration;
 use crate::k8s::patch::Patch;
 use crate::k8s::registration::is_registered;
-use crate::k8s::review::{self, ReviewError};
+use crate::k8s::review::{self, ReviewError, Texts};
 use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
@@ -89,11 +89,12 @@ pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, R
 pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, ReviewError> {
     review::prepare(&mut body)?;
     let request = review::request(&body, &terms.configuration.policy)?;
+    let texts = review::texts(&body)?;
     let mut judged = judge_change(&request.change, terms);
     for entry in [Entry::Mutate, Entry::Restore] {
         let amendment = amendment(&request.change, entry, terms);
         for (id, plan) in &amendment.plans {
-            judged.edits.extend(made(id, plan, request.object, request.old_object)?.0);
+            judged.edits.extend(made(id, plan, texts)?.0);
         }
     }
     Ok(judged)
@@ -130,10 +131,12 @@ fn edit(
     review::prepare(&mut body)?;
     let request = review::request(&body, &terms.configuration.policy)?;
     let amendment = amendment(&request.change, entry, terms);
+    let texts = review::texts(&body)?;
     let mut edits = Vec::new();
     for (id, plan) in &amendment.plans {
         let Some(new) = &mut proposal.new else { break };
-        let (edit, patch) = made(id, plan, &new.to_string(), request.old_object)?;
+        let object = new.to_string();
+        let (edit, patch) = made(id, plan, Texts { object: &object, ..texts })?;
         if let Some(patch) = patch
             && json_patch::patch(new, patch.operations()).is_ok()
         {
@@ -163,11 +166,10 @@ fn amendment(change: &Change, entry: Entry, terms: Terms<'_>) -> Amendment {
 fn made(
     id: &'static str,
     plan: &Plan,
-    new: &str,
-    old: &str,
+    texts: Texts<'_>,
 ) -> Result<(Option<MadeEdit>, Option<Patch>), ReviewError> {
     let refused = |error| ReviewError::Object { field: "request.object", error };
-    let patch = Patch::of(&plan.edits, new, old).map_err(refused)?;
+    let patch = Patch::of(&plan.edits, texts.object, texts.old_object).map_err(refused)?;
     let edit = patch.as_ref().map(|patch| MadeEdit {
         id,
         warning: format!("[{id}] {}", plan.warning),

@@ -18,11 +18,12 @@ mod tests;
 
 use self::body::OBJECT_NESTING_MAX;
 pub use self::body::prepare;
-use super::bounded::{LabelUse, List, Object, SharedAllowance, Text, read_bytes};
-use super::claim::claim;
+use super::bounded::{LabelUse, List, Object, SharedAllowance, Text, read, read_bytes};
+use super::claim::claim_of;
 use super::metadata::or_empty;
+use super::object::ObjectWire;
 use super::patch::Patch;
-use super::volume::{text_of, volume};
+use super::volume::{text_of, volume_of};
 use crate::rules::{Change, Extent, Part, Policy, Spec, Subject, Transition, User};
 
 /// Why a request cannot be read. Each is one line.
@@ -91,20 +92,26 @@ pub enum ReviewError {
 /// A uid of the API server has 36 bytes. It is repeated in the answer, so it must not be the body.
 const UID_BYTES_MAX: usize = 1024;
 
+/// A review whose objects are read as far as their kind does not matter.
+type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
+
+/// A review whose objects stay text.
+type TextReview<'a> = ReviewWire<'a, &'a RawValue>;
+
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReviewWire<'a> {
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
+struct ReviewWire<'a, O> {
     #[serde(default)]
     api_version: Text,
     #[serde(default)]
     kind: Text,
     #[serde(borrow)]
-    request: Option<Object<RequestWire<'a>>>,
+    request: Option<Object<RequestWire<'a, O>>>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RequestWire<'a> {
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
+struct RequestWire<'a, O> {
     #[serde(default, borrow)]
     uid: Cow<'a, str>,
     #[serde(default)]
@@ -115,10 +122,8 @@ struct RequestWire<'a> {
     operation: Text,
     #[serde(default)]
     user_info: Object<UserWire>,
-    #[serde(borrow)]
-    object: Option<&'a RawValue>,
-    #[serde(borrow)]
-    old_object: Option<&'a RawValue>,
+    object: Option<O>,
+    old_object: Option<O>,
     dry_run: Option<bool>,
 }
 
@@ -139,16 +144,21 @@ struct UserWire {
 
 /// A request as it was read.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct Request {
     /// What the answer has to repeat.
     pub uid: String,
     /// The change.
     pub change: Change,
     /// Whether nothing will be stored.
     pub dry_run: DryRun,
-    /// The text of the new object, for edits; empty for a deletion.
+}
+
+/// The texts of the objects of a review, for edits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texts<'a> {
+    /// The new object; empty for a deletion.
     pub object: &'a str,
-    /// The text of the stored object, for edits; empty for a creation.
+    /// The stored object; empty for a creation.
     pub old_object: &'a str,
 }
 
@@ -162,43 +172,79 @@ pub enum DryRun {
 }
 
 /// Reads a review that was prepared. `policy` says who is trusted.
-pub fn request<'a>(body: &'a [u8], policy: &Policy) -> Result<Request<'a>, ReviewError> {
+pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     let _allowance = SharedAllowance::begin();
-    let review: ReviewWire<'a> = read_bytes(body).map_err(ReviewError::Unreadable)?;
+    let read = read_bytes::<ReadReview<'_>>(body).map_err(|error| explain(body, error))?;
+    let request = envelope(read.value)?;
+    let part = part(&request)?;
+    let objects = transition(&request.operation, request.object, request.old_object)?;
+    let kind = kind(&request.resource.0)?;
+    let user = User {
+        name: request.user_info.0.username.0.to_string(),
+        groups: request.user_info.0.groups.0.iter().map(|group| group.0.to_string()).collect(),
+    };
+    let uid = request.uid.into_owned();
+    let dry_run = if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No };
+    let (subject, spec, is_cut) = match kind {
+        Kind::Volume => volumes(objects)?,
+        Kind::Claim => claims(objects, or_empty(request.namespace.as_ref()))?,
+    };
+    let extent = if read.is_cut || is_cut { Extent::Essentials } else { Extent::Whole };
+    let change = Change { actor: policy.actor(&user), user, part, extent, spec, subject };
+    Ok(Request { uid, change, dry_run })
+}
+
+/// The objects of a review as they were sent.
+pub fn texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
+    let review: TextReview<'_> = read_bytes(body).map_err(ReviewError::Unreadable)?.value;
+    let request = envelope(review)?;
+    Ok(Texts {
+        object: request.object.map_or("", RawValue::get),
+        old_object: request.old_object.map_or("", RawValue::get),
+    })
+}
+
+/// Why a review could not be read in one go: its envelope first, then the object that is at fault.
+fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
+    let object_at_fault = || {
+        let review: TextReview<'_> = read_bytes(body).map_err(ReviewError::Unreadable)?.value;
+        let request = envelope(review)?;
+        part(&request)?;
+        let objects = transition(&request.operation, request.object, request.old_object)?;
+        kind(&request.resource.0)?;
+        let read = |field, text: &RawValue| {
+            let read = read::<ObjectWire<'_>>(text.get(), LabelUse::Skip);
+            read.map(drop).map_err(|error| ReviewError::Object { field, error })
+        };
+        match objects {
+            Transition::Create(new) => read(OBJECT, new),
+            Transition::Update { old, new } => {
+                read(OLD_OBJECT, old).and_then(|()| read(OBJECT, new))
+            }
+            Transition::Delete(old) => read(OLD_OBJECT, old),
+        }
+    };
+    object_at_fault().err().unwrap_or(ReviewError::Unreadable(error))
+}
+
+const OBJECT: &str = "request.object";
+const OLD_OBJECT: &str = "request.oldObject";
+
+/// The request of a review that is one.
+fn envelope<O>(review: ReviewWire<'_, O>) -> Result<RequestWire<'_, O>, ReviewError> {
     let (kind, version) = (&*review.kind.0, &*review.api_version.0);
     if kind != "AdmissionReview" || version != "admission.k8s.io/v1" {
         return Err(ReviewError::OtherKind { kind: kind.into(), version: version.into() });
     }
     let Object(request) = review.request.ok_or(ReviewError::NoRequest)?;
     match request.uid.len() {
-        0 => return Err(ReviewError::NoUid),
-        length if length > UID_BYTES_MAX => return Err(ReviewError::LongUid(length)),
-        _ => {}
+        0 => Err(ReviewError::NoUid),
+        length if length > UID_BYTES_MAX => Err(ReviewError::LongUid(length)),
+        _ => Ok(request),
     }
-    let part = part(&request)?;
-    let user = User {
-        name: request.user_info.0.username.0.to_string(),
-        groups: request.user_info.0.groups.0.iter().map(|group| group.0.to_string()).collect(),
-    };
-    let read = subject(&request)?;
-    let change = Change {
-        actor: policy.actor(&user),
-        user,
-        part,
-        extent: read.extent,
-        spec: read.spec,
-        subject: read.subject,
-    };
-    Ok(Request {
-        uid: request.uid.into_owned(),
-        change,
-        dry_run: if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No },
-        object: request.object.map_or("", RawValue::get),
-        old_object: request.old_object.map_or("", RawValue::get),
-    })
 }
 
-fn part(request: &RequestWire<'_>) -> Result<Part, ReviewError> {
+fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
     match text_of(request.sub_resource.as_ref()) {
         None | Some("") => Ok(Part::Main),
         Some("status") => Ok(Part::Status),
@@ -206,21 +252,17 @@ fn part(request: &RequestWire<'_>) -> Result<Part, ReviewError> {
     }
 }
 
-/// A subject with what was learned while reading it.
-struct ReadSubject {
-    subject: Subject,
-    extent: Extent,
-    spec: Spec,
+/// What a review is about.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Volume,
+    Claim,
 }
 
-fn subject(request: &RequestWire<'_>) -> Result<ReadSubject, ReviewError> {
-    let Object(resource) = &request.resource;
-    let texts = transition(request)?;
+fn kind(resource: &ResourceWire) -> Result<Kind, ReviewError> {
     match (&*resource.group.0, &*resource.version.0, &*resource.resource.0) {
-        ("", "v1", "persistentvolumes") => volumes(&texts),
-        ("", "v1", "persistentvolumeclaims") => {
-            claims(&texts, or_empty(request.namespace.as_ref()))
-        }
+        ("", "v1", "persistentvolumes") => Ok(Kind::Volume),
+        ("", "v1", "persistentvolumeclaims") => Ok(Kind::Claim),
         (group, version, name) => {
             let separator = if group.is_empty() { "" } else { "/" };
             Err(ReviewError::OtherResource(format!("{name} of {group}{separator}{version}")))
@@ -228,72 +270,71 @@ fn subject(request: &RequestWire<'_>) -> Result<ReadSubject, ReviewError> {
     }
 }
 
-/// The texts of the objects that the operation comes with.
-fn transition<'a>(request: &RequestWire<'a>) -> Result<Transition<&'a str>, ReviewError> {
-    let need = |operation, field, object: Option<&'a RawValue>| {
-        object.map(RawValue::get).ok_or(ReviewError::Missing { operation, field })
+/// The objects that the operation comes with.
+fn transition<O>(
+    operation: &Text,
+    object: Option<O>,
+    old_object: Option<O>,
+) -> Result<Transition<O>, ReviewError> {
+    let need = |operation, field, object: Option<O>| {
+        object.ok_or(ReviewError::Missing { operation, field })
     };
-    match &*request.operation.0 {
-        "CREATE" => Ok(Transition::Create(need("CREATE", "request.object", request.object)?)),
+    match &*operation.0 {
+        "CREATE" => Ok(Transition::Create(need("CREATE", OBJECT, object)?)),
         "UPDATE" => Ok(Transition::Update {
-            old: need("UPDATE", "request.oldObject", request.old_object)?,
-            new: need("UPDATE", "request.object", request.object)?,
+            old: need("UPDATE", OLD_OBJECT, old_object)?,
+            new: need("UPDATE", OBJECT, object)?,
         }),
-        "DELETE" => {
-            Ok(Transition::Delete(need("DELETE", "request.oldObject", request.old_object)?))
-        }
+        "DELETE" => Ok(Transition::Delete(need("DELETE", OLD_OBJECT, old_object)?)),
         other => Err(ReviewError::OtherOperation(other.to_owned())),
     }
 }
 
-fn volumes(texts: &Transition<&str>) -> Result<ReadSubject, ReviewError> {
-    let read = |field, text| {
-        volume(text, LabelUse::Skip).map_err(|error| ReviewError::Object { field, error })
-    };
-    let (transition, is_cut, spec) = match texts {
-        Transition::Create(text) => {
-            let new = read("request.object", text)?;
-            (Transition::Create(new.value.volume), new.is_cut, Spec::Same)
+fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Spec, bool), ReviewError> {
+    let read = |field, wire| volume_of(wire).map_err(|error| ReviewError::Object { field, error });
+    let (transition, spec, is_cut) = match objects {
+        Transition::Create(new) => {
+            let new = read(OBJECT, new)?;
+            (Transition::Create(new.value.volume), Spec::Same, new.is_cut)
         }
         Transition::Update { old, new } => {
-            let (old, new) = (read("request.oldObject", old)?, read("request.object", new)?);
+            let (old, new) = (read(OLD_OBJECT, old)?, read(OBJECT, new)?);
             let same = old.value.spec == new.value.spec;
             let spec = if same { Spec::Same } else { Spec::Changed };
             let is_cut = old.is_cut || new.is_cut;
             let (old, new) = (old.value.volume, new.value.volume);
-            (Transition::Update { old, new }, is_cut, spec)
+            (Transition::Update { old, new }, spec, is_cut)
         }
-        Transition::Delete(text) => {
-            let old = read("request.oldObject", text)?;
-            (Transition::Delete(old.value.volume), old.is_cut, Spec::Same)
+        Transition::Delete(old) => {
+            let old = read(OLD_OBJECT, old)?;
+            (Transition::Delete(old.value.volume), Spec::Same, old.is_cut)
         }
     };
-    Ok(ReadSubject { subject: Subject::Volume(transition), extent: extent(is_cut), spec })
+    Ok((Subject::Volume(transition), spec, is_cut))
 }
 
-fn claims(texts: &Transition<&str>, namespace: &str) -> Result<ReadSubject, ReviewError> {
-    let read =
-        |field, text| claim(text, namespace).map_err(|error| ReviewError::Object { field, error });
-    let (transition, is_cut) = match texts {
-        Transition::Create(text) => {
-            let new = read("request.object", text)?;
+fn claims(
+    objects: Transition<ObjectWire<'_>>,
+    namespace: &str,
+) -> Result<(Subject, Spec, bool), ReviewError> {
+    let read = |field, wire| {
+        claim_of(wire, namespace).map_err(|error| ReviewError::Object { field, error })
+    };
+    let (transition, is_cut) = match objects {
+        Transition::Create(new) => {
+            let new = read(OBJECT, new)?;
             (Transition::Create(new.value), new.is_cut)
         }
         Transition::Update { old, new } => {
-            let (old, new) = (read("request.oldObject", old)?, read("request.object", new)?);
+            let (old, new) = (read(OLD_OBJECT, old)?, read(OBJECT, new)?);
             (Transition::Update { old: old.value, new: new.value }, old.is_cut || new.is_cut)
         }
-        Transition::Delete(text) => {
-            let old = read("request.oldObject", text)?;
+        Transition::Delete(old) => {
+            let old = read(OLD_OBJECT, old)?;
             (Transition::Delete(old.value), old.is_cut)
         }
     };
-    let subject = Subject::Claim(transition);
-    Ok(ReadSubject { subject, extent: extent(is_cut), spec: Spec::Same })
-}
-
-fn extent(is_cut: bool) -> Extent {
-    if is_cut { Extent::Essentials } else { Extent::Whole }
+    Ok((Subject::Claim(transition), Spec::Same, is_cut))
 }
 
 /// What to answer.

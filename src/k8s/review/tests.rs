@@ -65,7 +65,8 @@ fn a_dry_run_is_noted_and_the_texts_of_the_objects_are_borrowed() {
     let fields = json!({"operation": "UPDATE", "oldObject": {"a": 1}, "object": {"a": 2}});
     let text = body(&fields);
     let read = request(text.as_bytes(), &Policy::default()).unwrap();
-    assert_eq!((read.old_object, read.object), (r#"{"a":1}"#, r#"{"a":2}"#));
+    let sent = Texts { object: r#"{"a":2}"#, old_object: r#"{"a":1}"# };
+    assert_eq!(texts(text.as_bytes()).unwrap(), sent);
     assert_eq!((read.dry_run, &*read.uid), (DryRun::No, "u-1"));
     let text = body(&json!({"dryRun": true}));
     assert_eq!(request(text.as_bytes(), &Policy::default()).unwrap().dry_run, DryRun::Yes);

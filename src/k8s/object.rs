@@ -1,0 +1,30 @@
+//! What volumes and claims have in common on the wire, so that a review is read in one go before it
+//! is known which of them it brings.
+//!
+//! Not here: the two specs (`volume`, `claim`), which stay text until then.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::bounded::{Object, Text};
+use super::metadata::Metadata;
+use super::volume::CapacityWire;
+
+/// A volume or a claim.
+#[derive(Debug, Deserialize)]
+pub(super) struct ObjectWire<'a> {
+    #[serde(default)]
+    pub(super) metadata: Object<Metadata>,
+    #[serde(borrow)]
+    pub(super) spec: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) status: Option<Object<StatusWire>>,
+}
+
+/// The status of either; a volume has no allocated amounts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StatusWire {
+    pub(super) phase: Option<Text>,
+    pub(super) allocated_resources: Option<Object<CapacityWire>>,
+}

@@ -13,14 +13,15 @@ use crate::model::{
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SpecWire {
-    access_modes: List<Text>,
+struct SpecWire<'a> {
+    #[serde(borrow)]
+    access_modes: List<Text<'a>>,
     resources: Option<Object<ResourcesWire>>,
-    volume_mode: Option<Text>,
-    storage_class_name: Option<Text>,
-    volume_attributes_class_name: Option<Text>,
-    selector: Option<Object<SelectorWire>>,
-    volume_name: Option<Text>,
+    volume_mode: Option<Text<'a>>,
+    storage_class_name: Option<Text<'a>>,
+    volume_attributes_class_name: Option<Text<'a>>,
+    selector: Option<Object<SelectorWire<'a>>>,
+    volume_name: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -31,9 +32,10 @@ struct ResourcesWire {
 /// The wire form of a label selector.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct SelectorWire {
+pub(super) struct SelectorWire<'a> {
     pub(super) match_labels: MatchLabels,
-    pub(super) match_expressions: List<Object<RequirementWire>>,
+    #[serde(borrow)]
+    pub(super) match_expressions: List<Object<RequirementWire<'a>>>,
 }
 
 /// Reads a claim from its JSON text. `namespace` stands in where the object itself names none.
@@ -48,7 +50,7 @@ pub(super) fn claim_of(
     wire: ObjectWire<'_>,
     namespace: &str,
 ) -> Result<Bounded<Claim>, serde_json::Error> {
-    let spec: Bounded<SpecWire> = match wire.spec {
+    let spec: Bounded<SpecWire<'_>> = match wire.spec {
         Some(text) => read(text.get(), LabelUse::Skip)?,
         None => Bounded { value: SpecWire::default(), is_cut: false },
     };
@@ -57,9 +59,9 @@ pub(super) fn claim_of(
 }
 
 fn assemble(
-    metadata: Metadata,
-    spec: SpecWire,
-    status: Option<Object<StatusWire>>,
+    metadata: Metadata<'_>,
+    spec: SpecWire<'_>,
+    status: Option<Object<StatusWire<'_>>>,
     namespace: &str,
 ) -> Claim {
     let status = status.unwrap_or_default().0;

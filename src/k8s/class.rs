@@ -8,17 +8,17 @@ use crate::model::{BindingMode, Class, ClassName, Expansion, Provisioner};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ClassWire {
-    #[serde(default)]
-    metadata: Object<Metadata>,
-    provisioner: Option<Text>,
-    volume_binding_mode: Option<Text>,
+struct ClassWire<'a> {
+    #[serde(borrow, default)]
+    metadata: Object<Metadata<'a>>,
+    provisioner: Option<Text<'a>>,
+    volume_binding_mode: Option<Text<'a>>,
     allow_volume_expansion: Option<bool>,
 }
 
 /// Reads a class from its JSON text.
 pub fn class(text: &str) -> Result<Class, serde_json::Error> {
-    let wire: ClassWire = read(text, LabelUse::Skip)?.value;
+    let wire: ClassWire<'_> = read(text, LabelUse::Skip)?.value;
     let provisioner = match or_empty(wire.provisioner.as_ref()) {
         "" | "kubernetes.io/no-provisioner" => Provisioner::Static,
         name => Provisioner::Named(name.into()),

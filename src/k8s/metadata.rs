@@ -9,15 +9,16 @@ use crate::model::{Deletion, ResourceVersion, Uid};
 /// The wire form of `metadata`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Metadata {
+pub struct Metadata<'a> {
     /// The name.
-    pub name: Option<Text>,
+    #[serde(borrow)]
+    pub name: Option<Text<'a>>,
     /// The namespace.
-    pub namespace: Option<Text>,
+    pub namespace: Option<Text<'a>>,
     /// The uid.
-    pub uid: Option<Text>,
+    pub uid: Option<Text<'a>>,
     /// The resourceVersion.
-    pub resource_version: Option<Text>,
+    pub resource_version: Option<Text<'a>>,
     /// When deletion was asked for; only its presence counts.
     pub deletion_timestamp: Option<IgnoredAny>,
     /// The labels, if they were wanted.
@@ -27,18 +28,18 @@ pub struct Metadata {
     /// The finalizers that decisions read.
     pub finalizers: Finalizers,
     /// The owners.
-    pub owner_references: List<Object<Owner>>,
+    pub owner_references: List<Object<Owner<'a>>>,
 }
 
 /// The wire form of an owner reference.
 #[derive(Debug, Deserialize)]
-pub struct Owner {
+pub struct Owner<'a> {
     /// The owner's uid.
-    #[serde(default)]
-    pub uid: Option<Text>,
+    #[serde(borrow, default)]
+    pub uid: Option<Text<'a>>,
 }
 
-impl Metadata {
+impl Metadata<'_> {
     /// Whether deletion was asked for.
     pub fn deletion(&self) -> Deletion {
         match self.deletion_timestamp {
@@ -59,11 +60,11 @@ impl Metadata {
 }
 
 /// The text, unless it is absent or empty.
-pub(super) fn filled(text: Option<&Text>) -> Option<&str> {
+pub(super) fn filled<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
     text.map(|text| &*text.0).filter(|text| !text.is_empty())
 }
 
 /// The text, empty where it is absent.
-pub(super) fn or_empty(text: Option<&Text>) -> &str {
+pub(super) fn or_empty<'a>(text: Option<&'a Text<'_>>) -> &'a str {
     text.map_or("", |text| &text.0)
 }

@@ -14,17 +14,18 @@ use super::volume::CapacityWire;
 #[derive(Debug, Deserialize)]
 pub(super) struct ObjectWire<'a> {
     #[serde(default)]
-    pub(super) metadata: Object<Metadata>,
+    pub(super) metadata: Object<Metadata<'a>>,
     #[serde(borrow)]
     pub(super) spec: Option<&'a RawValue>,
     #[serde(default)]
-    pub(super) status: Option<Object<StatusWire>>,
+    pub(super) status: Option<Object<StatusWire<'a>>>,
 }
 
 /// The status of either; a volume has no allocated amounts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct StatusWire {
-    pub(super) phase: Option<Text>,
+pub(super) struct StatusWire<'a> {
+    #[serde(borrow)]
+    pub(super) phase: Option<Text<'a>>,
     pub(super) allocated_resources: Option<Object<CapacityWire>>,
 }

@@ -8,11 +8,11 @@ use crate::binding::PodUse;
 use crate::model::ClaimKey;
 
 #[derive(Deserialize)]
-struct PodListWire {
+struct PodListWire<'a> {
     #[serde(default)]
     metadata: ListMetadata,
-    #[serde(default)]
-    items: Vec<PodWire>,
+    #[serde(borrow, default)]
+    items: Vec<PodWire<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -24,36 +24,41 @@ struct ListMetadata {
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
-struct PodWire {
-    metadata: PodMetadata,
-    spec: PodSpec,
+struct PodWire<'a> {
+    #[serde(borrow)]
+    metadata: PodMetadata<'a>,
+    spec: PodSpec<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct PodMetadata {
-    name: Option<Text>,
+struct PodMetadata<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct PodSpec {
-    node_name: Option<Text>,
-    volumes: Vec<PodVolume>,
+struct PodSpec<'a> {
+    #[serde(borrow)]
+    node_name: Option<Text<'a>>,
+    volumes: Vec<PodVolume<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct PodVolume {
-    name: Option<Text>,
-    persistent_volume_claim: Option<ClaimSource>,
+struct PodVolume<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    persistent_volume_claim: Option<ClaimSource<'a>>,
     ephemeral: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ClaimSource {
-    claim_name: Option<Text>,
+struct ClaimSource<'a> {
+    #[serde(borrow)]
+    claim_name: Option<Text<'a>>,
 }
 
 /// What one page of a list of pods says about a claim.
@@ -72,7 +77,7 @@ pub enum PodPage {
 /// Kubernetes: `pvc_protection_controller.go`, `podUsesPVC`: pods without a node do not count,
 /// finished ones do until their object is gone.
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
-    let pods: PodListWire = super::bounded::read(page, LabelUse::Skip)?.value;
+    let pods: PodListWire<'_> = super::bounded::read(page, LabelUse::Skip)?.value;
     if pods.items.iter().any(|pod| uses(pod, &key.name)) {
         return Ok(PodPage::Used);
     }
@@ -90,7 +95,7 @@ pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> 
     })
 }
 
-fn uses(pod: &PodWire, claim: &str) -> bool {
+fn uses(pod: &PodWire<'_>, claim: &str) -> bool {
     if or_empty(pod.spec.node_name.as_ref()).is_empty() {
         return false;
     }

@@ -9,33 +9,34 @@ use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, T
 
 /// The wire form of one condition of a label or node selector.
 #[derive(Deserialize)]
-pub(super) struct RequirementWire {
+pub(super) struct RequirementWire<'a> {
+    #[serde(borrow, default)]
+    key: Option<Text<'a>>,
     #[serde(default)]
-    key: Option<Text>,
+    operator: Option<Text<'a>>,
     #[serde(default)]
-    operator: Option<Text>,
-    #[serde(default)]
-    values: List<Text>,
+    values: List<Text<'a>>,
 }
 
 /// The wire form of a node selector.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct NodeSelectorWire {
-    #[serde(default)]
-    node_selector_terms: List<Object<NodeTermWire>>,
+pub(super) struct NodeSelectorWire<'a> {
+    #[serde(borrow, default)]
+    node_selector_terms: List<Object<NodeTermWire<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct NodeTermWire {
-    match_expressions: List<Object<RequirementWire>>,
-    match_fields: List<Object<RequirementWire>>,
+struct NodeTermWire<'a> {
+    #[serde(borrow)]
+    match_expressions: List<Object<RequirementWire<'a>>>,
+    match_fields: List<Object<RequirementWire<'a>>>,
 }
 
 /// The selector of a claim. One that the API server is about to refuse reads as absent: it is not
 /// for us to refuse an object for its shape.
-pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
+pub(super) fn selector(wire: SelectorWire<'_>) -> Option<Selector> {
     let labels = wire.match_labels.0;
     let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
     let expressions = wire.match_expressions.0.iter().map(|Object(wire)| {
@@ -48,13 +49,13 @@ pub(super) fn selector(wire: SelectorWire) -> Option<Selector> {
 
 /// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of
 /// admits no node.
-pub(super) fn affinity(wire: &NodeSelectorWire) -> NodeAffinity {
+pub(super) fn affinity(wire: &NodeSelectorWire<'_>) -> NodeAffinity {
     NodeAffinity::Required(
         wire.node_selector_terms.0.iter().map(|term| node_term(&term.0)).collect(),
     )
 }
 
-fn node_term(wire: &NodeTermWire) -> NodeTerm {
+fn node_term(wire: &NodeTermWire<'_>) -> NodeTerm {
     let expressions: Result<Vec<NodeExpression>, _> = wire
         .match_expressions
         .0
@@ -69,7 +70,7 @@ fn node_term(wire: &NodeTermWire) -> NodeTerm {
     }
 }
 
-fn with_parts<T>(wire: &RequirementWire, make: impl Fn(&str, &str, &[&str]) -> T) -> T {
+fn with_parts<T>(wire: &RequirementWire<'_>, make: impl Fn(&str, &str, &[&str]) -> T) -> T {
     let values: Vec<&str> = wire.values.0.iter().map(|value| &*value.0).collect();
     make(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), &values)
 }

@@ -16,16 +16,17 @@ use crate::model::{
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SpecWire {
+struct SpecWire<'a> {
     capacity: Option<Object<CapacityWire>>,
-    access_modes: List<Text>,
-    volume_mode: Option<Text>,
-    storage_class_name: Option<Text>,
-    volume_attributes_class_name: Option<Text>,
-    claim_ref: Option<Object<ReferenceWire>>,
-    persistent_volume_reclaim_policy: Option<Text>,
-    node_affinity: Option<Object<NodeAffinityWire>>,
-    csi: Option<Object<CsiWire>>,
+    #[serde(borrow)]
+    access_modes: List<Text<'a>>,
+    volume_mode: Option<Text<'a>>,
+    storage_class_name: Option<Text<'a>>,
+    volume_attributes_class_name: Option<Text<'a>>,
+    claim_ref: Option<Object<ReferenceWire<'a>>>,
+    persistent_volume_reclaim_policy: Option<Text<'a>>,
+    node_affinity: Option<Object<NodeAffinityWire<'a>>>,
+    csi: Option<Object<CsiWire<'a>>>,
 }
 
 /// Amounts of a volume or a claim by resource; only storage is read.
@@ -36,25 +37,28 @@ pub(super) struct CapacityWire {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReferenceWire {
-    kind: Option<Text>,
-    api_version: Option<Text>,
-    namespace: Option<Text>,
-    name: Option<Text>,
-    uid: Option<Text>,
+struct ReferenceWire<'a> {
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    api_version: Option<Text<'a>>,
+    namespace: Option<Text<'a>>,
+    name: Option<Text<'a>>,
+    uid: Option<Text<'a>>,
     /// Read for its type only: the other keys of a reference mean nothing to a binder.
     #[serde(default, rename = "resourceVersion")]
     _resource_version: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct NodeAffinityWire {
-    required: Option<Object<NodeSelectorWire>>,
+struct NodeAffinityWire<'a> {
+    #[serde(borrow)]
+    required: Option<Object<NodeSelectorWire<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct CsiWire {
-    driver: Option<Text>,
+struct CsiWire<'a> {
+    #[serde(borrow)]
+    driver: Option<Text<'a>>,
 }
 
 /// A volume, and the text of its `spec` as it was sent.
@@ -78,7 +82,7 @@ pub(super) fn volume_of(
     wire: ObjectWire<'_>,
 ) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
     let spec_text = wire.spec.map_or("", RawValue::get);
-    let spec: Bounded<SpecWire> = if spec_text.is_empty() {
+    let spec: Bounded<SpecWire<'_>> = if spec_text.is_empty() {
         Bounded { value: SpecWire::default(), is_cut: false }
     } else {
         read(spec_text, LabelUse::Skip)?
@@ -87,7 +91,11 @@ pub(super) fn volume_of(
     Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut: spec.is_cut })
 }
 
-fn assemble(metadata: Metadata, spec: SpecWire, status: Option<Object<StatusWire>>) -> Volume {
+fn assemble(
+    metadata: Metadata<'_>,
+    spec: SpecWire<'_>,
+    status: Option<Object<StatusWire<'_>>>,
+) -> Volume {
     let phase = status.unwrap_or_default().0.phase;
     let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
@@ -124,11 +132,11 @@ pub(super) fn storage(amounts: Option<Object<CapacityWire>>) -> Quantity {
 }
 
 /// The text as an option of a plain text.
-pub(super) fn text_of(text: Option<&Text>) -> Option<&str> {
+pub(super) fn text_of<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
     text.map(|text| &*text.0)
 }
 
-fn reservation(reference: &ReferenceWire) -> Reservation {
+fn reservation(reference: &ReferenceWire<'_>) -> Reservation {
     let namespace = or_empty(reference.namespace.as_ref());
     let name = or_empty(reference.name.as_ref());
     let uid = filled(reference.uid.as_ref()).map(Uid::new);
@@ -140,7 +148,7 @@ fn reservation(reference: &ReferenceWire) -> Reservation {
     }
 }
 
-fn kind(reference: &ReferenceWire) -> ReservationKind {
+fn kind(reference: &ReferenceWire<'_>) -> ReservationKind {
     let kind = or_empty(reference.kind.as_ref());
     let version = or_empty(reference.api_version.as_ref());
     match (kind, version) {

@@ -4,6 +4,7 @@
 //! from sending worse. An object is never refused for that: collections stop growing, and whoever
 //! reads the object is told that it was not read whole. Text is cut where no name can be that long.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -140,28 +141,42 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Text that is cut at `TEXT_BYTES_MAX`; numbers and the like are errors.
+///
+/// Borrowed where it stands without an escape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text(pub Box<str>);
+pub struct Text<'a>(pub Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextVisitor;
-        impl Visitor<'_> for TextVisitor {
-            type Value = Text;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("text")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-                let text = cut(text);
-                // The fields of an object are few: a text is kept, and what is collected next pays.
-                BYTES_LEFT.set(BYTES_LEFT.get().saturating_sub(text.len()));
-                Ok(Text(text))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(charged(if text.len() <= TEXT_BYTES_MAX {
+                    Cow::Borrowed(text)
+                } else {
+                    Cow::Owned(cut(text).into())
+                })))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(charged(Cow::Owned(cut(text).into()))))
             }
         }
         deserializer.deserialize_str(TextVisitor)
     }
+}
+
+/// Takes a text from the allowance, also where it is only borrowed: what is made of it is a copy. The
+/// fields of an object are few, so a text is kept, and what is collected next pays.
+fn charged(text: Cow<'_, str>) -> Cow<'_, str> {
+    BYTES_LEFT.set(BYTES_LEFT.get().saturating_sub(text.len()));
+    text
 }
 
 /// The text, or its head and its length, so that a change of either is still a change.
@@ -308,7 +323,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                         map.next_value::<IgnoredAny>()?;
                         Text::default()
                     } else {
-                        map.next_value::<Option<Text>>()?.unwrap_or_default()
+                        map.next_value::<Option<Text<'_>>>()?.unwrap_or_default()
                     };
                     if collects(key.len() + Unordered::ENTRY_BYTES) {
                         kept.push(&key, &value.0);
@@ -379,11 +394,11 @@ impl<'de> Visitor<'de> for LabelsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
         let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
         while self.0 == LabelUse::Collect && BYTES_LEFT.get() > 0 {
-            let Some((key, value)) = map.next_entry::<Text, Option<Text>>()? else {
+            let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? else {
                 return Ok(labels.into_iter().collect());
             };
-            let value = value.unwrap_or_default().0;
-            if collects(ENTRY_BYTES) && labels.insert(key.0.clone(), value).is_some() {
+            let value: Box<str> = value.unwrap_or_default().0.into();
+            if collects(ENTRY_BYTES) && labels.insert((*key.0).into(), value).is_some() {
                 return Err(duplicate(&key.0));
             }
         }

@@ -102,9 +102,9 @@ type TextReview<'a> = ReviewWire<'a, &'a RawValue>;
 #[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
 struct ReviewWire<'a, O> {
     #[serde(default)]
-    api_version: Text,
+    api_version: Text<'a>,
     #[serde(default)]
-    kind: Text,
+    kind: Text<'a>,
     #[serde(borrow)]
     request: Option<Object<RequestWire<'a, O>>>,
 }
@@ -115,13 +115,13 @@ struct RequestWire<'a, O> {
     #[serde(default, borrow)]
     uid: Cow<'a, str>,
     #[serde(default)]
-    resource: Object<ResourceWire>,
-    sub_resource: Option<Text>,
-    namespace: Option<Text>,
+    resource: Object<ResourceWire<'a>>,
+    sub_resource: Option<Text<'a>>,
+    namespace: Option<Text<'a>>,
     #[serde(default)]
-    operation: Text,
+    operation: Text<'a>,
     #[serde(default)]
-    user_info: Object<UserWire>,
+    user_info: Object<UserWire<'a>>,
     object: Option<O>,
     old_object: Option<O>,
     dry_run: Option<bool>,
@@ -129,17 +129,19 @@ struct RequestWire<'a, O> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ResourceWire {
-    group: Text,
-    version: Text,
-    resource: Text,
+struct ResourceWire<'a> {
+    #[serde(borrow)]
+    group: Text<'a>,
+    version: Text<'a>,
+    resource: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct UserWire {
-    username: Text,
-    groups: List<Text>,
+struct UserWire<'a> {
+    #[serde(borrow)]
+    username: Text<'a>,
+    groups: List<Text<'a>>,
 }
 
 /// A request as it was read.
@@ -259,7 +261,7 @@ enum Kind {
     Claim,
 }
 
-fn kind(resource: &ResourceWire) -> Result<Kind, ReviewError> {
+fn kind(resource: &ResourceWire<'_>) -> Result<Kind, ReviewError> {
     match (&*resource.group.0, &*resource.version.0, &*resource.resource.0) {
         ("", "v1", "persistentvolumes") => Ok(Kind::Volume),
         ("", "v1", "persistentvolumeclaims") => Ok(Kind::Claim),
@@ -272,7 +274,7 @@ fn kind(resource: &ResourceWire) -> Result<Kind, ReviewError> {
 
 /// The objects that the operation comes with.
 fn transition<O>(
-    operation: &Text,
+    operation: &Text<'_>,
     object: Option<O>,
     old_object: Option<O>,
 ) -> Result<Transition<O>, ReviewError> {

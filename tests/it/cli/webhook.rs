@@ -259,6 +259,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
+    passed_over: Vec<String>,
     /// Dropping it calls off the end of patience.
     _patience: Sender<()>,
 }
@@ -283,20 +284,23 @@ impl Process {
                 signal(id, "-KILL");
             }
         });
-        Self { child, lines, _patience: patience }
+        Self { child, lines, passed_over: Vec::new(), _patience: patience }
     }
 
-    /// The next line of the log that holds `text`.
+    /// A line of the log that holds `text`: threads write as they come, so one that was passed over
+    /// for another counts too, once.
     fn line_with(&mut self, text: &str) -> String {
-        let mut before = String::new();
+        if let Some(place) = self.passed_over.iter().position(|line| line.contains(text)) {
+            return self.passed_over.remove(place);
+        }
         for line in self.lines.by_ref() {
             let line = line.expect("text");
             if line.contains(text) {
                 return line;
             }
-            let _ = writeln!(before, "{line}");
+            self.passed_over.push(line);
         }
-        panic!("no line with {text:?} after:\n{before}");
+        panic!("no line with {text:?} after:\n{}", self.passed_over.join("\n"));
     }
 
     /// Where it takes reviews and probes.

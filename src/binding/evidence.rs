@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::view::View;
-use crate::model::{Claim, ClaimKey, Class, ClassName, Uid, Volume, VolumeName};
+use crate::model::{Claim, ClaimKey, Class, ClassName, NonEmpty, Uid, Volume, VolumeName};
 
 /// What is known of one object.
 #[derive(Debug, PartialEq, Eq)]
@@ -107,6 +107,27 @@ impl LiveReads {
         }
     }
 
+    /// Answers `reads` from a view that shows everything there is; how pods use claims, none shows.
+    pub fn answer_from(&mut self, view: &View, reads: &NonEmpty<Read>) {
+        fn of<T>(seen: Option<&Arc<T>>) -> Answer<T> {
+            seen.map_or(Answer::NotFound, |object| Answer::Found(Arc::clone(object)))
+        }
+        for read in reads.iter() {
+            match read {
+                Read::Claim(key) => {
+                    self.claims.insert(key.clone(), of(view.claim(key)));
+                }
+                Read::Volume(name) => {
+                    self.volumes.insert(name.clone(), of(view.volume(name)));
+                }
+                Read::Class(name) => {
+                    self.classes.insert(name.clone(), of(view.class(name)));
+                }
+                Read::PodsUsing(_) => self.fail(read),
+            }
+        }
+    }
+
     /// Notes that `reads` failed.
     pub fn fail_all(&mut self, reads: &[Read]) {
         for read in reads {
@@ -165,6 +186,11 @@ impl<'a> Evidence<'a> {
     /// What `view` shows, corrected by `live`.
     pub fn new(view: &'a View, live: &'a LiveReads) -> Self {
         Self { view, live }
+    }
+
+    /// The view alone.
+    pub fn view(&self) -> &'a View {
+        self.view
     }
 
     /// The claim of this name, whichever it is.

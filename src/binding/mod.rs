@@ -4,16 +4,29 @@
 //! Pure: it decides from values and never asks for more than it is given; what it would have to
 //! know is part of its answer. Verdicts on requests are in `rules`.
 
+mod assume;
+mod bind;
+mod choice;
+mod claim;
 mod evidence;
 mod fit;
+mod index;
 mod mismatch;
 mod pairing;
+mod settle;
+mod step;
 #[cfg(test)]
 mod tests;
 mod view;
+mod volume;
 
+pub use choice::{Choice, choose};
+pub use claim::{ClaimOutcome, Loss, decide_claim};
 pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read};
 pub use fit::{Asker, Fit, fit};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
+pub use settle::{Settlement, settle};
+pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, Reclaim, Write};
 pub use view::{Observed, View};
+pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{Claim, ClaimKey, Class, ClassName, Volume, VolumeName};
+use super::index::FreeVolumes;
+use crate::model::{Claim, ClaimKey, Class, ClassName, DefaultMark, Volume, VolumeName};
 
 /// One observation: an object as it is now, or that it is gone from the watch.
 #[derive(Clone, Debug)]
@@ -32,6 +33,7 @@ pub struct View {
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    free: FreeVolumes,
 }
 
 impl View {
@@ -39,14 +41,17 @@ impl View {
     pub fn apply(&mut self, observed: Observed) {
         match observed {
             Observed::Volume(volume) => {
-                self.forget_volume(&volume.name.clone());
+                self.take_volume(&volume.name);
+                self.free.insert(&volume);
                 if let Some(key) = volume.reservation.key() {
                     let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
                     kept.insert(volume.name.clone());
                 }
                 self.volumes.insert(volume.name.clone(), volume);
             }
-            Observed::VolumeGone(name) => self.forget_volume(&name),
+            Observed::VolumeGone(name) => {
+                self.take_volume(&name);
+            }
             Observed::Claim(claim) => {
                 self.claims.insert(claim.key.clone(), claim);
             }
@@ -82,6 +87,20 @@ impl View {
         self.volumes_by_reservation.get(key).into_iter().flatten()
     }
 
+    /// The free volumes that `claim` could be given by class, modes and size, best first. What else
+    /// speaks against one, [`fit`](super::fit()) knows.
+    pub fn free_for(&self, claim: &Claim) -> impl Iterator<Item = &Arc<Volume>> {
+        self.free.candidates(claim).filter_map(|name| self.volumes.get(name))
+    }
+
+    /// The class for claims that ask for none: of those that are marked the newest, then by name.
+    ///
+    /// Kubernetes: `pkg/volume/util/storageclass.go`, `GetDefaultClass`.
+    pub fn default_class(&self) -> Option<&Arc<Class>> {
+        let marked = self.classes.values().filter(|class| class.default != DefaultMark::Unmarked);
+        marked.min_by(|a, b| b.default.cmp(&a.default).then_with(|| a.name.cmp(&b.name)))
+    }
+
     /// All observed volumes, by name.
     pub fn volumes(&self) -> impl Iterator<Item = &Arc<Volume>> {
         self.volumes.values()
@@ -97,14 +116,24 @@ impl View {
         self.classes.values()
     }
 
-    fn forget_volume(&mut self, name: &VolumeName) {
-        let Some(old) = self.volumes.remove(name) else { return };
-        let Some(key) = old.reservation.key() else { return };
-        if let Some(kept) = self.volumes_by_reservation.get_mut(key) {
+    /// Takes a volume out of the view and its indices.
+    pub(super) fn take_volume(&mut self, name: &VolumeName) -> Option<Arc<Volume>> {
+        let old = self.volumes.remove(name)?;
+        self.free.remove(&old);
+        let key = old.reservation.key();
+        if let Some((key, kept)) =
+            key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))
+        {
             kept.remove(name);
             if kept.is_empty() {
                 self.volumes_by_reservation.remove(key);
             }
         }
+        Some(old)
+    }
+
+    /// Takes a claim out of the view.
+    pub(super) fn take_claim(&mut self, key: &ClaimKey) -> Option<Arc<Claim>> {
+        self.claims.remove(key)
     }
 }

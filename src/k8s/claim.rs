@@ -8,7 +8,8 @@ use super::object::{ObjectWire, StatusWire};
 use super::topology::{RequirementWire, selector};
 use super::volume::{CapacityWire, storage, text_of};
 use crate::model::{
-    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Uid, VolumeMode, VolumeName,
+    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Reported, Uid, VolumeMode,
+    VolumeName,
 };
 
 #[derive(Default, Deserialize)]
@@ -84,6 +85,17 @@ fn assemble(
         selector: spec.selector.and_then(|wire| selector(wire.0)),
         volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
+        reported: Reported {
+            access_modes: AccessModes::from_names(
+                status.access_modes.0.iter().map(|mode| &*mode.0),
+            ),
+            capacity: status
+                .capacity
+                .and_then(|amounts| amounts.0.storage)
+                .map(|storage| storage.0),
+            attributes_class: filled(status.current_volume_attributes_class_name.as_ref())
+                .map(ClassName::new),
+        },
         allocated: status
             .allocated_resources
             .and_then(|amounts| amounts.0.storage)

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use super::bounded::{LabelUse, Object, Text, read};
 use super::metadata::{Metadata, or_empty};
-use crate::model::{BindingMode, Class, ClassName, Expansion, Provisioner};
+use crate::model::annotations::{BETA_DEFAULT_CLASS, DEFAULT_CLASS};
+use crate::model::{BindingMode, Class, ClassName, DefaultMark, Expansion, Provisioner};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +32,15 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
         Some(true) => Expansion::Allowed,
         Some(false) | None => Expansion::Refused,
     };
-    let name = ClassName::new(or_empty(wire.metadata.0.name.as_ref()));
-    Ok(Class { name, provisioner, binding_mode, expansion })
+    let metadata = wire.metadata.0;
+    let is_default = [DEFAULT_CLASS, BETA_DEFAULT_CLASS]
+        .iter()
+        .any(|key| metadata.annotations.0.get(key) == Some("true"));
+    let default = if is_default {
+        DefaultMark::Marked { created: or_empty(metadata.creation_timestamp.as_ref()).into() }
+    } else {
+        DefaultMark::Unmarked
+    };
+    let name = ClassName::new(or_empty(metadata.name.as_ref()));
+    Ok(Class { name, provisioner, binding_mode, expansion, default })
 }

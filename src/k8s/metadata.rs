@@ -19,6 +19,8 @@ pub struct Metadata<'a> {
     pub uid: Option<Text<'a>>,
     /// The resourceVersion.
     pub resource_version: Option<Text<'a>>,
+    /// When it was created.
+    pub creation_timestamp: Option<Text<'a>>,
     /// When deletion was asked for; only its presence counts.
     pub deletion_timestamp: Option<IgnoredAny>,
     /// The labels, if they were wanted.

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bounded::{Object, Text};
+use super::bounded::{List, Object, Text};
 use super::metadata::Metadata;
 use super::volume::CapacityWire;
 
@@ -21,11 +21,14 @@ pub(super) struct ObjectWire<'a> {
     pub(super) status: Option<Object<StatusWire<'a>>>,
 }
 
-/// The status of either; a volume has no allocated amounts.
+/// The status of either; of a volume's, only the phase is there.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StatusWire<'a> {
     #[serde(borrow)]
     pub(super) phase: Option<Text<'a>>,
+    pub(super) access_modes: List<Text<'a>>,
+    pub(super) capacity: Option<Object<CapacityWire>>,
+    pub(super) current_volume_attributes_class_name: Option<Text<'a>>,
     pub(super) allocated_resources: Option<Object<CapacityWire>>,
 }

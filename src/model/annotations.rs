@@ -24,6 +24,12 @@ pub const BETA_STORAGE_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-pr
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// The class, as it was written before there was a field for it. Wins over the field.
 pub const LEGACY_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+/// On a volume whose file system is still to be grown: its capacity before.
+pub const PRE_RESIZE_CAPACITY: &str = "volume.alpha.kubernetes.io/pre-resize-capacity";
+/// On a class: `true` makes it the one for claims that ask for none.
+pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+/// The older spelling of [`DEFAULT_CLASS`].
+pub const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
 /// What client-side `kubectl apply` keeps: its presence marks an object that a person applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Ours, on a claim: how its class bound volumes when the claim was made. A note; nothing reads it.
@@ -44,7 +50,7 @@ pub const EXTERNAL_DELETION: &str = "external-provisioner.volume.kubernetes.io/f
 /// What the finalizers of attachers begin with; the driver's name follows.
 pub const ATTACHER_PREFIX: &str = "external-attacher/";
 
-/// Whether a decision may read this annotation of a volume or claim.
+/// Whether a decision may read this annotation of a volume, claim or class.
 ///
 /// `populator` covers the keys by which populators name the claim that a helper claim stands for;
 /// each project has a prefix of its own.
@@ -58,6 +64,9 @@ pub fn is_read(key: &str) -> bool {
                 | BETA_STORAGE_PROVISIONER
                 | SELECTED_NODE
                 | LEGACY_CLASS
+                | PRE_RESIZE_CAPACITY
+                | DEFAULT_CLASS
+                | BETA_DEFAULT_CLASS
                 | LAST_APPLIED
                 | BINDING_MODE_NOTE
                 | PROVISIONER_NOTE
@@ -105,12 +114,14 @@ impl Annotations {
 
     /// Puts `value` under `key`. For a few of them; many are gathered as [`Unordered`].
     pub fn insert(&mut self, key: &str, value: &str) {
-        let mut gathered = Unordered::default();
-        for (other, kept) in self.with_prefix("").filter(|(other, _)| *other != key) {
-            gathered.push(other, kept);
-        }
+        let mut gathered = self.all_but(key);
         gathered.push(key, value);
         *self = gathered.ordered();
+    }
+
+    /// Takes out what stands under `key`.
+    pub fn remove(&mut self, key: &str) {
+        *self = self.all_but(key).ordered();
     }
 
     /// Keys that begin with `prefix` and their values, in order.
@@ -126,6 +137,14 @@ impl Annotations {
         let mut keys: Vec<&str> = here.chain(there).map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys
+    }
+
+    fn all_but(&self, key: &str) -> Unordered {
+        let mut gathered = Unordered::default();
+        for (other, value) in self.with_prefix("").filter(|(other, _)| *other != key) {
+            gathered.push(other, value);
+        }
+        gathered
     }
 
     fn place(&self, key: &str) -> Result<usize, usize> {
@@ -217,6 +236,8 @@ mod tests {
         assert_eq!([one.get("a"), one.get("b"), one.get("d")], [Some(""), Some("2"), None]);
         assert!(one.has("a") && !one.has("ab"));
         assert_eq!(other.with_prefix("b").collect::<Vec<_>>(), [("b", "2")]);
+        other.remove("b");
+        assert_eq!(one.changed_keys(&other, ""), ["b"]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Claim {
     pub volume: Option<VolumeName>,
     /// `status.phase`.
     pub phase: ClaimPhase,
+    /// What `status` says of the volume.
+    pub reported: Reported,
     /// The largest size in `status.allocatedResources.storage`: an expansion under way.
     pub allocated: Option<Quantity>,
 }
@@ -69,6 +71,17 @@ impl Claim {
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.finalizers.iter().any(|finalizer| &**finalizer == name)
     }
+}
+
+/// What the status of a claim says of its volume; all empty while it has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// `status.accessModes`.
+    pub access_modes: AccessModes,
+    /// `status.capacity.storage`.
+    pub capacity: Option<Quantity>,
+    /// `status.currentVolumeAttributesClassName`.
+    pub attributes_class: Option<ClassName>,
 }
 
 /// How far the binding of a claim has come.

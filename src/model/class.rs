@@ -87,6 +87,20 @@ pub struct Class {
     pub binding_mode: BindingMode,
     /// What `allowVolumeExpansion` says.
     pub expansion: Expansion,
+    /// Whether claims without a class get this one.
+    pub default: DefaultMark,
+}
+
+/// Whether a class is marked as the one for claims that ask for none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DefaultMark {
+    /// It is not.
+    Unmarked,
+    /// It is; of several the newest counts.
+    Marked {
+        /// `metadata.creationTimestamp`, whose texts sort as their times do.
+        created: Box<str>,
+    },
 }
 
 /// Whether claims of a class may grow.

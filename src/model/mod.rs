@@ -16,8 +16,10 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Stage};
-pub use class::{BindingMode, Class, ClassRequest, Expansion, Provisioner, VolumeClass};
+pub use claim::{Claim, ClaimPhase, Reported, Stage};
+pub use class::{
+    BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
+};
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use nonempty::NonEmpty;
 pub use quantity::{Quantity, QuantityError};

@@ -1,12 +1,14 @@
 //! The two pointers in every combination, and every reason against a pair.
 
+mod world;
+
 use proptest::prelude::*;
 
 use super::{Asker, Fit, Mismatch, fit, pairing};
 use crate::model::{
     AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
     ClassRequest, Deletion, Labels, Node, NodeAffinity, NodeExpression, NodeTerm, Quantity,
-    ReclaimPolicy, Reservation, ReservationKind, Selector, Term, Uid, Volume, VolumeMode,
+    ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid, Volume, VolumeMode,
     VolumeName, VolumePhase,
 };
 
@@ -14,7 +16,7 @@ fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap()
 }
 
-fn volume() -> Volume {
+pub(super) fn volume() -> Volume {
     Volume {
         name: VolumeName::new("pv-a"),
         uid: None,
@@ -37,7 +39,7 @@ fn volume() -> Volume {
     }
 }
 
-fn claim() -> Claim {
+pub(super) fn claim() -> Claim {
     Claim {
         key: ClaimKey::new("db", "data"),
         uid: Some(Uid::new("uid-1")),
@@ -54,6 +56,7 @@ fn claim() -> Claim {
         selector: None,
         volume: None,
         phase: ClaimPhase::Pending,
+        reported: Reported::default(),
         allocated: None,
     }
 }

@@ -1,0 +1,108 @@
+//! What a view shows once a write has been made.
+//!
+//! A write that was sent is taken for done at once, so that the next decision does not give the same
+//! volume away again; `plan` takes every write for done. Not here: taking one back (a newer observation
+//! does).
+
+use std::sync::Arc;
+
+use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
+use super::view::{Observed, View};
+use crate::model::annotations::{
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER,
+};
+use crate::model::{
+    Annotations, Claim, ClaimKey, ClaimPhase, ClassRequest, Reported, Reservation, Volume,
+    VolumeName,
+};
+
+/// The value of an annotation of which only the presence counts.
+const YES: &str = "yes";
+
+impl View {
+    /// Shows `write` as done. An object that is not in the view stays out of it.
+    pub fn assume(&mut self, write: &Write) {
+        match write {
+            Write::Reserve { volume, claim, chosen } => {
+                self.change_volume(&volume.name, |volume| reserve(volume, claim, *chosen));
+            }
+            Write::Unreserve { volume, left } => {
+                self.change_volume(&volume.name, |volume| unreserve(volume, *left));
+            }
+            Write::Phase { volume, phase, .. } => {
+                self.change_volume(&volume.name, |volume| volume.phase = phase.clone());
+            }
+            Write::Name { claim, volume, chosen } => self.change_claim(&claim.name, |claim| {
+                claim.volume = Some(volume.clone());
+                claim.annotations.insert(BIND_COMPLETED, YES);
+                mark(&mut claim.annotations, *chosen);
+            }),
+            Write::Status { claim, status } => {
+                self.change_claim(&claim.name, |claim| report(claim, status));
+            }
+            Write::SetClass { claim, class } => self.change_claim(&claim.name, |claim| {
+                claim.class_field = ClassRequest::Named(class.clone());
+            }),
+            Write::Ask { claim, provisioner } => self.change_claim(&claim.name, |claim| {
+                claim.annotations.insert(STORAGE_PROVISIONER, provisioner);
+                claim.annotations.insert(BETA_STORAGE_PROVISIONER, provisioner);
+            }),
+        }
+    }
+
+    fn change_volume(&mut self, name: &VolumeName, change: impl FnOnce(&mut Volume)) {
+        let Some(mut volume) = self.take_volume(name) else { return };
+        change(Arc::make_mut(&mut volume));
+        self.apply(Observed::Volume(volume));
+    }
+
+    fn change_claim(&mut self, key: &ClaimKey, change: impl FnOnce(&mut Claim)) {
+        let Some(mut claim) = self.take_claim(key) else { return };
+        change(Arc::make_mut(&mut claim));
+        self.apply(Observed::Claim(claim));
+    }
+}
+
+fn reserve(volume: &mut Volume, claim: &Basis<ClaimKey>, chosen: ChosenBy) {
+    volume.reservation = match &claim.uid {
+        Some(uid) => Reservation::Held(claim.name.clone(), uid.clone()),
+        None => Reservation::Named(claim.name.clone()),
+    };
+    mark(&mut volume.annotations, chosen);
+}
+
+fn unreserve(volume: &mut Volume, left: Left) {
+    volume.reservation = match (left, volume.reservation.key()) {
+        (Left::Name, Some(key)) => Reservation::Named(key.clone()),
+        (Left::Name, None) | (Left::Nothing, _) => Reservation::Free,
+    };
+    volume.annotations.remove(BOUND_BY_CONTROLLER);
+}
+
+fn mark(annotations: &mut Annotations, chosen: ChosenBy) {
+    match chosen {
+        ChosenBy::Binder => annotations.insert(BOUND_BY_CONTROLLER, YES),
+        ChosenBy::Other => {}
+    }
+}
+
+fn report(claim: &mut Claim, status: &NewStatus) {
+    match status {
+        NewStatus::Pending => {
+            claim.phase = ClaimPhase::Pending;
+            claim.reported = Reported::default();
+        }
+        NewStatus::Lost => {
+            claim.phase = ClaimPhase::Lost;
+            claim.reported = Reported::default();
+        }
+        NewStatus::Bound { access_modes, capacity, attributes_class } => {
+            claim.phase = ClaimPhase::Bound;
+            claim.reported.access_modes = access_modes.clone();
+            if capacity.is_some() {
+                claim.reported.capacity.clone_from(capacity);
+                claim.reported.attributes_class.clone_from(attributes_class);
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The four steps of a binding, each decided on the reply to the one before it.
+//!
+//! Kubernetes: `pv_controller.go`, `bind`: volume, volume's phase, claim, claim's status. The volume's
+//! phase comes before the claim is touched, because volume protection looks at the phase alone: a
+//! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
+
+use super::pairing::{Pairing, pairing};
+use super::step::{Basis, ChosenBy, NewStatus, Next, Write};
+use crate::model::annotations::PRE_RESIZE_CAPACITY;
+use crate::model::{
+    Claim, ClaimPhase, Deletion, Quantity, Reservation, Stage, Volume, VolumePhase,
+};
+
+/// The next step that binds `claim` to `volume`; nothing if they are bound, or if the claim was never
+/// stored: a volume is kept for a uid.
+pub(super) fn bind(volume: &Volume, claim: &Claim) -> Next {
+    if claim.uid.is_none() {
+        return Next::Settled;
+    }
+    if !is_held(volume, claim) {
+        return Next::Write(Write::Reserve {
+            volume: Basis::of_volume(volume),
+            claim: Basis::of_claim(claim),
+            chosen: chosen_volume(volume, claim),
+        });
+    }
+    if volume.phase != VolumePhase::Bound {
+        return Next::Write(Write::Phase {
+            volume: Basis::of_volume(volume),
+            phase: VolumePhase::Bound,
+            message: String::new(),
+        });
+    }
+    if claim.volume.as_ref() != Some(&volume.name) || claim.stage() == Stage::Unbound {
+        // A volume that is about to go must not become a claim's.
+        if volume.deletion == Deletion::Terminating {
+            return Next::Settled;
+        }
+        return Next::Write(Write::Name {
+            claim: Basis::of_claim(claim),
+            volume: volume.name.clone(),
+            chosen: if claim.volume.is_none() { ChosenBy::Binder } else { ChosenBy::Other },
+        });
+    }
+    bound_status(volume, claim)
+}
+
+fn is_held(volume: &Volume, claim: &Claim) -> bool {
+    matches!(&volume.reservation, Reservation::Held(key, uid)
+        if *key == claim.key && Some(uid) == claim.uid.as_ref())
+}
+
+/// A volume that was kept for the claim was chosen by whoever kept it.
+fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
+    match pairing(volume, claim) {
+        Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => ChosenBy::Other,
+        Pairing::Strangers
+        | Pairing::Asked
+        | Pairing::ClaimElsewhere
+        | Pairing::VolumeElsewhere => ChosenBy::Binder,
+    }
+}
+
+/// The claim's status, unless it says all this. Capacity and attributes class are written with the
+/// phase only: later they are the resizer's and the modifier's.
+fn bound_status(volume: &Volume, claim: &Claim) -> Next {
+    let is_new = claim.phase != ClaimPhase::Bound;
+    if !is_new && claim.reported.access_modes == volume.access_modes {
+        return Next::Settled;
+    }
+    let status = NewStatus::Bound {
+        access_modes: volume.access_modes.clone(),
+        capacity: is_new.then(|| reported_capacity(volume)),
+        attributes_class: volume.attributes_class.clone().filter(|_| is_new),
+    };
+    Next::Write(Write::Status { claim: Basis::of_claim(claim), status })
+}
+
+/// The capacity that the claim reports: while the volume's file system is still to be grown, that from
+/// before.
+///
+/// Kubernetes: `pv_controller.go`, `updateClaimStatus`, `volume.alpha.kubernetes.io/pre-resize-capacity`.
+fn reported_capacity(volume: &Volume) -> Quantity {
+    let before = volume.annotations.get(PRE_RESIZE_CAPACITY);
+    let before = before.and_then(|text| Quantity::parse(text).ok());
+    before.unwrap_or_else(|| volume.capacity.clone())
+}

@@ -1,0 +1,65 @@
+//! Which volume a claim is given: one that is kept for it, else the best free one.
+//!
+//! Not here: whether a volume fits (`fit`), the order of the free ones (`index`).
+
+use std::sync::Arc;
+
+use super::fit::{Asker, Fit, fit};
+use super::mismatch::Mismatch;
+use super::view::View;
+use crate::model::{BindingMode, Claim, Reservation, Volume};
+
+/// What the view has for a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This volume is kept for it.
+    Kept(Arc<Volume>),
+    /// This volume is free, and none that is free fits better.
+    Free(Arc<Volume>),
+    /// A volume is kept for it that the asker cannot use, which rules out every other.
+    KeptOutOfReach(Arc<Volume>),
+    /// None fits.
+    Nothing,
+}
+
+/// The volume for `claim`, among those that `view` shows.
+///
+/// A volume that is kept for the claim comes before every other, whatever its access modes are: one
+/// that names its uid first, then in the order of the free ones.
+///
+/// **Differs from Kubernetes**: there a volume that is kept for the claim is seen only when no free one
+/// has fewer access modes (`pv_controller.go`, `findBestMatchForClaim`), and stays unused. A scheduler
+/// whose node cannot reach a kept volume is given none, as there (`pkg/volume/util`,
+/// `FindMatchingVolume`).
+pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
+    let mut kept: Vec<&Arc<Volume>> =
+        view.kept_for(&claim.key).filter_map(|name| view.volume(name)).collect();
+    kept.sort_by(|a, b| standing(a).cmp(&standing(b)));
+    for volume in kept {
+        match fit(volume, claim, asker) {
+            Ok(Fit::Kept) => return Choice::Kept(Arc::clone(volume)),
+            Ok(Fit::Free) => {}
+            Err(mismatches) => {
+                if mismatches.iter().all(|mismatch| *mismatch == Mismatch::NodeAffinity) {
+                    return Choice::KeptOutOfReach(Arc::clone(volume));
+                }
+            }
+        }
+    }
+    if let Asker::Controller(BindingMode::WaitForFirstConsumer) = asker {
+        // No free volume is given before a pod has a node: not one of them needs a look.
+        return Choice::Nothing;
+    }
+    let free = view.free_for(claim).find(|volume| fit(volume, claim, asker).is_ok());
+    free.map_or(Choice::Nothing, |volume| Choice::Free(Arc::clone(volume)))
+}
+
+/// By what kept volumes are ordered: a uid first, then as free ones are.
+fn standing(volume: &Volume) -> impl Ord + '_ {
+    let by_name_only = !matches!(volume.reservation, Reservation::Held(..));
+    let modes = &volume.access_modes;
+    (by_name_only, modes.count(), modes, &volume.capacity, &volume.name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! What to do about a claim: which volume it gets, what it waits for, and when it has lost its volume.
+//!
+//! Kubernetes: `pv_controller.go`, `syncClaim`, `syncUnboundClaim`, `syncBoundClaim`. Not here: the
+//! steps of a binding (`bind`), the volume's side (`volume`).
+
+use super::bind::bind;
+use super::choice::{Choice, choose};
+use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::fit::{Asker, fit};
+use super::mismatch::Mismatch;
+use super::pairing::{Pairing, pairing};
+use super::step::{Basis, Decision, NewStatus, Next, Write};
+use crate::model::annotations::{SELECTED_NODE, STORAGE_PROVISIONER};
+use crate::model::{
+    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, Expansion,
+    NonEmpty, Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
+};
+
+/// Where a claim stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// Nobody saw it.
+    Unseen,
+    /// It is being deleted and has no volume: it gets none.
+    Terminating,
+    /// Something that decides is not known.
+    Unknown,
+    /// It has this volume, or is on the way to it.
+    Bound(VolumeName),
+    /// It has this volume, or is on the way to it, although these speak against the pair: both sides
+    /// name each other.
+    BoundDespite(VolumeName, NonEmpty<Mismatch>),
+    /// It asks for no class and no classless volume fits: it gets the default class.
+    GetsDefaultClass(ClassName),
+    /// Its class waits until a pod that uses it has a node.
+    WaitsForConsumer,
+    /// This provisioner is asked for a volume.
+    WaitsForProvisioner(Box<str>),
+    /// No volume fits, and nobody makes volumes of its class.
+    NothingFits,
+    /// No volume fits, and its class does not exist.
+    NoClass(ClassName),
+    /// The volume that it names does not exist.
+    NoVolume(VolumeName),
+    /// The volume that it names does not fit.
+    Unfit(VolumeName, NonEmpty<Mismatch>),
+    /// The volume that it names is kept for another claim.
+    Taken(VolumeName),
+    /// It was bound, and its volume is gone.
+    Lost(Loss),
+}
+
+/// How a claim lost its volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The claim names no volume any more.
+    Reference,
+    /// The volume does not exist.
+    Volume(VolumeName),
+    /// The volume is another claim's.
+    Misbound(VolumeName),
+    /// The volume lost its reservation, and in its present form does not fit the claim.
+    Unfit(VolumeName, NonEmpty<Mismatch>),
+}
+
+/// Decides about the claim of this name.
+///
+/// # Guarantees
+///
+/// A claim is called Lost only when a live read proved that its volume is gone, or on a volume that was
+/// seen. A claim of a class that was not seen is bound only when a live read proved that there is none.
+pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
+    let Some(claim) = evidence.claim(key).present() else {
+        return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
+    };
+    match (claim.stage(), &claim.volume) {
+        (Stage::Completed, named) => completed(evidence, claim, named.as_ref()),
+        // **Differs from Kubernetes**: there, a claim that is being deleted is still given a volume.
+        (Stage::Unbound, _) if claim.deletion == Deletion::Terminating => {
+            Decision { next: Next::Settled, why: ClaimOutcome::Terminating }
+        }
+        (Stage::Unbound, Some(name)) => naming(evidence, claim, name),
+        (Stage::Unbound, None) => searching(evidence, claim),
+    }
+}
+
+fn unknown(read: Read) -> Decision<ClaimOutcome> {
+    Decision { next: Next::reads(vec![read]), why: ClaimOutcome::Unknown }
+}
+
+/// A claim that names no volume.
+fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
+    let class = match class_of(evidence, claim) {
+        Ok(class) => class,
+        Err(read) => return unknown(read),
+    };
+    let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
+    match choose(evidence.view(), claim, Asker::Controller(mode)) {
+        Choice::Kept(volume) | Choice::Free(volume) => {
+            Decision { next: bind(&volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
+        }
+        Choice::KeptOutOfReach(_) | Choice::Nothing => without_volume(evidence, claim, class),
+    }
+}
+
+/// The live class of a claim; none for a claim without one or of a class that does not exist.
+fn class_of<'a>(evidence: &Evidence<'a>, claim: &Claim) -> Result<Option<&'a Class>, Read> {
+    match claim.class().wanted() {
+        VolumeClass::Classless => Ok(None),
+        VolumeClass::Named(name) => match evidence.class(name) {
+            Lookup::Present(class) => Ok(Some(class)),
+            Lookup::Absent => Ok(None),
+            Lookup::Unknown => Err(Read::Class(name.clone())),
+        },
+    }
+}
+
+/// A claim for which no volume was found.
+fn without_volume(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    class: Option<&Class>,
+) -> Decision<ClaimOutcome> {
+    let default = evidence.view().default_class();
+    match (claim.class(), class) {
+        (ClassRequest::Unset, _) if default.is_some() => {
+            let class = default.map_or_else(|| ClassName::new(""), |class| class.name.clone());
+            let write = Write::SetClass { claim: Basis::of_claim(claim), class: class.clone() };
+            Decision { next: Next::Write(write), why: ClaimOutcome::GetsDefaultClass(class) }
+        }
+        (ClassRequest::Unset | ClassRequest::Classless, _) => {
+            pending(claim, ClaimOutcome::NothingFits)
+        }
+        (ClassRequest::Named(name), None) => {
+            Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
+        }
+        (ClassRequest::Named(_), Some(class)) => of_class(claim, class),
+    }
+}
+
+fn of_class(claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
+    let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
+    if is_delayed && !claim.annotations.has(SELECTED_NODE) {
+        return pending(claim, ClaimOutcome::WaitsForConsumer);
+    }
+    match &class.provisioner {
+        Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
+        Provisioner::Named(provisioner) => {
+            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&**provisioner);
+            let ask =
+                Write::Ask { claim: Basis::of_claim(claim), provisioner: provisioner.clone() };
+            Decision {
+                next: if is_asked { Next::Settled } else { Next::Write(ask) },
+                why: ClaimOutcome::WaitsForProvisioner(provisioner.clone()),
+            }
+        }
+    }
+}
+
+/// A claim that names a volume and was never bound.
+fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
+    let volume = match evidence.volume(name) {
+        Lookup::Present(volume) => volume,
+        Lookup::Absent => return pending(claim, ClaimOutcome::NoVolume(name.clone())),
+        Lookup::Unknown => return unknown(Read::Volume(name.clone())),
+    };
+    match pairing(volume, claim) {
+        Pairing::Asked => asked(volume, claim),
+        Pairing::Agreed | Pairing::Bound => agreed(evidence, volume, claim),
+        // The claim names this volume, so that the others cannot be.
+        Pairing::VolumeElsewhere
+        | Pairing::ClaimElsewhere
+        | Pairing::Strangers
+        | Pairing::Reserved
+        | Pairing::Held => pending(claim, ClaimOutcome::Taken(name.clone())),
+    }
+}
+
+fn asked(volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
+    let name = volume.name.clone();
+    match fit(volume, claim, Asker::Prebind) {
+        Ok(_) => Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) },
+        Err(mismatches) => pending(claim, ClaimOutcome::Unfit(name, mismatches)),
+    }
+}
+
+/// Both name each other.
+///
+/// **Differs from Kubernetes**: there, nothing is checked at all. Here a pair that no pod could use, or
+/// whose volume cannot become as large as asked, is refused; another class is only told.
+fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
+    let name = volume.name.clone();
+    let Err(mismatches) = fit(volume, claim, Asker::Prebind) else {
+        return Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) };
+    };
+    let class = match class_of(evidence, claim) {
+        Ok(class) => class,
+        Err(read) => return unknown(read),
+    };
+    let grows = class.is_some_and(|class| class.expansion == Expansion::Allowed);
+    let (bearable, serious): (Vec<Mismatch>, Vec<Mismatch>) =
+        mismatches.iter().cloned().partition(|mismatch| is_bearable(mismatch, grows));
+    match (NonEmpty::from_vec(serious), NonEmpty::from_vec(bearable)) {
+        (Some(serious), _) => pending(claim, ClaimOutcome::Unfit(name, serious)),
+        (None, Some(bearable)) => {
+            Decision { next: bind(volume, claim), why: ClaimOutcome::BoundDespite(name, bearable) }
+        }
+        (None, None) => Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) },
+    }
+}
+
+/// Whether two that name each other are bound in spite of it; `grows` if the class allows expansion.
+fn is_bearable(mismatch: &Mismatch, grows: bool) -> bool {
+    match gravity(mismatch) {
+        Gravity::OtherClass => true,
+        Gravity::TooSmall => grows,
+        Gravity::Unusable | Gravity::Situation => false,
+    }
+}
+
+/// What a mismatch means for a pair that names each other.
+enum Gravity {
+    /// No pod could ever use the volume through the claim.
+    Unusable,
+    /// The volume would have to grow.
+    TooSmall,
+    /// Names differ; a pod can use the volume all the same.
+    OtherClass,
+    /// It may pass, or speaks against any pair.
+    Situation,
+}
+
+fn gravity(mismatch: &Mismatch) -> Gravity {
+    match mismatch {
+        Mismatch::VolumeMode { .. } | Mismatch::AccessModes { .. } => Gravity::Unusable,
+        Mismatch::TooSmall { .. } => Gravity::TooSmall,
+        Mismatch::Class { .. } | Mismatch::AttributesClass { .. } => Gravity::OtherClass,
+        Mismatch::Terminating
+        | Mismatch::ReservedForOther { .. }
+        | Mismatch::ClaimElsewhere
+        | Mismatch::NotAvailable { .. }
+        | Mismatch::Selector { .. }
+        | Mismatch::NodeAffinity
+        | Mismatch::WaitsForConsumer => Gravity::Situation,
+    }
+}
+
+/// A claim that was bound.
+fn completed(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    named: Option<&VolumeName>,
+) -> Decision<ClaimOutcome> {
+    let Some(name) = named else { return lost(claim, Loss::Reference) };
+    let loss = match evidence.volume(name) {
+        Lookup::Unknown => return unknown(Read::Volume(name.clone())),
+        Lookup::Absent => Loss::Volume(name.clone()),
+        Lookup::Present(volume) => match (&volume.reservation, against_return(volume, claim)) {
+            (Reservation::Held(_, uid), _) if Some(uid) == claim.uid.as_ref() => {
+                return Decision {
+                    next: bind(volume, claim),
+                    why: ClaimOutcome::Bound(name.clone()),
+                };
+            }
+            (Reservation::Free, None) => {
+                return Decision {
+                    next: bind(volume, claim),
+                    why: ClaimOutcome::Bound(name.clone()),
+                };
+            }
+            (Reservation::Free, Some(mismatches)) => Loss::Unfit(name.clone(), mismatches),
+            (Reservation::Held(..) | Reservation::Named(_) | Reservation::Incomplete(..), _) => {
+                Loss::Misbound(name.clone())
+            }
+        },
+    };
+    // The volume's watch may be behind the claim's.
+    let read = Read::Volume(name.clone());
+    if evidence.confirmation(&read) != Confirmation::Settled {
+        return unknown(read);
+    }
+    lost(claim, loss)
+}
+
+/// What speaks against giving a volume that lost its reservation back to its claim.
+///
+/// **Differs from Kubernetes**: there, nothing is checked, and a volume that was made anew under the
+/// name becomes the claim's whatever it is. The claim's own size does not count, as it may have grown
+/// since; what it last reported does.
+fn against_return(volume: &Volume, claim: &Claim) -> Option<NonEmpty<Mismatch>> {
+    let request = claim.reported.capacity.clone().unwrap_or(Quantity::ZERO);
+    let as_reported = Claim { request, ..claim.clone() };
+    let mismatches = fit(volume, &as_reported, Asker::Prebind).err()?;
+    let serious = |mismatch: &&Mismatch| match gravity(mismatch) {
+        Gravity::Unusable | Gravity::TooSmall => true,
+        Gravity::OtherClass | Gravity::Situation => false,
+    };
+    NonEmpty::from_vec(mismatches.iter().filter(serious).cloned().collect())
+}
+
+fn pending(claim: &Claim, why: ClaimOutcome) -> Decision<ClaimOutcome> {
+    let is_told = claim.phase == ClaimPhase::Pending && claim.reported == Reported::default();
+    Decision { next: status(claim, is_told, NewStatus::Pending), why }
+}
+
+/// Kubernetes: a claim that is Lost already is not written again.
+fn lost(claim: &Claim, loss: Loss) -> Decision<ClaimOutcome> {
+    let is_told = claim.phase == ClaimPhase::Lost;
+    Decision { next: status(claim, is_told, NewStatus::Lost), why: ClaimOutcome::Lost(loss) }
+}
+
+fn status(claim: &Claim, is_told: bool, status: NewStatus) -> Next {
+    if is_told {
+        return Next::Settled;
+    }
+    Next::Write(Write::Status { claim: Basis::of_claim(claim), status })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Where a cluster ends up if nothing but the binder acts: decisions and their writes, until none is
+//! left.
+//!
+//! Drives `plan`. What outsiders do meanwhile (provisioners, the scheduler, users) is not here: who
+//! waits for them still waits at the end.
+
+use std::collections::BTreeMap;
+
+use super::claim::{ClaimOutcome, decide_claim};
+use super::evidence::{Evidence, LiveReads};
+use super::step::{Next, Write};
+use super::view::View;
+use super::volume::{VolumeOutcome, decide_volume};
+use crate::model::{ClaimKey, VolumeName};
+
+/// How a cluster ends up.
+#[derive(Clone, Debug, Default)]
+pub struct Settlement {
+    /// Each claim.
+    pub claims: BTreeMap<ClaimKey, ClaimOutcome>,
+    /// Each volume.
+    pub volumes: BTreeMap<VolumeName, VolumeOutcome>,
+    /// What was written, in order.
+    pub writes: Vec<Write>,
+}
+
+/// Settles the cluster that `view` shows whole: what is not in it does not exist. Claims are taken in
+/// `order`; `view` shows the end of it afterwards.
+pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
+    let mut settlement = Settlement::default();
+    loop {
+        let before = settlement.writes.len();
+        let volumes: Vec<VolumeName> = view.volumes().map(|volume| volume.name.clone()).collect();
+        for name in volumes {
+            let why = follow(view, &mut settlement.writes, |evidence| {
+                let decision = decide_volume(evidence, &name);
+                (decision.next, decision.why)
+            });
+            settlement.volumes.insert(name, why);
+        }
+        for key in order {
+            let why = follow(view, &mut settlement.writes, |evidence| {
+                let decision = decide_claim(evidence, key);
+                (decision.next, decision.why)
+            });
+            settlement.claims.insert(key.clone(), why);
+        }
+        // A claim that took another volume gives one back, which somebody may have waited for.
+        if settlement.writes.len() == before {
+            return settlement;
+        }
+    }
+}
+
+/// Decides and writes until nothing is left to do about one object.
+fn follow<W>(
+    view: &mut View,
+    writes: &mut Vec<Write>,
+    decide: impl Fn(&Evidence<'_>) -> (Next, W),
+) -> W {
+    let mut live = LiveReads::default();
+    loop {
+        let (next, why) = decide(&Evidence::new(view, &live));
+        match next {
+            Next::Read(reads) => live.answer_from(view, &reads),
+            Next::Write(write) => {
+                view.assume(&write);
+                writes.push(write);
+                live = LiveReads::default();
+            }
+            Next::Settled | Next::Reclaim(_) => return why,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::binding::Observed;
+    use crate::binding::tests::{claim, volume};
+    use crate::model::annotations::BOUND_BY_CONTROLLER;
+    use crate::model::{Claim, ClaimPhase, Quantity, Reservation, Uid, Volume, VolumePhase};
+
+    fn sized(name: &str, size: &str) -> Volume {
+        let capacity = Quantity::parse(size).unwrap();
+        Volume { name: VolumeName::new(name), capacity, phase: VolumePhase::Pending, ..volume() }
+    }
+
+    fn asking(name: &str, size: &str) -> Claim {
+        let (key, uid) = (ClaimKey::new("db", name), Some(Uid::new(name)));
+        Claim { key, uid, request: Quantity::parse(size).unwrap(), ..claim() }
+    }
+
+    fn bound(settlement: &Settlement, name: &str) -> String {
+        format!("{:?}", settlement.claims[&ClaimKey::new("db", name)])
+    }
+
+    #[test]
+    fn the_order_of_the_claims_decides_who_gets_the_volume() {
+        for (order, first) in [(["a", "b"], "a"), (["b", "a"], "b")] {
+            let mut view = View::default();
+            view.apply(Observed::Volume(Arc::new(sized("pv-a", "10Gi"))));
+            for name in order {
+                view.apply(Observed::Claim(Arc::new(asking(name, "5Gi"))));
+            }
+            let keys = order.map(|name| ClaimKey::new("db", name));
+            let settlement = settle(&mut view, &keys);
+            assert_eq!(bound(&settlement, first), "Bound(\"pv-a\")");
+            let second = if first == "a" { "b" } else { "a" };
+            assert_eq!(bound(&settlement, second), "NothingFits");
+            // The volume becomes Available, then the four steps.
+            assert_eq!(settlement.writes.len(), 5);
+            let claim = view.claim(&ClaimKey::new("db", first)).unwrap();
+            assert_eq!(claim.phase, ClaimPhase::Bound);
+        }
+    }
+
+    /// A volume that a claim leaves for the one that it names serves the claim that waited.
+    #[test]
+    fn a_volume_that_is_given_back_is_taken_by_who_waited() {
+        let mut left = sized("pv-left", "10Gi");
+        left.reservation = Reservation::Held(ClaimKey::new("db", "b"), Uid::new("b"));
+        left.annotations.insert(BOUND_BY_CONTROLLER, "yes");
+        let chooses = Claim { volume: Some(VolumeName::new("pv-named")), ..asking("b", "5Gi") };
+        let mut view = View::default();
+        for volume in [left, sized("pv-named", "5Gi")] {
+            view.apply(Observed::Volume(Arc::new(volume)));
+        }
+        for claim in [asking("a", "10Gi"), chooses] {
+            view.apply(Observed::Claim(Arc::new(claim)));
+        }
+        let keys = ["a", "b"].map(|name| ClaimKey::new("db", name));
+        let settlement = settle(&mut view, &keys);
+        assert_eq!(bound(&settlement, "b"), "Bound(\"pv-named\")");
+        assert_eq!(bound(&settlement, "a"), "Bound(\"pv-left\")");
+    }
+}

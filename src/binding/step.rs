@@ -1,0 +1,171 @@
+//! What a decision says to do next: nothing, reads, or one write.
+//!
+//! A binding is several writes, but only one may be under way: each is decided again on the reply to
+//! the one before it, so that a crash or a conflict anywhere is just another view. Not here: how a
+//! write is sent (`cluster`), what it looks like as a patch (`k8s`).
+
+use super::evidence::Read;
+use crate::model::{
+    AccessModes, Claim, ClaimKey, ClassName, NonEmpty, Quantity, ResourceVersion, Uid, Volume,
+    VolumeName, VolumePhase,
+};
+
+/// What to do next about an object, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision<W> {
+    /// What to do.
+    pub next: Next,
+    /// Why, as a value: events, explanations and metrics are renderings of it.
+    pub why: W,
+}
+
+/// The next thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing, until something changes.
+    Settled,
+    /// These reads, then the question again: nothing is decided on what is only not known.
+    Read(NonEmpty<Read>),
+    /// This write, then the question again.
+    Write(Write),
+    /// The storage of this released volume is to be reclaimed.
+    Reclaim(Reclaim),
+}
+
+/// How storage is reclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclaim {
+    /// A pod removes the files; then the volume is offered again.
+    Recycle,
+    /// A driver outside deletes storage and volume; nothing is left to do here but to wait for it.
+    ByDriver,
+}
+
+/// The object on which a write was decided; a newer version of it makes the write lose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis<N> {
+    /// Its name.
+    pub name: N,
+    /// Its uid.
+    pub uid: Option<Uid>,
+    /// Its resourceVersion.
+    pub version: Option<ResourceVersion>,
+}
+
+/// Who chose the other side; the binder marks what it chose itself, and takes back only that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The binder: the annotation `bound-by-controller` is set with the pointer.
+    Binder,
+    /// Somebody else.
+    Other,
+}
+
+/// One write to one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// The volume is kept for the claim: the first step of a binding.
+    Reserve {
+        /// The volume.
+        volume: Basis<VolumeName>,
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// Who chose the volume.
+        chosen: ChosenBy,
+    },
+    /// The volume is kept for nobody any more, or for the claim's name only.
+    Unreserve {
+        /// The volume.
+        volume: Basis<VolumeName>,
+        /// What is left of the reservation.
+        left: Left,
+    },
+    /// The volume's phase; with Bound the second step of a binding.
+    Phase {
+        /// The volume.
+        volume: Basis<VolumeName>,
+        /// The phase.
+        phase: VolumePhase,
+        /// The message beside it.
+        message: String,
+    },
+    /// The claim names the volume, and is marked as bound: the third step of a binding.
+    Name {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The volume.
+        volume: VolumeName,
+        /// Who chose the volume.
+        chosen: ChosenBy,
+    },
+    /// The claim's status; with Bound the last step of a binding.
+    Status {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The status.
+        status: NewStatus,
+    },
+    /// The claim gets the default class.
+    SetClass {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The class.
+        class: ClassName,
+    },
+    /// The claim asks this provisioner for a volume.
+    Ask {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The provisioner.
+        provisioner: Box<str>,
+    },
+}
+
+/// What is left of a reservation that is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: the binder made it.
+    Nothing,
+    /// The claim's name: a person made it.
+    Name,
+}
+
+/// The status of a claim, as the binder writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewStatus {
+    /// Waits; modes, capacity and attributes class are cleared.
+    Pending,
+    /// Has lost its volume; modes, capacity and attributes class are cleared.
+    Lost,
+    /// Has its volume.
+    Bound {
+        /// The volume's access modes.
+        access_modes: AccessModes,
+        /// The volume's capacity, where it is to be written: a later change of it is the resizer's.
+        capacity: Option<Quantity>,
+        /// The volume's attributes class, likewise.
+        attributes_class: Option<ClassName>,
+    },
+}
+
+impl Basis<VolumeName> {
+    /// The volume as it was seen.
+    pub fn of_volume(volume: &Volume) -> Self {
+        let (uid, version) = (volume.uid.clone(), volume.version.clone());
+        Self { name: volume.name.clone(), uid, version }
+    }
+}
+
+impl Basis<ClaimKey> {
+    /// The claim as it was seen.
+    pub fn of_claim(claim: &Claim) -> Self {
+        Self { name: claim.key.clone(), uid: claim.uid.clone(), version: claim.version.clone() }
+    }
+}
+
+impl Next {
+    /// The reads, or nothing to do if there are none.
+    pub(super) fn reads(reads: Vec<Read>) -> Self {
+        NonEmpty::from_vec(reads).map_or(Self::Settled, Self::Read)
+    }
+}

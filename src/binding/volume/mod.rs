@@ -1,0 +1,206 @@
+//! What to do about a volume: its phase, its reservation when the claim went elsewhere, and its storage
+//! when the claim is gone.
+//!
+//! Kubernetes: `pv_controller.go`, `syncVolume`, `unbindVolume`, `reclaimVolume`. Not here: giving it
+//! to a claim, which is decided from the claim's side (`claim`).
+
+use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
+use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
+use crate::model::{
+    Backend, Claim, ClaimKey, ReclaimPolicy, Reservation, Uid, Volume, VolumeName, VolumePhase,
+};
+
+/// Where a volume stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeOutcome {
+    /// Nobody saw it.
+    Unseen,
+    /// It is kept for nobody, or for a claim of a name that may come.
+    Offered,
+    /// Its reservation can belong to no claim: namespace or name is missing.
+    Unusable,
+    /// Whether its claim lives is not known.
+    ClaimUnknown,
+    /// Its claim is there and names no volume yet; the claim decides.
+    AwaitsClaim(ClaimKey),
+    /// As before, but one is a file system and the other a raw device: it can never be bound.
+    OtherMode(ClaimKey),
+    /// It is bound.
+    Bound(ClaimKey),
+    /// Its claim took another volume, or never came to use it: it is given free.
+    GivenBack(ClaimKey),
+    /// Its claim is gone.
+    Released(ReleasedFor),
+}
+
+/// What a released volume waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReleasedFor {
+    /// An administrator: its data is kept.
+    Administrator,
+    /// A driver outside, which deletes storage and volume.
+    Driver,
+    /// The recycler.
+    Recycler,
+    /// Nothing that could be done: nobody here deletes such storage.
+    NoDeleter,
+    /// Nothing: the policy is one of a newer API.
+    UnknownPolicy,
+}
+
+/// Decides about the volume of this name.
+///
+/// # Guarantees
+///
+/// A volume is released only when a live read proved that its claim is gone, or that the claim has
+/// another volume; reclaimed only after that.
+pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<VolumeOutcome> {
+    let Some(volume) = evidence.volume(name).present() else {
+        return Decision { next: Next::Settled, why: VolumeOutcome::Unseen };
+    };
+    match &volume.reservation {
+        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(_, None) => {
+            offered(volume)
+        }
+        // **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete
+        // destroyed, for a claim that cannot exist.
+        Reservation::Incomplete(_, Some(_)) => {
+            Decision { next: Next::Settled, why: VolumeOutcome::Unusable }
+        }
+        Reservation::Held(key, uid) => held(evidence, volume, key, uid),
+    }
+}
+
+fn offered(volume: &Volume) -> Decision<VolumeOutcome> {
+    let why = match volume.reservation {
+        Reservation::Incomplete(..) => VolumeOutcome::Unusable,
+        Reservation::Free | Reservation::Named(_) | Reservation::Held(..) => VolumeOutcome::Offered,
+    };
+    Decision { next: phase(volume, VolumePhase::Available), why }
+}
+
+fn held(
+    evidence: &Evidence<'_>,
+    volume: &Volume,
+    key: &ClaimKey,
+    uid: &Uid,
+) -> Decision<VolumeOutcome> {
+    match evidence.holder(key, uid) {
+        Lookup::Unknown => Decision {
+            next: Next::reads(vec![Read::Claim(key.clone())]),
+            why: VolumeOutcome::ClaimUnknown,
+        },
+        Lookup::Absent if was_never_bound(volume) => given_back(volume, key),
+        Lookup::Absent => released(volume),
+        Lookup::Present(claim) => match &claim.volume {
+            None => unnamed(volume, claim),
+            Some(named) if *named == volume.name => Decision {
+                next: phase(volume, VolumePhase::Bound),
+                why: VolumeOutcome::Bound(key.clone()),
+            },
+            Some(_) => elsewhere(evidence, volume, key),
+        },
+    }
+}
+
+/// Whether the binder kept it for a claim that went before anything was written to it.
+///
+/// **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete its
+/// storage, which nobody ever used, is destroyed. A provisioned volume was made for its claim alone.
+fn was_never_bound(volume: &Volume) -> bool {
+    matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending)
+        && volume.annotations.has(BOUND_BY_CONTROLLER)
+        && !volume.annotations.has(PROVISIONED_BY)
+}
+
+fn unnamed(volume: &Volume, claim: &Claim) -> Decision<VolumeOutcome> {
+    let key = claim.key.clone();
+    let why = if volume.mode == claim.mode {
+        VolumeOutcome::AwaitsClaim(key)
+    } else {
+        VolumeOutcome::OtherMode(key)
+    };
+    Decision { next: Next::Settled, why }
+}
+
+/// The claim has another volume: a volume that was provisioned for it is surplus, any other is free.
+fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
+    let is_surplus =
+        volume.annotations.has(PROVISIONED_BY) && volume.policy == ReclaimPolicy::Delete;
+    if !is_surplus {
+        return given_back(volume, key);
+    }
+    // What the claim names may have changed since: storage is not given up on a lagging view.
+    let read = Read::Claim(key.clone());
+    if evidence.confirmation(&read) != Confirmation::Settled {
+        return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+    }
+    released(volume)
+}
+
+fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
+    let is_ours = volume.annotations.has(BOUND_BY_CONTROLLER);
+    let left = if is_ours { Left::Nothing } else { Left::Name };
+    let write = Write::Unreserve { volume: Basis::of_volume(volume), left };
+    Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
+}
+
+fn released(volume: &Volume) -> Decision<VolumeOutcome> {
+    let (awaited, reclaim) = reclaim(volume);
+    let why = VolumeOutcome::Released(awaited);
+    let is_told = matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
+    let next = if is_told { reclaim } else { phase(volume, VolumePhase::Released) };
+    Decision { next, why }
+}
+
+/// What follows for a volume that is Released or Failed.
+fn reclaim(volume: &Volume) -> (ReleasedFor, Next) {
+    let is_migrated = volume.annotations.get(MIGRATED_TO).is_some_and(|driver| !driver.is_empty());
+    match &volume.policy {
+        _ if is_migrated => (ReleasedFor::Driver, Next::Reclaim(Reclaim::ByDriver)),
+        ReclaimPolicy::Retain => (ReleasedFor::Administrator, Next::Settled),
+        ReclaimPolicy::Recycle => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),
+        ReclaimPolicy::Delete if has_driver(volume) => {
+            (ReleasedFor::Driver, Next::Reclaim(Reclaim::ByDriver))
+        }
+        ReclaimPolicy::Delete => {
+            let message = "no driver deletes this kind of storage";
+            (ReleasedFor::NoDeleter, failed(volume, message))
+        }
+        ReclaimPolicy::Newer(_) => {
+            let message = "Volume has unrecognized PersistentVolumeReclaimPolicy";
+            (ReleasedFor::UnknownPolicy, failed(volume, message))
+        }
+    }
+}
+
+/// Whether a driver outside deletes the volume's storage.
+///
+/// Kubernetes: `pv_controller.go`, `findDeletablePlugin`: by `provisioned-by`, else by the source.
+fn has_driver(volume: &Volume) -> bool {
+    match volume.annotations.get(PROVISIONED_BY) {
+        Some(name) if !name.is_empty() => !name.starts_with("kubernetes.io/"),
+        Some(_) | None => matches!(volume.backend, Backend::Csi(_)),
+    }
+}
+
+fn failed(volume: &Volume, message: &str) -> Next {
+    phase_with(volume, VolumePhase::Failed, message)
+}
+
+fn phase(volume: &Volume, phase: VolumePhase) -> Next {
+    phase_with(volume, phase, "")
+}
+
+/// The write of a phase, unless the volume has it.
+fn phase_with(volume: &Volume, phase: VolumePhase, message: &str) -> Next {
+    if volume.phase == phase {
+        return Next::Settled;
+    }
+    let (volume, message) = (Basis::of_volume(volume), message.to_owned());
+    Next::Write(Write::Phase { volume, phase, message })
+}
+
+#[cfg(test)]
+mod tests;

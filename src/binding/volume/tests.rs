@@ -1,0 +1,192 @@
+//! Every row of the volume's decision table, and each difference from Kubernetes.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::binding::tests::{claim, volume};
+use crate::binding::{Answer, LiveReads, Observed, View};
+use crate::model::annotations::BIND_COMPLETED;
+use crate::model::{Annotations, VolumeMode};
+
+/// What a decision does, in a word.
+fn word(next: &Next) -> String {
+    match next {
+        Next::Settled => "nothing".to_owned(),
+        Next::Read(_) => "read".to_owned(),
+        Next::Reclaim(Reclaim::Recycle) => "recycle".to_owned(),
+        Next::Reclaim(Reclaim::ByDriver) => "driver".to_owned(),
+        Next::Write(Write::Phase { phase, message, .. }) => format!("{phase}{message}"),
+        Next::Write(Write::Unreserve { left: Left::Nothing, .. }) => "free".to_owned(),
+        Next::Write(Write::Unreserve { left: Left::Name, .. }) => "keep name".to_owned(),
+        Next::Write(
+            Write::Reserve { .. }
+            | Write::Name { .. }
+            | Write::Status { .. }
+            | Write::SetClass { .. }
+            | Write::Ask { .. },
+        ) => format!("not a volume's: {next:?}"),
+    }
+}
+
+/// A decision on what the view shows, and on what was read live.
+fn seen(volume: &Volume, claim: Option<&Claim>, live: &LiveReads) -> Decision<VolumeOutcome> {
+    let mut view = View::default();
+    view.apply(Observed::Volume(Arc::new(volume.clone())));
+    if let Some(claim) = claim {
+        view.apply(Observed::Claim(Arc::new(claim.clone())));
+    }
+    decide_volume(&Evidence::new(&view, live), &volume.name)
+}
+
+/// A decision where the claim, or its absence, was read live.
+fn decided(volume: &Volume, claim: Option<&Claim>) -> Decision<VolumeOutcome> {
+    let mut live = LiveReads::default();
+    let answer = claim.map_or(Answer::NotFound, |claim| Answer::Found(Arc::new(claim.clone())));
+    live.claims.insert(key(), answer);
+    seen(volume, claim, &live)
+}
+
+fn key() -> ClaimKey {
+    claim().key
+}
+
+fn held(phase: VolumePhase) -> Volume {
+    Volume { reservation: Reservation::Held(key(), Uid::new("uid-1")), phase, ..volume() }
+}
+
+fn with(volume: Volume, key: &str, value: &str) -> Volume {
+    let mut annotations = volume.annotations.clone();
+    annotations.insert(key, value);
+    Volume { annotations, ..volume }
+}
+
+#[test]
+fn a_volume_without_a_claim_is_offered() {
+    let named = Reservation::Named(key());
+    for phase in [VolumePhase::Pending, VolumePhase::Released, VolumePhase::Failed] {
+        for reservation in [Reservation::Free, named.clone()] {
+            let volume = Volume { phase: phase.clone(), reservation, ..volume() };
+            let decision = decided(&volume, None);
+            assert_eq!(
+                (word(&decision.next).as_str(), decision.why),
+                ("Available", VolumeOutcome::Offered)
+            );
+        }
+    }
+    assert_eq!(word(&decided(&volume(), None).next), "nothing");
+    // **Differs from Kubernetes**: released there, for a claim that cannot exist.
+    let incomplete = Reservation::Incomplete(ClaimKey::new("", "data"), Some(Uid::new("u")));
+    let volume = Volume { reservation: incomplete, phase: VolumePhase::Bound, ..volume() };
+    let decision = decided(&volume, None);
+    assert_eq!((word(&decision.next).as_str(), decision.why), ("nothing", VolumeOutcome::Unusable));
+}
+
+#[test]
+fn a_volume_follows_its_claim() {
+    let mine = Claim { volume: Some(volume().name), ..claim() };
+    let elsewhere = Claim { volume: Some(VolumeName::new("pv-b")), ..claim() };
+    let available = held(VolumePhase::Available);
+    let ours = with(available.clone(), BOUND_BY_CONTROLLER, "yes");
+    let surplus = Volume {
+        policy: ReclaimPolicy::Delete,
+        ..with(available.clone(), PROVISIONED_BY, "csi.example")
+    };
+    let kept_surplus = Volume { policy: ReclaimPolicy::Retain, ..surplus.clone() };
+    let block = Volume { mode: VolumeMode::Block, ..available.clone() };
+    let rows = [
+        (&available, &claim(), "nothing", VolumeOutcome::AwaitsClaim(key())),
+        (&block, &claim(), "nothing", VolumeOutcome::OtherMode(key())),
+        (&available, &mine, "Bound", VolumeOutcome::Bound(key())),
+        (&held(VolumePhase::Bound), &mine, "nothing", VolumeOutcome::Bound(key())),
+        (&ours, &elsewhere, "free", VolumeOutcome::GivenBack(key())),
+        (&available, &elsewhere, "keep name", VolumeOutcome::GivenBack(key())),
+        (&surplus, &elsewhere, "Released", VolumeOutcome::Released(ReleasedFor::Driver)),
+        (&kept_surplus, &elsewhere, "keep name", VolumeOutcome::GivenBack(key())),
+    ];
+    for (number, (volume, claim, expected, why)) in rows.into_iter().enumerate() {
+        let decision = decided(volume, Some(claim));
+        assert_eq!((word(&decision.next).as_str(), decision.why), (expected, why), "row {number}");
+    }
+}
+
+#[test]
+fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
+    let with_policy = |policy: ReclaimPolicy, volume: Volume| Volume { policy, ..volume };
+    let csi = Volume { backend: Backend::Csi("csi.example".into()), ..held(VolumePhase::Bound) };
+    let unknown = "FailedVolume has unrecognized PersistentVolumeReclaimPolicy";
+    let newer = ReclaimPolicy::Newer("Shred".into());
+    let migrated = with(held(VolumePhase::Bound), MIGRATED_TO, "csi.example");
+    let in_tree = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gone");
+    let rows = [
+        (with_policy(ReclaimPolicy::Retain, csi.clone()), "nothing", ReleasedFor::Administrator),
+        (with_policy(ReclaimPolicy::Delete, csi.clone()), "driver", ReleasedFor::Driver),
+        (with_policy(ReclaimPolicy::Recycle, csi.clone()), "recycle", ReleasedFor::Recycler),
+        (with_policy(ReclaimPolicy::Delete, migrated), "driver", ReleasedFor::Driver),
+        (with_policy(newer, csi), unknown, ReleasedFor::UnknownPolicy),
+        (
+            with_policy(ReclaimPolicy::Delete, held(VolumePhase::Bound)),
+            "Failedno driver deletes this kind of storage",
+            ReleasedFor::NoDeleter,
+        ),
+        (
+            with_policy(ReclaimPolicy::Delete, in_tree),
+            "Failedno driver deletes this kind of storage",
+            ReleasedFor::NoDeleter,
+        ),
+    ];
+    for (volume, expected, awaited) in rows {
+        let why = VolumeOutcome::Released(awaited);
+        let decision = decided(&volume, None);
+        assert_eq!(
+            (word(&decision.next).as_str(), &decision.why),
+            ("Released", &why),
+            "{volume:?}"
+        );
+        let after = Volume { phase: VolumePhase::Released, ..volume };
+        let decision = decided(&after, None);
+        assert_eq!((word(&decision.next).as_str(), &decision.why), (expected, &why), "{after:?}");
+    }
+    // Another claim under the name is not the claim.
+    let other = Claim { uid: Some(Uid::new("uid-2")), ..claim() };
+    assert_eq!(word(&decided(&held(VolumePhase::Bound), Some(&other)).next), "Released");
+}
+
+/// **Differs from Kubernetes**: released there, and with the policy Delete destroyed unused.
+#[test]
+fn a_volume_that_its_claim_never_used_is_given_back() {
+    for phase in [VolumePhase::Available, VolumePhase::Pending] {
+        let ours = with(held(phase), BOUND_BY_CONTROLLER, "yes");
+        assert_eq!(word(&decided(&ours, None).next), "free");
+        // A volume that was made for the claim alone goes with it.
+        let provisioned = with(ours, PROVISIONED_BY, "csi.example");
+        assert_eq!(word(&decided(&provisioned, None).next), "Released");
+    }
+    let used = with(held(VolumePhase::Bound), BOUND_BY_CONTROLLER, "yes");
+    assert_eq!(word(&decided(&used, None).next), "Released");
+}
+
+/// Kubernetes issue 43592: a claim whose event is late must not cost its volume.
+#[test]
+fn a_claim_that_was_not_seen_is_read_before_anything_is_released() {
+    let volume = held(VolumePhase::Bound);
+    let nothing = LiveReads::default();
+    let mut failed = LiveReads::default();
+    failed.fail_all(&[Read::Claim(key())]);
+    let replaced = Claim { uid: Some(Uid::new("uid-2")), ..claim() };
+    for claim in [None, Some(&replaced)] {
+        for live in [&nothing, &failed] {
+            let decision = seen(&volume, claim, live);
+            assert_eq!(word(&decision.next), "read");
+            assert_eq!(decision.why, VolumeOutcome::ClaimUnknown);
+        }
+    }
+    // Nor is a surplus volume given up on a claim that may have changed.
+    let mut elsewhere = Claim { volume: Some(VolumeName::new("pv-b")), ..claim() };
+    elsewhere.annotations = Annotations::default();
+    elsewhere.annotations.insert(BIND_COMPLETED, "yes");
+    let surplus =
+        Volume { policy: ReclaimPolicy::Delete, ..with(volume, PROVISIONED_BY, "csi.example") };
+    for live in [&nothing, &failed] {
+        assert_eq!(word(&seen(&surplus, Some(&elsewhere), live).next), "read");
+    }
+}

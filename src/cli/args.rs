@@ -36,6 +36,8 @@ pub enum Command {
     Webhook(WebhookArgs),
     /// Judge a change as the webhook would, before it is made.
     Check(CheckArgs),
+    /// Show what would bind to what, who waits and why.
+    Plan(PlanArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
     /// Show the webhook refusing and repairing, without a cluster.
@@ -149,6 +151,29 @@ pub struct CheckArgs {
     /// Never colour the output; the variable `NO_COLOR` does the same.
     #[arg(long)]
     pub no_color: bool,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// Arguments of `bindery plan`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Claims end as bound, binds, provisions, waits, starves, lost or conflict. The plan is what the binder \
+does on this state if nobody else acts: claims are served by age, then by namespace and name.\n\n\
+Exit codes: 0 every claim is served or waits for what comes by itself; 1 one starves, is lost or in \
+conflict.\n\n\
+Examples:\n  \
+kubectl get pv,pvc,sc -A -o yaml | bindery plan -f -\n  \
+bindery plan --context staging -o json=plan.json")]
+pub struct PlanArgs {
+    /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
+    /// cluster is asked.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: Vec<PathBuf>,
+    /// `text` or `json`, to standard output or to a file as `json=PATH`; repeatable.
+    #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
+    pub output: Vec<Output>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,

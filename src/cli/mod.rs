@@ -11,6 +11,7 @@ pub mod example;
 pub mod exit;
 pub mod files;
 pub mod generate;
+pub mod plan;
 pub mod reference;
 pub mod rule;
 pub mod webhook;
@@ -70,6 +71,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Webhook(arguments) => webhook::run(arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::Plan(arguments) => plan::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),

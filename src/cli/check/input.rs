@@ -295,7 +295,7 @@ fn refusal(kind: Kind, object: &Value) -> Option<String> {
 
 /// The sentence of a reader of the API, without the place in a text that nobody sees and without the
 /// names of our types.
-pub(super) fn told(error: &serde_json::Error) -> String {
+pub(in crate::cli) fn told(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string().replace(&place, "").replace("invalid type: ", "is ");
     let text = text.replace("is sequence", "is a list").replace("is map", "is a map");

@@ -91,7 +91,7 @@ pub(super) fn read(
     Ok((known, Some(Source { name: join(paths), age })))
 }
 
-fn name_of(path: &Path) -> String {
+pub(in crate::cli) fn name_of(path: &Path) -> String {
     if path.as_os_str() == "-" {
         files::STANDARD_INPUT.to_owned()
     } else {
@@ -112,16 +112,17 @@ fn age_of(path: &Path) -> Duration {
         .unwrap_or_default()
 }
 
+/// The failure to read a dump as JSON, with its place.
+pub(in crate::cli) fn no_json(name: &str, error: &serde_json::Error) -> Failure {
+    let (line, column) = (error.line(), error.column());
+    Failure::usage(format!("{name}:{line}:{column}: is not readable as JSON; make a new dump"))
+}
+
 /// Takes in a dump. A large one is JSON, which is read without places.
 fn take_text(known: &mut Known, text: &str, name: &str) -> Result<(), Failure> {
     if document::is_json(text) {
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            let value = value.map_err(|error| {
-                let (line, column) = (error.line(), error.column());
-                Failure::usage(format!(
-                    "{name}:{line}:{column}: is not readable as JSON; make a new dump"
-                ))
-            })?;
+            let value = value.map_err(|error| no_json(name, &error))?;
             take(known, value, None, name)?;
         }
         return Ok(());
@@ -166,6 +167,16 @@ fn take(
 
 /// The cluster as it is now: everything listed once, and asked again where a verdict rests on it.
 fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
+    let (cluster, lists) = listed(arguments)?;
+    let mut known = Known::new(Reach::Cluster(cluster));
+    for text in lists {
+        take_text(&mut known, &text, "cluster")?;
+    }
+    Ok(known)
+}
+
+/// A cluster and what it lists of volumes, claims and classes, as JSON texts.
+pub(in crate::cli) fn listed(arguments: &ClusterArgs) -> Result<(Cluster, Vec<String>), Failure> {
     let refused = |error: std::io::Error| {
         Failure::unreachable(format!(
             "no thread can be started: {}; try again",
@@ -185,11 +196,7 @@ fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
     for watched in Watched::ALL {
         lists.push(runtime.block_on(list(&client, watched.path(), timeout))?);
     }
-    let mut known = Known::new(Reach::Cluster(Cluster { runtime, client, timeout }));
-    for text in lists {
-        take_text(&mut known, &text, "cluster")?;
-    }
-    Ok(known)
+    Ok((Cluster { runtime, client, timeout }, lists))
 }
 
 async fn list(client: &Client, path: &str, timeout: Duration) -> Result<String, Failure> {

@@ -5,10 +5,10 @@
 
 mod api;
 mod findings;
-mod input;
+pub(super) mod input;
 mod judging;
 mod known;
-mod live;
+pub(super) mod live;
 mod objects;
 mod render;
 mod report;

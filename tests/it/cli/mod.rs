@@ -6,6 +6,7 @@ mod cluster;
 mod examples;
 mod files;
 mod generated;
+mod plan;
 mod webhook;
 
 use std::fs;

@@ -1,0 +1,157 @@
+//! The plan: a public, versioned contract.
+//!
+//! Every output is a rendering of this value. Fields are only ever added.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How a claim ends up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ClaimFate {
+    /// It is bound already.
+    Bound,
+    /// It will be bound.
+    Binds,
+    /// A provisioner will make its volume.
+    Provisions,
+    /// It waits for something that comes by itself: a pod, its own end.
+    Waits,
+    /// No volume is left for it.
+    Starves,
+    /// It was bound and has lost its volume.
+    Lost,
+    /// The volume that it names can never be its own.
+    Conflict,
+}
+
+impl ClaimFate {
+    /// The spelling in reports.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Binds => "binds",
+            Self::Provisions => "provisions",
+            Self::Waits => "waits",
+            Self::Starves => "starves",
+            Self::Lost => "lost",
+            Self::Conflict => "conflict",
+        }
+    }
+
+    /// Whether somebody has to do something.
+    pub(super) fn is_stuck(self) -> bool {
+        match self {
+            Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
+            Self::Starves | Self::Lost | Self::Conflict => true,
+        }
+    }
+}
+
+/// How a volume ends up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum VolumeFate {
+    /// It is bound already.
+    Bound,
+    /// It will be bound.
+    Binds,
+    /// Nobody wants it.
+    Free,
+    /// Its claim is gone.
+    Released,
+    /// It is kept for a claim that is not there, or cannot have it.
+    Reserved,
+    /// Reclaiming it failed.
+    Failed,
+}
+
+impl VolumeFate {
+    /// The spelling in reports.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Binds => "binds",
+            Self::Free => "free",
+            Self::Released => "released",
+            Self::Reserved => "reserved",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The whole plan.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Plan {
+    /// `bindery.dev/v1`.
+    pub api_version: &'static str,
+    /// `Plan`.
+    pub kind: &'static str,
+    /// Every claim, in the order in which claims are served.
+    pub claims: Vec<PlannedClaim>,
+    /// Every volume, by name.
+    pub volumes: Vec<PlannedVolume>,
+    /// How many end up how.
+    pub summary: Summary,
+}
+
+/// One claim.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PlannedClaim {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How it ends up.
+    pub outcome: ClaimFate,
+    /// The volume that it has or gets.
+    pub volume: Option<String>,
+    /// Why, where that needs saying.
+    pub reason: Option<String>,
+    /// For a claim that starves: how many volumes fail for which first reason.
+    pub mismatches: BTreeMap<&'static str, usize>,
+}
+
+/// One volume.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PlannedVolume {
+    /// Its name.
+    pub name: String,
+    /// How it ends up.
+    pub outcome: VolumeFate,
+    /// The claim that has or gets it, or that it is kept for.
+    pub claim: Option<String>,
+    /// By how many bytes it is larger than what its claim asks for.
+    pub wasted_bytes: Option<i128>,
+}
+
+/// How many end up how; what is zero is left out.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Summary {
+    /// Claims by outcome.
+    pub claims: BTreeMap<&'static str, usize>,
+    /// Volumes by outcome.
+    pub volumes: BTreeMap<&'static str, usize>,
+}
+
+impl Plan {
+    /// The plan of these claims and volumes.
+    pub(super) fn new(claims: Vec<PlannedClaim>, volumes: Vec<PlannedVolume>) -> Self {
+        let mut summary = Summary::default();
+        for claim in &claims {
+            *summary.claims.entry(claim.outcome.as_str()).or_default() += 1;
+        }
+        for volume in &volumes {
+            *summary.volumes.entry(volume.outcome.as_str()).or_default() += 1;
+        }
+        Self { api_version: "bindery.dev/v1", kind: "Plan", claims, volumes, summary }
+    }
+
+    /// Whether a claim needs somebody to do something.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.claims.iter().any(|claim| claim.outcome.is_stuck())
+    }
+}

@@ -15,3 +15,4 @@ pub mod registration;
 pub mod review;
 pub mod topology;
 pub mod volume;
+pub mod write;

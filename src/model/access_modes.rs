@@ -81,6 +81,12 @@ impl AccessModes {
             && requested.newer.iter().all(|mode| self.newer.binary_search(mode).is_ok())
     }
 
+    /// The modes as the API spells them, in canonical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let known = AccessMode::ALL.into_iter().filter(|mode| self.known & mode.bit() != 0);
+        known.map(|mode| -> &str { mode.as_str() }).chain(self.newer.iter().map(|mode| &**mode))
+    }
+
     /// How many modes the set holds.
     pub fn count(&self) -> usize {
         self.known.count_ones() as usize + self.newer.len()
@@ -143,6 +149,7 @@ mod tests {
         let two = AccessModes::from_names(["ReadWriteOnce", "ReadWriteMany"]);
         assert_eq!(one, two);
         assert_eq!(one.to_string(), "RWO,RWX");
+        assert_eq!(one.names().collect::<Vec<_>>(), ["ReadWriteOnce", "ReadWriteMany"]);
         assert_eq!(one.count(), 2);
     }
 

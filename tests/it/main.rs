@@ -13,3 +13,4 @@ mod stage;
 mod transport;
 mod watch;
 mod wire;
+mod writes;

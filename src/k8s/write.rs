@@ -1,0 +1,140 @@
+//! A write of the binding core as the API server takes it: a merge patch of one object.
+//!
+//! Every patch names the uid and the resourceVersion on which it was decided, so that one that comes
+//! too late is refused; fields that it does not name stay as they are. Not here: sending it.
+
+use serde_json::{Map, Value, json};
+
+use crate::binding::{Basis, ChosenBy, Left, NewStatus, Write};
+use crate::model::annotations::{
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER,
+};
+use crate::model::{ClaimKey, VolumeName};
+
+/// A merge patch and where it goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergePatch {
+    /// The path of the object, or of its status.
+    pub path: String,
+    /// The patch.
+    pub body: Value,
+}
+
+/// What the presence of a mark is written as.
+const YES: &str = "yes";
+
+/// The patch that makes `write`.
+pub fn merge_patch(write: &Write) -> MergePatch {
+    match write {
+        Write::Reserve { volume, claim, chosen } => {
+            let spec = json!({"claimRef": reference(claim)});
+            of_volume(volume, "", marks(&[], *chosen), ("spec", spec))
+        }
+        Write::Unreserve { volume, left } => {
+            let reference = match left {
+                Left::Nothing => Value::Null,
+                Left::Name => json!({"uid": null}),
+            };
+            let mark = json!({BOUND_BY_CONTROLLER: null});
+            of_volume(volume, "", mark, ("spec", json!({"claimRef": reference})))
+        }
+        Write::Phase { volume, phase, message } => {
+            let message = if message.is_empty() { Value::Null } else { json!(message) };
+            let status = json!({"phase": phase.to_string(), "message": message});
+            of_volume(volume, "/status", Value::Null, ("status", status))
+        }
+        Write::Name { claim, volume, chosen } => {
+            let spec = json!({"volumeName": volume.as_str()});
+            of_claim(claim, "", marks(&[BIND_COMPLETED], *chosen), ("spec", spec))
+        }
+        Write::Status { claim, status } => {
+            of_claim(claim, "/status", Value::Null, ("status", claim_status(status)))
+        }
+        Write::SetClass { claim, class } => {
+            let spec = json!({"storageClassName": class.as_str()});
+            of_claim(claim, "", Value::Null, ("spec", spec))
+        }
+        Write::Ask { claim, provisioner } => {
+            let asked =
+                json!({STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner});
+            of_claim(claim, "", asked, ("spec", json!({})))
+        }
+    }
+}
+
+/// All seven keys of a reference: a merge would keep what an older one had.
+fn reference(claim: &Basis<ClaimKey>) -> Value {
+    json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": &*claim.name.namespace,
+        "name": &*claim.name.name, "uid": claim.uid.as_ref().map(|uid| uid.as_str().to_owned()),
+        "resourceVersion": claim.version.as_ref().map(|version| version.as_str().to_owned()),
+        "fieldPath": null,
+    })
+}
+
+fn claim_status(status: &NewStatus) -> Value {
+    let empty = |phase: &str| {
+        json!({"phase": phase, "accessModes": null, "capacity": null,
+               "currentVolumeAttributesClassName": null})
+    };
+    match status {
+        NewStatus::Pending => empty("Pending"),
+        NewStatus::Lost => empty("Lost"),
+        NewStatus::Bound { access_modes, capacity, attributes_class } => {
+            let modes: Vec<&str> = access_modes.names().collect();
+            let mut written = json!({"phase": "Bound", "accessModes": modes});
+            if let Some(capacity) = capacity {
+                let class = attributes_class.as_ref().map(|class| class.as_str().to_owned());
+                written["capacity"] = json!({"storage": capacity.to_string()});
+                written["currentVolumeAttributesClassName"] = json!(class);
+            }
+            written
+        }
+    }
+}
+
+/// The annotations that a write sets; null where there are none.
+fn marks(always: &[&str], chosen: ChosenBy) -> Value {
+    let by_binder = match chosen {
+        ChosenBy::Binder => Some(BOUND_BY_CONTROLLER),
+        ChosenBy::Other => None,
+    };
+    let keys = always.iter().copied().chain(by_binder);
+    let marks: Map<String, Value> = keys.map(|key| (key.to_owned(), json!(YES))).collect();
+    if marks.is_empty() { Value::Null } else { Value::Object(marks) }
+}
+
+fn of_volume(
+    basis: &Basis<VolumeName>,
+    part: &str,
+    annotations: Value,
+    change: (&str, Value),
+) -> MergePatch {
+    let path = format!("/api/v1/persistentvolumes/{}{part}", basis.name);
+    MergePatch { path, body: body(basis, annotations, change) }
+}
+
+fn of_claim(
+    basis: &Basis<ClaimKey>,
+    part: &str,
+    annotations: Value,
+    change: (&str, Value),
+) -> MergePatch {
+    let ClaimKey { namespace, name } = &basis.name;
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}{part}");
+    MergePatch { path, body: body(basis, annotations, change) }
+}
+
+fn body<N>(basis: &Basis<N>, annotations: Value, (field, change): (&str, Value)) -> Value {
+    let mut metadata = Map::new();
+    if let Some(uid) = &basis.uid {
+        metadata.insert("uid".to_owned(), json!(uid.as_str()));
+    }
+    if let Some(version) = &basis.version {
+        metadata.insert("resourceVersion".to_owned(), json!(version.as_str()));
+    }
+    if annotations != Value::Null {
+        metadata.insert("annotations".to_owned(), annotations);
+    }
+    json!({"metadata": metadata, field: change})
+}

@@ -1,6 +1,7 @@
 //! The cases, one module per subject. A module lists its cases in `CASES`; a function that is
 //! forgotten there is dead code, which the linter refuses.
 
+mod binding;
 mod lifetime;
 mod quantities;
 mod rules;
@@ -10,5 +11,5 @@ use crate::runner::Case;
 
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
-    [rules::CASES, quantities::CASES, smoke::CASES, lifetime::CASES].concat()
+    [rules::CASES, quantities::CASES, binding::CASES, smoke::CASES, lifetime::CASES].concat()
 }

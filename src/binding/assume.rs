@@ -9,15 +9,12 @@ use std::sync::Arc;
 use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
 use super::view::{Observed, View};
 use crate::model::annotations::{
-    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER,
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER, YES,
 };
 use crate::model::{
     Annotations, Claim, ClaimKey, ClaimPhase, ClassRequest, Reported, Reservation, Volume,
     VolumeName,
 };
-
-/// The value of an annotation of which only the presence counts.
-const YES: &str = "yes";
 
 impl View {
     /// Shows `write` as done. An object that is not in the view stays out of it.

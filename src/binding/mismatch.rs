@@ -90,6 +90,26 @@ impl Mismatch {
     }
 }
 
+impl Mismatch {
+    /// What is said of many volumes that fail for it, after their number: `5 other class`.
+    pub fn in_short(&self) -> &'static str {
+        match self {
+            Self::ReservedForOther { .. } => "kept for another claim",
+            Self::ClaimElsewhere => "not the one that the claim has",
+            Self::TooSmall { .. } => "too small",
+            Self::VolumeMode { .. } => "other volume mode",
+            Self::AccessModes { .. } => "without the access modes",
+            Self::Class { .. } => "other class",
+            Self::AttributesClass { .. } => "other attributes class",
+            Self::Terminating => "being deleted",
+            Self::NotAvailable { .. } => "not available",
+            Self::Selector { .. } => "other labels",
+            Self::NodeAffinity => "out of the node's reach",
+            Self::WaitsForConsumer => "held back until a pod has a node",
+        }
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

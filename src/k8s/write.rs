@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::binding::{Basis, ChosenBy, Left, NewStatus, Write};
 use crate::model::annotations::{
-    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER,
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER, YES,
 };
 use crate::model::{ClaimKey, VolumeName};
 
@@ -19,9 +19,6 @@ pub struct MergePatch {
     /// The patch.
     pub body: Value,
 }
-
-/// What the presence of a mark is written as.
-const YES: &str = "yes";
 
 /// The patch that makes `write`.
 pub fn merge_patch(write: &Write) -> MergePatch {

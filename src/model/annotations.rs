@@ -39,6 +39,9 @@ pub const PROVISIONER_NOTE: &str = "bindery.dev/volume-provisioner";
 /// Ours, on a volume: an exemption; the rule's id follows.
 pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
 
+/// The value that a binder gives an annotation of which only the presence counts.
+pub const YES: &str = "yes";
+
 /// Keeps a volume while its phase is Bound.
 pub const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Keeps a claim while a pod uses it.

@@ -47,12 +47,15 @@ fn new_pairs(settlement: &Settlement) -> BTreeMap<VolumeName, ClaimKey> {
     named.collect()
 }
 
+/// How many volumes fail for which first reason, by its label and as it is said.
+type Counts = BTreeMap<(&'static str, &'static str), usize>;
+
 struct Planner<'a> {
     offered: &'a View,
     after: &'a View,
     new: BTreeMap<VolumeName, ClaimKey>,
     /// Reasons by what claims ask for: those that ask for the same fail for the same.
-    counted: BTreeMap<String, BTreeMap<&'static str, usize>>,
+    counted: BTreeMap<String, Counts>,
 }
 
 impl Planner<'_> {
@@ -60,7 +63,7 @@ impl Planner<'_> {
         let fate = self.fate(claim, outcome);
         let starves_for_any =
             matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
-        let mismatches = if starves_for_any { self.mismatches(claim) } else { BTreeMap::new() };
+        let mismatches = if starves_for_any { self.mismatches(claim) } else { Counts::new() };
         let volume = match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
                 Some(name.to_string())
@@ -84,7 +87,7 @@ impl Planner<'_> {
             outcome: fate,
             volume,
             reason: self.reason(claim, outcome, &mismatches),
-            mismatches,
+            mismatches: mismatches.iter().map(|((label, _), count)| (*label, *count)).collect(),
         }
     }
 
@@ -112,7 +115,7 @@ impl Planner<'_> {
     }
 
     /// For each volume the first reason against it.
-    fn mismatches(&mut self, claim: &Claim) -> BTreeMap<&'static str, usize> {
+    fn mismatches(&mut self, claim: &Claim) -> Counts {
         let asked = format!(
             "{} {:?} {} {:?} {:?} {:?}",
             claim.request,
@@ -125,23 +128,19 @@ impl Planner<'_> {
         if let Some(counts) = self.counted.get(&asked) {
             return counts.clone();
         }
-        let mut counts = BTreeMap::new();
+        let mut counts = Counts::new();
         for volume in self.after.volumes() {
             let asker = Asker::Controller(BindingMode::Immediate);
             if let Err(mismatches) = fit(volume, claim, asker) {
-                *counts.entry(mismatches.first().label()).or_default() += 1;
+                let first = mismatches.first();
+                *counts.entry((first.label(), first.in_short())).or_default() += 1;
             }
         }
         self.counted.insert(asked, counts.clone());
         counts
     }
 
-    fn reason(
-        &self,
-        claim: &Claim,
-        outcome: &ClaimOutcome,
-        mismatches: &BTreeMap<&'static str, usize>,
-    ) -> Option<String> {
+    fn reason(&self, claim: &Claim, outcome: &ClaimOutcome, mismatches: &Counts) -> Option<String> {
         Some(match outcome {
             ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
             ClaimOutcome::BoundDespite(_, despite) => {
@@ -179,13 +178,13 @@ impl Planner<'_> {
     }
 
     /// How many volumes fail for what, and who got the one that would have done.
-    fn nothing_fits(&self, claim: &Claim, mismatches: &BTreeMap<&'static str, usize>) -> String {
+    fn nothing_fits(&self, claim: &Claim, mismatches: &Counts) -> String {
         let total: usize = mismatches.values().sum();
         let mut text = format!("0/{total} volumes fit");
         let mut separator = ":";
-        for (label, count) in mismatches {
+        for ((_, said), count) in mismatches {
             // Writing to a string cannot fail.
-            let _ = write!(text, "{separator} {count} {}", label.replace('_', " "));
+            let _ = write!(text, "{separator} {count} {said}");
             separator = ",";
         }
         let asker = Asker::Controller(BindingMode::Immediate);

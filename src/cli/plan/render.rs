@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::{Plan, PlannedClaim, PlannedVolume, VolumeFate};
+use crate::model::Quantity;
 
 /// The plan as text.
 pub(super) fn text(plan: &Plan) -> String {
@@ -62,9 +63,12 @@ fn tally(plan: &Plan) -> String {
     };
     let wasted: i128 = plan.volumes.iter().filter_map(|volume| volume.wasted_bytes).sum();
     let summary = &plan.summary;
+    // The digits of a number are always an amount.
+    let wasted = Quantity::parse(&wasted.to_string()).unwrap_or(Quantity::ZERO);
     format!(
-        "claims: {}; volumes: {}; {wasted} bytes more than asked for\n",
+        "claims: {}; volumes: {}; {} more than asked for\n",
         told(&summary.claims),
-        told(&summary.volumes)
+        told(&summary.volumes),
+        wasted.bytes_display()
     )
 }

@@ -1,4 +1,4 @@
-//! `--live cluster` against a server that speaks just enough of the API: lists, and one object.
+//! `check --live cluster` and `plan` against a server that speaks just enough of the API: lists, and one object.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -64,8 +64,9 @@ fn serve(stream: TcpStream, claim: Option<&Value>, asked: &mpsc::Sender<String>)
     }
 }
 
-/// Runs `check --delete pv/pv-a` against a server; gives back the report and the paths asked for.
-fn check(claim: Option<Value>) -> (Value, Vec<String>) {
+/// Runs `bindery` with a kubeconfig for a server; gives back what it printed as JSON, its code, and the
+/// paths asked for.
+fn run(claim: Option<Value>, arguments: &[&str]) -> (Value, i32, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let (asked, paths) = mpsc::channel();
@@ -77,19 +78,15 @@ fn check(claim: Option<Value>) -> (Value, Vec<String>) {
     });
     let folder = Folder::new();
     folder.write("kubeconfig", kubeconfig(port));
-    let output = folder.run(&[
-        "check",
-        "--delete",
-        "pv/pv-a",
-        "--live",
-        "cluster",
-        "--kubeconfig",
-        "kubeconfig",
-        "-o",
-        "json",
-    ]);
-    let report = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-    (report, paths.try_iter().collect())
+    let output = folder.run(&[arguments, &["--kubeconfig", "kubeconfig", "-o", "json"]].concat());
+    let printed = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (printed, output.code, paths.try_iter().collect())
+}
+
+/// The report of `check --delete pv/pv-a`, and the paths asked for.
+fn check(claim: Option<Value>) -> (Value, Vec<String>) {
+    let (report, _, paths) = run(claim, &["check", "--delete", "pv/pv-a", "--live", "cluster"]);
+    (report, paths)
 }
 
 #[test]
@@ -110,4 +107,19 @@ fn a_claim_that_went_since_the_list_lets_the_deletion_pass() {
     let (report, _) = check(None);
     assert_eq!(report["findings"][0]["result"], "warned", "{report}");
     assert_eq!(report["summary"]["denied"], 0);
+}
+
+#[test]
+fn a_plan_without_files_is_that_of_the_cluster() {
+    let (plan, code, paths) = run(None, &["plan"]);
+    assert_eq!((plan["kind"].as_str(), code), (Some("Plan"), 0), "{plan}");
+    let claims = plan["claims"].as_array().expect("a list");
+    assert_eq!(claims.len(), objects("PersistentVolumeClaim").len());
+    // Both name each other, and no binder has marked the claim yet.
+    assert_eq!(claims[0]["outcome"], "binds", "{plan}");
+    assert_eq!(
+        plan["volumes"].as_array().expect("a list").len(),
+        objects("PersistentVolume").len()
+    );
+    assert_eq!(paths.len(), 3, "one list of each kind: {paths:?}");
 }

@@ -58,11 +58,11 @@ db/lost        lost        it was bound to volume \"pv-gone\", which does not ex
 db/greedy      conflict    volume \"pv-bound\", which it names, is kept for another claim
 web/pod-first  waits       its class waits until a pod that uses it has a node
 web/made       provisions  provisioner \"csi.example\" is asked for it
-db/late        starves     0/5 volumes fit: 4 reserved for other, 1 volume mode; \"pv-a\" would, and goes to claim \"db/z-first\"
+db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode; \"pv-a\" would, and goes to claim \"db/z-first\"
 volume pv-block: free, nobody asks for it
 volume pv-kept: reserved, kept for claim \"db/to-come\"
 volume pv-left: released, its claim is gone
-claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2147483648 bytes more than asked for
+claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi more than asked for
 ";
     assert_eq!((plan.code, plan.stderr.as_str()), (1, ""));
     assert_eq!(plan.stdout, expected);
@@ -108,11 +108,11 @@ fn a_state_in_which_all_are_served_ends_with_0_and_nothing_is_no_error() {
     assert_eq!((served.code, served.stderr.as_str()), (0, ""));
     assert_eq!(
         served.stdout,
-        "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; 0 bytes more than asked for\n"
+        "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; 0 more than asked for\n"
     );
     let nothing = folder.run_with(&["plan", "-f", "-"], "{}");
     assert_eq!(nothing.code, 0);
-    assert_eq!(nothing.stdout, "claims: none; volumes: none; 0 bytes more than asked for\n");
+    assert_eq!(nothing.stdout, "claims: none; volumes: none; 0 more than asked for\n");
 }
 
 #[test]

@@ -36,6 +36,10 @@ fn rows<const N: usize>(rows: [(String, &'static str); N]) -> Vec<(Vec<u8>, &'st
     rows.into_iter().map(|(body, expected)| (body.into_bytes(), expected)).collect()
 }
 
+/// A text that is too long to be wanted whole is read before the rest.
+const BROKEN_LONG_TEXT: &str = "the text at byte 204 cannot be read: it holds an escape or a control \
+    character that JSON does not allow";
+
 #[tokio::test]
 async fn what_is_not_json_is_refused() {
     let whole = volume_review(r#"{"metadata":{"name":"pv-a"}}"#);
@@ -46,6 +50,8 @@ async fn what_is_not_json_is_refused() {
     let place = whole.find("pv-a").unwrap();
     inside[place] = 0xff;
     let deep = "[".repeat(200_000);
+    assert_eq!(whole.find("\"pv-a\""), Some(204), "the place that the rows below name");
+    let long = |end: &str| whole.replace("pv-a", &format!("{}{end}", "x".repeat(20_000)));
     let mut all = rows([
         (String::new(), "the body is not a readable AdmissionReview: EOF while parsing a value @"),
         (
@@ -79,7 +85,13 @@ async fn what_is_not_json_is_refused() {
             "the body is not a readable AdmissionReview: invalid number @",
         ),
         (whole.replace("\"pv-a\"", &deep), "the body is nested more than 10000 levels deep"),
+        (long("\\x"), BROKEN_LONG_TEXT),
+        (long("\n"), BROKEN_LONG_TEXT),
     ]);
+    let mut not_utf8 = long("?").into_bytes();
+    let place = not_utf8.iter().position(|byte| *byte == b'?').unwrap();
+    not_utf8[place] = 0xff;
+    all.push((not_utf8, "the text at byte 204 cannot be read: it is not UTF-8"));
     all.push((invalid, "the body is not a readable AdmissionReview: invalid unicode code point @"));
     all.push((inside, "the body is not a readable AdmissionReview: invalid unicode code point @"));
     refuses(all).await;

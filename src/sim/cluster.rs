@@ -78,7 +78,8 @@ impl Cluster {
         let started = Call::parse(request).and_then(|call| match (call.method, &call.name) {
             (Method::Get, name) if name.is_empty() => self.collection(&call),
             (Method::Get, _) => self.get(&call),
-            (Method::Post, _) => self.create(call),
+            (Method::Post, name) if name.is_empty() => self.create(call),
+            (Method::Post, _) => self.place(&call),
             (Method::Put | Method::Patch, _) => self.update(call, Vec::new()),
             (Method::Delete, name) if name.is_empty() => self.delete_collection(call),
             (Method::Delete, _) => self.delete(call),

@@ -58,7 +58,7 @@ pub(super) struct Call {
     pub(super) namespace: String,
     /// Empty for a collection.
     pub(super) name: String,
-    /// Empty, `status` or `finalize`.
+    /// Empty, `status`, `finalize` or `binding`.
     pub(super) subresource: String,
     pub(super) query: BTreeMap<String, String>,
     pub(super) content_type: String,
@@ -144,13 +144,16 @@ impl Call {
         let whole = self.name.is_empty();
         let homeless = self.resource.namespaced && self.namespace.is_empty();
         match self.method {
-            Method::Get => true,
-            Method::Post => whole && !homeless,
-            Method::Put | Method::Patch => !whole,
+            Method::Get => self.subresource != PLACING,
+            Method::Post => !homeless && (whole || self.subresource == PLACING),
+            Method::Put | Method::Patch => !whole && self.subresource != PLACING,
             Method::Delete => self.subresource.is_empty() && !homeless,
         }
     }
 }
+
+/// The subresource that puts a pod on a node: it is only created.
+const PLACING: &str = "binding";
 
 struct Place {
     resource: &'static Resource,

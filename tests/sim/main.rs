@@ -3,4 +3,5 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 mod client;
+mod kinds;
 mod replay;

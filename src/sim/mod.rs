@@ -13,8 +13,11 @@
 //! server-side apply and strategic merge patches (answered with 415), quotas, authorization, and
 //! controllers: nobody removes a protection finalizer unless the caller does.
 
+mod chance;
 mod cluster;
 mod delete;
+pub mod faults;
+mod history;
 mod json;
 mod kinds;
 mod list;
@@ -34,9 +37,11 @@ mod uid;
 mod watch;
 mod write;
 
+pub use chance::Chance;
 pub use cluster::Cluster;
+pub use history::{Accepted, Witness};
 pub use outcome::{Body, Outcome, Progress, Response};
 pub use request::{Method, Request, User};
 pub use review::{Phase, Review};
-pub use service::{Reviewer, Server, Stream};
+pub use service::{Lost, Reviewer, Server, Stream};
 pub use watch::Watch;

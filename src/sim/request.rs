@@ -21,6 +21,9 @@ pub struct Request {
     pub body: Value,
     /// Who asks.
     pub user: User,
+    /// By how many versions the cache of the server that answers lags. Only reads that allow an
+    /// older state notice it: lists and watches from version 0 or "not older than".
+    pub lag: u64,
 }
 
 /// The HTTP verbs that an API server serves.
@@ -64,13 +67,14 @@ pub(super) struct Call {
     pub(super) content_type: String,
     pub(super) body: Value,
     pub(super) user: User,
+    pub(super) lag: u64,
 }
 
 impl Request {
     /// A request with a JSON body (`Value::Null` for none) by the cluster's administrator.
     pub fn new(method: Method, target: impl Into<String>, body: Value) -> Self {
         let content_type = "application/json".to_owned();
-        Self { method, target: target.into(), content_type, body, user: User::admin() }
+        Self { method, target: target.into(), content_type, body, user: User::admin(), lag: 0 }
     }
 
     /// A JSON merge patch (RFC 7396) by the administrator.
@@ -114,6 +118,7 @@ impl Call {
             content_type: request.content_type,
             body: request.body,
             user: request.user,
+            lag: request.lag,
         };
         if call.is_served() { Ok(call) } else { Err(Refusal::method_not_allowed()) }
     }

@@ -82,7 +82,7 @@ impl Cluster {
             return Err(Refusal::already_exists(call.resource, text(&object, &NAME)));
         }
         let stored =
-            if call.is_dry_run() { object } else { (*self.store.put(key, object)).clone() };
+            if call.is_dry_run() { object } else { (*self.put(call, key, object)).clone() };
         Ok(Response::warned(201, stored, warnings))
     }
 
@@ -94,7 +94,7 @@ impl Cluster {
         place(&mut pod, text(&call.body, &["target", "name"]))
             .map_err(|why| Refusal::conflict_at(call.resource, "binding", &call.name, &why))?;
         if !call.is_dry_run() {
-            self.store.put(call.key(), pod);
+            self.put(call, call.key(), pod);
         }
         Ok(Progress::Done(Response::json(201, created_status())))
     }
@@ -191,10 +191,10 @@ impl Cluster {
         let stored = if call.is_dry_run() || object == **existing {
             object
         } else if is_finished {
-            self.store.remove(&key);
+            self.remove(call, &key);
             object
         } else {
-            (*self.store.put(key, object)).clone()
+            (*self.put(call, key, object)).clone()
         };
         Ok(Response::warned(200, stored, warnings))
     }

@@ -3,5 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 mod client;
+mod faults;
+mod history;
 mod kinds;
 mod replay;

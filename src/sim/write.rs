@@ -151,6 +151,9 @@ impl Cluster {
             }
             reset(object, existing);
             let mut causes = update_causes(object, existing);
+            if strategy.repeats_metadata(&call.subresource) {
+                causes.extend_from_within(..);
+            }
             match call.subresource.as_str() {
                 "" => {
                     strategy.prepare_update(object, existing);

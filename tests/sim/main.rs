@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 mod client;
+mod conversation;
 mod faults;
 mod history;
 mod kinds;
 mod replay;
+mod writes;

@@ -19,6 +19,9 @@ const SHORT: usize = 128;
 /// Kubernetes: `NoteLengthLimit`.
 const LONG: usize = 1024;
 
+/// The longest name behind the prefix of a qualified name.
+const NAME_PART: usize = 63;
+
 /// Fields without a value that a typed server spells all the same.
 const NULLS: [&str; 3] = ["firstTimestamp", "lastTimestamp", "eventTime"];
 
@@ -81,6 +84,10 @@ impl Strategy for Event {
         causes
     }
 
+    fn repeats_metadata(&self, _subresource: &str) -> bool {
+        false
+    }
+
     fn selectable(&self) -> Option<&'static [&'static str]> {
         Some(&[
             "metadata.name",
@@ -128,10 +135,38 @@ fn new_style_causes(object: &Value) -> Vec<Cause> {
         if needed && of(field).is_empty() {
             causes.push(Cause::required(field, ""));
         }
+        if field == "reportingComponent" {
+            causes.extend(qualified_name_causes(field, of(field)));
+        }
         if of(field).len() > limit {
             let detail = format!("can have at most {limit} characters");
             causes.push(Cause::invalid(field, &json!(""), &detail));
         }
     }
     causes
+}
+
+/// Whether the part of a qualified name behind its prefix is one. Kubernetes: `IsQualifiedName`; the
+/// prefix is not looked at here.
+fn qualified_name_causes(field: &str, value: &str) -> Vec<Cause> {
+    let name = value.rsplit('/').next().unwrap_or_default();
+    let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    let mut details = Vec::new();
+    if name.is_empty() {
+        details.push("name part must be non-empty".to_owned());
+    }
+    if name.len() > NAME_PART {
+        details.push(format!("name part must be no more than {NAME_PART} bytes"));
+    }
+    if !(is_edge(bytes.first()) && is_edge(bytes.last()) && bytes.iter().all(is_inner)) {
+        let pattern = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+        details.push(format!(
+            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and \
+             end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex \
+             used for validation is '{pattern}')"
+        ));
+    }
+    details.iter().map(|detail| Cause::invalid(field, &json!(value), detail)).collect()
 }

@@ -103,6 +103,12 @@ pub(super) trait Strategy: Debug + Sync {
         true
     }
 
+    /// Whether the real validation of an update looks at the metadata once more than that of all
+    /// kinds, so that its causes come twice.
+    fn repeats_metadata(&self, _subresource: &str) -> bool {
+        true
+    }
+
     /// What is wrong with a name.
     fn name_causes(&self, name: &str) -> Vec<Cause> {
         name_causes(name)

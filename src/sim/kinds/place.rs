@@ -15,12 +15,30 @@ pub(in crate::sim) struct Node;
 #[derive(Debug)]
 pub(in crate::sim) struct Namespace;
 
+/// What a kubelet tells of its machine; a typed server spells it before anybody has.
+const NODE_FIELDS: [&str; 10] = [
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
+
 const NAME_LABEL: [&str; 3] = ["metadata", "labels", "kubernetes.io/metadata.name"];
 const SPACE_FINALIZERS: [&str; 2] = ["spec", "finalizers"];
 
 impl Strategy for Node {
     fn default(&self, object: &mut Value) {
-        set_default(object, &["status"], json!({}));
+        let port = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];
+        set_default(object, &port, json!(0));
+        for field in NODE_FIELDS {
+            set_default(object, &["status", "nodeInfo", field], json!(""));
+        }
     }
 
     /// A new node is tainted until its controller sees it ready. Kubernetes: the admission plugin

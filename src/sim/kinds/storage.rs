@@ -60,6 +60,10 @@ impl Strategy for Attachment {
         false
     }
 
+    fn repeats_metadata(&self, _subresource: &str) -> bool {
+        false
+    }
+
     /// Unlike that of volumes and claims, its `/status` leaves the metadata alone.
     fn prepare_status(&self, object: &mut Value, existing: &Value, _now: &str) {
         copy(object, existing, &["spec"]);

@@ -13,6 +13,7 @@ mod fit;
 mod index;
 mod mismatch;
 mod pairing;
+mod pods;
 mod settle;
 mod step;
 #[cfg(test)]

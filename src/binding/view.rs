@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::FreeVolumes;
-use crate::model::{Claim, ClaimKey, Class, ClassName, DefaultMark, Volume, VolumeName};
+use super::pods::WaitingPods;
+use crate::model::{
+    Claim, ClaimKey, Class, ClassName, DefaultMark, Pod, PodKey, Volume, VolumeName,
+};
 
 /// One observation: an object as it is now, or that it is gone from the watch.
 #[derive(Clone, Debug)]
@@ -24,9 +27,13 @@ pub enum Observed {
     Class(Arc<Class>),
     /// The watch says that the class is gone.
     ClassGone(ClassName),
+    /// The pod as it is now. Only pods that wait are watched (phase Pending, with or without a node).
+    Pod(Arc<Pod>),
+    /// The watch says that the pod is gone, or does not wait any more.
+    PodGone(PodKey),
 }
 
-/// Volumes, claims and classes as last observed, with their pointers indexed.
+/// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     volumes: BTreeMap<VolumeName, Arc<Volume>>,
@@ -34,6 +41,7 @@ pub struct View {
     classes: BTreeMap<ClassName, Arc<Class>>,
     volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
     free: FreeVolumes,
+    pods: WaitingPods,
 }
 
 impl View {
@@ -64,6 +72,8 @@ impl View {
             Observed::ClassGone(name) => {
                 self.classes.remove(&name);
             }
+            Observed::Pod(pod) => self.pods.insert(pod),
+            Observed::PodGone(key) => self.pods.remove(&key),
         }
     }
 
@@ -114,6 +124,16 @@ impl View {
     /// All observed classes, by name.
     pub fn classes(&self) -> impl Iterator<Item = &Arc<Class>> {
         self.classes.values()
+    }
+
+    /// The waiting pods that use this claim, in order. That there is none says nothing of pods that run.
+    pub fn pods_of(&self, key: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.of(key)
+    }
+
+    /// All observed waiting pods, by namespace and name.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.all()
     }
 
     /// Takes a volume out of the view and its indices.

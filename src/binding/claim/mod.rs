@@ -32,8 +32,10 @@ pub enum ClaimOutcome {
     BoundDespite(VolumeName, NonEmpty<Mismatch>),
     /// It asks for no class and no classless volume fits: it gets the default class.
     GetsDefaultClass(ClassName),
-    /// Its class waits until a pod that uses it has a node.
+    /// Its class waits until a pod that uses it has a node, and none that waits for one uses it.
     WaitsForConsumer,
+    /// Its class waits until one of these pods, which use it, has a node; their names in order.
+    WaitsForPods(NonEmpty<Box<str>>),
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
     /// No volume fits, and nobody makes volumes of its class.
@@ -134,14 +136,14 @@ fn without_volume(
         (ClassRequest::Named(name), None) => {
             Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
         }
-        (ClassRequest::Named(_), Some(class)) => of_class(claim, class),
+        (ClassRequest::Named(_), Some(class)) => of_class(evidence, claim, class),
     }
 }
 
-fn of_class(claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
+fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
     let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
     if is_delayed && !claim.annotations.has(SELECTED_NODE) {
-        return pending(claim, ClaimOutcome::WaitsForConsumer);
+        return pending(claim, waits(evidence, claim));
     }
     match &class.provisioner {
         Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
@@ -155,6 +157,16 @@ fn of_class(claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
             }
         }
     }
+}
+
+/// For what a claim of a delayed class waits.
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, `findNonScheduledPodsByPVC`: a pod that has a node
+/// already is none that the claim waits for.
+fn waits(evidence: &Evidence<'_>, claim: &Claim) -> ClaimOutcome {
+    let pods = evidence.view().pods_of(&claim.key).filter(|pod| pod.node.is_none());
+    let names = pods.map(|pod| pod.key.name.clone()).collect();
+    NonEmpty::from_vec(names).map_or(ClaimOutcome::WaitsForConsumer, ClaimOutcome::WaitsForPods)
 }
 
 /// A claim that names a volume and was never bound.

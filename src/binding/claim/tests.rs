@@ -6,7 +6,9 @@ use super::*;
 use crate::binding::tests::{claim, volume};
 use crate::binding::{ChosenBy, LiveReads, Observed, View};
 use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS};
-use crate::model::{AccessModes, Annotations, DefaultMark, Uid, VolumeMode, VolumePhase};
+use crate::model::{
+    AccessModes, Annotations, DefaultMark, Pod, PodKey, Uid, VolumeMode, VolumePhase,
+};
 
 /// A cluster that is seen whole: a read finds what the view shows.
 fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<ClaimOutcome> {
@@ -142,6 +144,28 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
 }
 
 #[test]
+fn a_delayed_claim_tells_for_which_pods_it_waits() {
+    let delayed = class(BindingMode::WaitForFirstConsumer, Provisioner::Static);
+    let waits = |pods: &[(&str, Option<&str>)]| {
+        let mut view = View::default();
+        view.apply(Observed::Claim(Arc::new(of_class(claim()))));
+        view.apply(Observed::Class(Arc::new(delayed.clone())));
+        for (name, node) in pods {
+            let (key, node) = (PodKey::new("db", *name), node.map(Box::from));
+            view.apply(Observed::Pod(Arc::new(Pod { key, node, claims: vec![claim().key] })));
+        }
+        let decision = decide_claim(&Evidence::new(&view, &LiveReads::default()), &claim().key);
+        told(&decision)
+    };
+    assert_eq!(waits(&[]), ("nothing", ClaimOutcome::WaitsForConsumer));
+    // A pod that was given a node by hand passed the scheduler by, which alone would choose a volume.
+    assert_eq!(waits(&[("by-hand", Some("n1"))]), ("nothing", ClaimOutcome::WaitsForConsumer));
+    let names = NonEmpty::from_vec(vec!["a".into(), "b".into()]).unwrap();
+    let pods = [("b", None), ("by-hand", Some("n1")), ("a", None)];
+    assert_eq!(waits(&pods), ("nothing", ClaimOutcome::WaitsForPods(names)));
+}
+
+#[test]
 fn a_claim_that_names_a_volume_gets_that_or_none() {
     let agreed = Volume { reservation: Reservation::Named(claim().key), ..volume() };
     let block = Volume { mode: VolumeMode::Block, ..agreed.clone() };
@@ -167,6 +191,7 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
             | ClaimOutcome::Unknown
             | ClaimOutcome::GetsDefaultClass(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
             | ClaimOutcome::NothingFits
             | ClaimOutcome::NoClass(_)

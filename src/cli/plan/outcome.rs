@@ -73,6 +73,7 @@ impl Planner<'_> {
             | ClaimOutcome::Unknown
             | ClaimOutcome::GetsDefaultClass(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
             | ClaimOutcome::NothingFits
             | ClaimOutcome::NoClass(_)
@@ -102,6 +103,7 @@ impl Planner<'_> {
             }
             ClaimOutcome::WaitsForProvisioner(_) => ClaimFate::Provisions,
             ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::Terminating
             | ClaimOutcome::Unknown
             | ClaimOutcome::Unseen
@@ -153,6 +155,10 @@ impl Planner<'_> {
             }
             ClaimOutcome::WaitsForConsumer => {
                 "its class waits until a pod that uses it has a node".to_owned()
+            }
+            ClaimOutcome::WaitsForPods(pods) => {
+                let pods: Vec<&str> = pods.iter().map(|pod| &**pod).collect();
+                format!("its class waits until a pod that uses it has a node: {}", pods.join(", "))
             }
             ClaimOutcome::WaitsForProvisioner(name) => {
                 format!("provisioner \"{name}\" is asked for it")

@@ -11,6 +11,7 @@ mod claim;
 mod evidence;
 mod fit;
 mod index;
+mod migration;
 mod mismatch;
 mod pairing;
 mod pods;

@@ -7,6 +7,7 @@ use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::fit::{Asker, fit};
+use super::migration;
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
@@ -75,6 +76,14 @@ pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOu
     let Some(claim) = evidence.claim(key).present() else {
         return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
     };
+    let decision = decide(evidence, claim);
+    match migration::mark_claim(claim) {
+        Some(mark) => Decision { next: Next::Write(mark), ..decision },
+        None => decision,
+    }
+}
+
+fn decide(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
     match (claim.stage(), &claim.volume) {
         (Stage::Completed, named) => completed(evidence, claim, named.as_ref()),
         // **Differs from Kubernetes**: there, a claim that is being deleted is still given a volume.
@@ -148,13 +157,12 @@ fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<C
     match &class.provisioner {
         Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
         Provisioner::Named(provisioner) => {
-            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&**provisioner);
-            let ask =
-                Write::Ask { claim: Basis::of_claim(claim), provisioner: provisioner.clone() };
-            Decision {
-                next: if is_asked { Next::Settled } else { Next::Write(ask) },
-                why: ClaimOutcome::WaitsForProvisioner(provisioner.clone()),
-            }
+            let migrated_to = migration::driver(provisioner);
+            let provisioner: Box<str> = migrated_to.map_or(provisioner.clone(), Box::from);
+            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
+            let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
+            let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
+            Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
         }
     }
 }

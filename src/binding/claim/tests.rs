@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::binding::tests::{claim, volume};
 use crate::binding::{ChosenBy, LiveReads, Observed, View};
-use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS};
+use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS, MIGRATED_TO};
 use crate::model::{
     AccessModes, Annotations, DefaultMark, Pod, PodKey, Uid, VolumeMode, VolumePhase,
 };
@@ -46,6 +46,8 @@ fn told(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
         Next::Write(Write::Status { status: NewStatus::Bound { .. }, .. }) => "bound",
         Next::Write(Write::SetClass { .. }) => "class",
         Next::Write(Write::Ask { .. }) => "ask",
+        Next::Write(Write::MigrateClaim { .. }) => "migrate",
+        Next::Write(Write::MigrateVolume { .. }) => "migrate volume",
     };
     (word, decision.why.clone())
 }
@@ -141,6 +143,29 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
     for (number, (volumes, claim, classes, expected)) in rows.into_iter().enumerate() {
         assert_eq!(told(&decided(&volumes, &[claim], &classes)), expected, "row {number}");
     }
+}
+
+#[test]
+fn a_class_of_a_plug_in_that_moved_asks_its_driver() {
+    let ebs = Provisioner::Named("kubernetes.io/aws-ebs".into());
+    let class = class(BindingMode::Immediate, ebs);
+    let decision = decided(&[], &[of_class(claim())], std::slice::from_ref(&class));
+    let waits = ClaimOutcome::WaitsForProvisioner("ebs.csi.aws.com".into());
+    assert_eq!(told(&decision), ("ask", waits.clone()));
+    let Next::Write(write) = decision.next else { panic!("no write") };
+    let mut view = View::default();
+    view.apply(Observed::Claim(Arc::new(of_class(claim()))));
+    view.assume(&write);
+    let asked = Claim::clone(view.claim(&claim().key).unwrap());
+    assert_eq!(asked.annotations.get(MIGRATED_TO), Some("ebs.csi.aws.com"));
+    assert_eq!(told(&decided(&[], &[asked], std::slice::from_ref(&class))), ("nothing", waits));
+    // An older release asked the plug-in by its own name; the mark comes first, then the new name.
+    let mut old = of_class(claim());
+    old.annotations.insert(STORAGE_PROVISIONER, "kubernetes.io/aws-ebs");
+    assert_eq!(told(&decided(&[], std::slice::from_ref(&old), &[class])).0, "migrate");
+    let bound = Volume { phase: VolumePhase::Bound, ..held() };
+    let bound_claim = Claim { volume: Some(pv()), ..old };
+    assert_eq!(told(&decided(&[bound], &[bound_claim], &[])).0, "migrate");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! to a claim, which is decided from the claim's side (`claim`).
 
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::migration::{self, IN_TREE_PREFIX};
 use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
@@ -59,6 +60,14 @@ pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<Vol
     let Some(volume) = evidence.volume(name).present() else {
         return Decision { next: Next::Settled, why: VolumeOutcome::Unseen };
     };
+    let decision = decide(evidence, volume);
+    match migration::mark_volume(volume) {
+        Some(mark) => Decision { next: Next::Write(mark), ..decision },
+        None => decision,
+    }
+}
+
+fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
     match &volume.reservation {
         Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(_, None) => {
             offered(volume)
@@ -180,7 +189,7 @@ fn reclaim(volume: &Volume) -> (ReleasedFor, Next) {
 /// Kubernetes: `pv_controller.go`, `findDeletablePlugin`: by `provisioned-by`, else by the source.
 fn has_driver(volume: &Volume) -> bool {
     match volume.annotations.get(PROVISIONED_BY) {
-        Some(name) if !name.is_empty() => !name.starts_with("kubernetes.io/"),
+        Some(name) if !name.is_empty() => !name.starts_with(IN_TREE_PREFIX),
         Some(_) | None => matches!(volume.backend, Backend::Csi(_)),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::binding::tests::{claim, volume};
 use crate::binding::{Answer, LiveReads, Observed, View};
-use crate::model::annotations::BIND_COMPLETED;
+use crate::model::annotations::{BIND_COMPLETED, IN_TREE_DELETION};
 use crate::model::{Annotations, VolumeMode};
 
 /// What a decision does, in a word.
@@ -18,12 +18,14 @@ fn word(next: &Next) -> String {
         Next::Write(Write::Phase { phase, message, .. }) => format!("{phase}{message}"),
         Next::Write(Write::Unreserve { left: Left::Nothing, .. }) => "free".to_owned(),
         Next::Write(Write::Unreserve { left: Left::Name, .. }) => "keep name".to_owned(),
+        Next::Write(Write::MigrateVolume { .. }) => "migrate".to_owned(),
         Next::Write(
             Write::Reserve { .. }
             | Write::Name { .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
-            | Write::Ask { .. },
+            | Write::Ask { .. }
+            | Write::MigrateClaim { .. },
         ) => format!("not a volume's: {next:?}"),
     }
 }
@@ -116,7 +118,9 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     let unknown = "FailedVolume has unrecognized PersistentVolumeReclaimPolicy";
     let newer = ReclaimPolicy::Newer("Shred".into());
     let migrated = with(held(VolumePhase::Bound), MIGRATED_TO, "csi.example");
+    let finalizers = vec![IN_TREE_DELETION.into()];
     let in_tree = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gone");
+    let in_tree = Volume { finalizers, ..in_tree };
     let rows = [
         (with_policy(ReclaimPolicy::Retain, csi.clone()), "nothing", ReleasedFor::Administrator),
         (with_policy(ReclaimPolicy::Delete, csi.clone()), "driver", ReleasedFor::Driver),
@@ -149,6 +153,24 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     // Another claim under the name is not the claim.
     let other = Claim { uid: Some(Uid::new("uid-2")), ..claim() };
     assert_eq!(word(&decided(&held(VolumePhase::Bound), Some(&other)).next), "Released");
+}
+
+/// A volume of a plug-in that moved must be marked before its driver can be waited for.
+#[test]
+fn marks_of_migration_come_before_everything_else() {
+    let made = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gce-pd");
+    let made = Volume { policy: ReclaimPolicy::Delete, ..made };
+    let decision = decided(&made, None);
+    assert_eq!(word(&decision.next), "migrate");
+    let Next::Write(write) = decision.next else { panic!("no write") };
+    let mut view = View::default();
+    view.apply(Observed::Volume(Arc::new(made)));
+    view.assume(&write);
+    let marked = Volume::clone(view.volume(&volume().name).unwrap());
+    assert_eq!(marked.annotations.get(MIGRATED_TO), Some("pd.csi.storage.gke.io"));
+    assert_eq!(word(&decided(&marked, None).next), "Released");
+    let released = Volume { phase: VolumePhase::Released, ..marked };
+    assert_eq!(word(&decided(&released, None).next), "driver");
 }
 
 /// **Differs from Kubernetes**: released there, and with the policy Delete destroyed unused.

@@ -42,7 +42,9 @@ fn new_pairs(settlement: &Settlement) -> BTreeMap<VolumeName, ClaimKey> {
         | Write::Phase { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. } => None,
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
     });
     named.collect()
 }

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::by_class::VolumesByClass;
 use super::index::FreeVolumes;
 use super::pods::WaitingPods;
 use crate::model::{
-    Claim, ClaimKey, Class, ClassName, DefaultMark, Pod, PodKey, Volume, VolumeName,
+    Claim, ClaimKey, Class, ClassName, DefaultMark, Pod, PodKey, Volume, VolumeClass, VolumeName,
 };
 
 /// One observation: an object as it is now, or that it is gone from the watch.
@@ -40,6 +41,7 @@ pub struct View {
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    by_class: VolumesByClass,
     free: FreeVolumes,
     pods: WaitingPods,
 }
@@ -51,6 +53,7 @@ impl View {
             Observed::Volume(volume) => {
                 self.take_volume(&volume.name);
                 self.free.insert(&volume);
+                self.by_class.insert(&volume);
                 if let Some(key) = volume.reservation.key() {
                     let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
                     kept.insert(volume.name.clone());
@@ -116,6 +119,16 @@ impl View {
         self.volumes.values()
     }
 
+    /// How many volumes were observed.
+    pub fn volumes_count(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// The observed volumes of this class, by name.
+    pub fn volumes_of_class(&self, class: VolumeClass<'_>) -> impl Iterator<Item = &Arc<Volume>> {
+        self.by_class.of(class).filter_map(|name| self.volumes.get(name))
+    }
+
     /// All observed claims, by namespace and name.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.claims.values()
@@ -140,6 +153,7 @@ impl View {
     pub(super) fn take_volume(&mut self, name: &VolumeName) -> Option<Arc<Volume>> {
         let old = self.volumes.remove(name)?;
         self.free.remove(&old);
+        self.by_class.remove(&old);
         let key = old.reservation.key();
         if let Some((key, kept)) =
             key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))

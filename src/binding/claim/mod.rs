@@ -7,7 +7,7 @@ use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::fit::{Asker, fit};
-use super::migration;
+use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
@@ -156,15 +156,22 @@ fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<C
     }
     match &class.provisioner {
         Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
-        Provisioner::Named(provisioner) => {
-            let migrated_to = migration::driver(provisioner);
-            let provisioner: Box<str> = migrated_to.map_or(provisioner.clone(), Box::from);
-            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
-            let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
-            let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
-            Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
-        }
+        Provisioner::Named(name) => asking(claim, name),
     }
+}
+
+/// A claim whose class names a provisioner.
+fn asking(claim: &Claim, provisioner: &str) -> Decision<ClaimOutcome> {
+    let migrated_to = migration::driver(provisioner);
+    let provisioner: Box<str> = migrated_to.unwrap_or(provisioner).into();
+    if provisioner.starts_with(IN_TREE_PREFIX) {
+        // A plug-in that Kubernetes does not have any more, and that no driver serves.
+        return Decision { next: Next::Settled, why: ClaimOutcome::NothingFits };
+    }
+    let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
+    let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
+    let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
+    Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
 }
 
 /// For what a claim of a delayed class waits.

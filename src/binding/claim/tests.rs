@@ -93,6 +93,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
     let immediate = class(BindingMode::Immediate, driver.clone());
     let delayed = class(BindingMode::WaitForFirstConsumer, driver);
     let fixed = class(BindingMode::Immediate, Provisioner::Static);
+    let gone = class(BindingMode::Immediate, Provisioner::Named("kubernetes.io/rbd".into()));
     let mut selected = of_class(claim());
     selected.annotations.insert(SELECTED_NODE, "n1");
     let mut asked = of_class(claim());
@@ -131,6 +132,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
         (vec![], of_class(claim()), vec![immediate.clone()], ("ask", waits.clone())),
         (vec![], asked, vec![immediate], ("nothing", waits.clone())),
         (vec![], of_class(claim()), vec![fixed], ("nothing", ClaimOutcome::NothingFits)),
+        (vec![], of_class(claim()), vec![gone], ("nothing", ClaimOutcome::NothingFits)),
         (
             vec![fast.clone()],
             of_class(claim()),

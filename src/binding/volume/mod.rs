@@ -50,6 +50,17 @@ pub enum ReleasedFor {
     UnknownPolicy,
 }
 
+/// What is said of a volume whose policy is one of a newer API.
+pub(super) const UNKNOWN_POLICY: &str = "Volume has unrecognized PersistentVolumeReclaimPolicy";
+
+/// What is said of a volume whose storage nobody here deletes (Kubernetes: `deleteVolumeOperation`).
+pub(super) fn no_deleter(volume: &Volume) -> String {
+    format!(
+        "error getting deleter volume plugin for volume \"{}\": no volume plugin matched",
+        volume.name
+    )
+}
+
 /// Decides about the volume of this name.
 ///
 /// # Guarantees
@@ -173,14 +184,8 @@ fn reclaim(volume: &Volume) -> (ReleasedFor, Next) {
         ReclaimPolicy::Delete if has_driver(volume) => {
             (ReleasedFor::Driver, Next::Reclaim(Reclaim::ByDriver))
         }
-        ReclaimPolicy::Delete => {
-            let message = "no driver deletes this kind of storage";
-            (ReleasedFor::NoDeleter, failed(volume, message))
-        }
-        ReclaimPolicy::Newer(_) => {
-            let message = "Volume has unrecognized PersistentVolumeReclaimPolicy";
-            (ReleasedFor::UnknownPolicy, failed(volume, message))
-        }
+        ReclaimPolicy::Delete => (ReleasedFor::NoDeleter, failed(volume, &no_deleter(volume))),
+        ReclaimPolicy::Newer(_) => (ReleasedFor::UnknownPolicy, failed(volume, UNKNOWN_POLICY)),
     }
 }
 

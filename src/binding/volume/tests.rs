@@ -115,6 +115,7 @@ fn a_volume_follows_its_claim() {
 fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     let with_policy = |policy: ReclaimPolicy, volume: Volume| Volume { policy, ..volume };
     let csi = Volume { backend: Backend::Csi("csi.example".into()), ..held(VolumePhase::Bound) };
+    let no_deleter = format!("Failed{}", no_deleter(&volume()));
     let unknown = "FailedVolume has unrecognized PersistentVolumeReclaimPolicy";
     let newer = ReclaimPolicy::Newer("Shred".into());
     let migrated = with(held(VolumePhase::Bound), MIGRATED_TO, "csi.example");
@@ -129,14 +130,10 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
         (with_policy(newer, csi), unknown, ReleasedFor::UnknownPolicy),
         (
             with_policy(ReclaimPolicy::Delete, held(VolumePhase::Bound)),
-            "Failedno driver deletes this kind of storage",
+            &no_deleter,
             ReleasedFor::NoDeleter,
         ),
-        (
-            with_policy(ReclaimPolicy::Delete, in_tree),
-            "Failedno driver deletes this kind of storage",
-            ReleasedFor::NoDeleter,
-        ),
+        (with_policy(ReclaimPolicy::Delete, in_tree), &no_deleter, ReleasedFor::NoDeleter),
     ];
     for (volume, expected, awaited) in rows {
         let why = VolumeOutcome::Released(awaited);

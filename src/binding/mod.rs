@@ -17,6 +17,7 @@ mod migration;
 mod mismatch;
 mod pairing;
 mod pods;
+mod prebind;
 mod settle;
 mod step;
 mod tally;
@@ -32,6 +33,7 @@ pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Re
 pub use fit::{Asker, Fit, fit};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
+pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};
 pub use settle::{Settlement, settle};
 pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, Reclaim, Write};
 pub use tally::{Tally, tally};

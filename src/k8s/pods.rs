@@ -81,19 +81,42 @@ struct PodStatus<'a> {
 /// Kubernetes: `pkg/volume/util`, `IsPodTerminated`, which also passes over a pod that is being deleted
 /// and runs no container. Its volumes may still be mounted, so that here the phase alone counts.
 pub fn pod(text: &str) -> Result<Option<Pod>, serde_json::Error> {
-    let wire = read_whole(text)?;
+    Ok(unfinished(&read_whole(text)?))
+}
+
+/// One page of a list of pods, for those that use a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsersPage {
+    /// The pods on it that use the claim and have not finished.
+    pub users: Vec<Pod>,
+    /// What gives the next page; none on the last.
+    pub next: Option<String>,
+}
+
+/// The pods on a page of a list (JSON text) that use the claim and have not finished, whether they have a
+/// node or not.
+pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::Error> {
+    let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
+    let mut users = Vec::new();
+    for item in pods.items {
+        users.extend(pod(item.get())?.filter(|pod| pod.uses(key)));
+    }
+    Ok(UsersPage { users, next: pods.metadata.r#continue.filter(|token| !token.is_empty()) })
+}
+
+fn unfinished(wire: &PodWire<'_>) -> Option<Pod> {
     let phase = or_empty(wire.status.as_ref().and_then(|status| status.0.phase.as_ref()));
     if matches!(phase, "Succeeded" | "Failed") {
-        return Ok(None);
+        return None;
     }
     let PodMetadata { namespace, name } = &wire.metadata.0;
     let (namespace, name) = (or_empty(namespace.as_ref()), or_empty(name.as_ref()));
     let mut claims: Vec<ClaimKey> =
-        claim_names(&wire).map(|claim| ClaimKey::new(namespace, &*claim)).collect();
+        claim_names(wire).map(|claim| ClaimKey::new(namespace, &*claim)).collect();
     claims.sort_unstable();
     claims.dedup();
     let node = filled(wire.spec.0.node_name.as_ref()).map(Box::from);
-    Ok(Some(Pod { key: PodKey::new(namespace, name), node, claims }))
+    Some(Pod { key: PodKey::new(namespace, name), node, claims })
 }
 
 /// What one page of a list of pods says about a claim.
@@ -120,10 +143,8 @@ pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error
             return Ok(PodPage::Used);
         }
     }
-    Ok(match pods.metadata.r#continue {
-        Some(token) if !token.is_empty() => PodPage::More(token),
-        Some(_) | None => PodPage::End,
-    })
+    let next = pods.metadata.r#continue.filter(|token| !token.is_empty());
+    Ok(next.map_or(PodPage::End, PodPage::More))
 }
 
 /// Whether one of the pods in a complete list (JSON text) uses the claim.
@@ -207,6 +228,19 @@ mod tests {
         assert_eq!(page("Succeeded", Some("n1"), "web-scratch"), PodPage::Used);
         assert_eq!(page("Running", Some("n1"), "scratch"), PodPage::End);
         assert_eq!(page("Pending", None, "data"), PodPage::End);
+    }
+
+    #[test]
+    fn the_users_on_a_page_have_not_finished_and_need_no_node() {
+        let items =
+            [web("Pending", None), web("Succeeded", Some("n1")), web("Running", Some("n1"))];
+        let list = json!({"metadata": {"continue": "token"}, "items": items}).to_string();
+        let page = users_page(&list, &ClaimKey::new("db", "data")).unwrap();
+        let nodes: Vec<_> = page.users.iter().map(|pod| pod.node.as_deref()).collect();
+        assert_eq!((nodes, page.next.as_deref()), (vec![None, Some("n1")], Some("token")));
+        let last = json!({"metadata": {"continue": ""}, "items": [web("Running", None)]});
+        let page = users_page(&last.to_string(), &ClaimKey::new("qa", "data")).unwrap();
+        assert_eq!(page, UsersPage { users: Vec::new(), next: None });
     }
 
     /// A tenant writes pods: what a huge one uses is unknown, not nothing.

@@ -201,11 +201,14 @@ fn volumes_are_told_of_where_somebody_must_act() {
     ] {
         assert_eq!(rows(outcome.clone()), [""; 0], "{outcome:?}");
     }
+    let users = vec![PodKey::new("db", "a"), PodKey::new("db", "b")];
+    let users = NonEmpty::from_vec(users).unwrap();
     let told = [
         VolumeOutcome::Unusable,
         VolumeOutcome::OtherMode(claim().key),
         VolumeOutcome::Released(ReleasedFor::NoDeleter),
         VolumeOutcome::Released(ReleasedFor::UnknownPolicy),
+        VolumeOutcome::Released(ReleasedFor::Pods(users)),
     ];
     let told: Vec<String> = told.into_iter().flat_map(rows).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
@@ -214,6 +217,7 @@ fn volumes_are_told_of_where_somebody_must_act() {
     claim db/data Warning VolumeMismatch Cannot bind PersistentVolume "pv-a" to requested PersistentVolumeClaim due to incompatible volumeMode.
     volume pv-a Warning VolumeFailedDelete error getting deleter volume plugin for volume "pv-a": no volume plugin matched; no driver deletes this kind of storage; delete it by hand, then the volume
     volume pv-a Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy
+    volume pv-a Normal VolumeFailedRecycle Volume is used by pods: db/a,db/b
     "#);
 }
 

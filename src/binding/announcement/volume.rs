@@ -1,6 +1,7 @@
 //! The events beside a volume, of which one may be about a claim.
 //!
-//! Kubernetes: `pv_controller.go`, `syncVolume`, `reclaimVolume`, `deleteVolumeOperation`.
+//! Kubernetes: `pv_controller.go`, `syncVolume`, `reclaimVolume`, `recycleVolumeOperation`,
+//! `deleteVolumeOperation`.
 
 use super::{Announcement, Severity, Subject};
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
@@ -22,6 +23,12 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
         | VolumeOutcome::Released(
             ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
         ) => Vec::new(),
+        VolumeOutcome::Released(ReleasedFor::Pods(pods)) => {
+            let names: Vec<String> = pods.iter().map(ToString::to_string).collect();
+            let text = format!("Volume is used by pods: {}", names.join(","));
+            let on = Subject::Volume(volume.name.clone());
+            vec![Announcement::new(on, Severity::Normal, "VolumeFailedRecycle", text)]
+        }
         VolumeOutcome::Unusable => vec![warning(
             "UnusableReservation",
             "spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; \

@@ -202,7 +202,10 @@ impl Planner<'_> {
                 (VolumeFate::Failed, None)
             }
             VolumeOutcome::Released(
-                ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+                ReleasedFor::Administrator
+                | ReleasedFor::Driver
+                | ReleasedFor::Recycler
+                | ReleasedFor::Pods(_),
             ) => (VolumeFate::Released, None),
             VolumeOutcome::Offered | VolumeOutcome::GivenBack(_) | VolumeOutcome::Unseen => {
                 match volume.reservation.key() {

@@ -118,6 +118,27 @@ pub enum Write {
         claim: Basis<ClaimKey>,
         /// The provisioner.
         provisioner: Box<str>,
+        /// Set if it is the driver that serves the plug-in which the class names: the claim is marked so.
+        migrated_to: Option<&'static str>,
+    },
+    /// The claim is marked with the driver that serves the plug-in that it asked.
+    MigrateClaim {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The driver; none takes the mark back.
+        driver: Option<&'static str>,
+    },
+    /// The volume is marked with the driver that serves the plug-in which made it, and is kept by the
+    /// finalizer of whoever deletes its storage.
+    MigrateVolume {
+        /// The volume.
+        volume: Basis<VolumeName>,
+        /// The driver; none takes the mark back.
+        driver: Option<&'static str>,
+        /// Finalizers that it gets; all others stay.
+        added: Vec<&'static str>,
+        /// Finalizers that it loses.
+        removed: Vec<&'static str>,
     },
 }
 

@@ -6,8 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::by_class::VolumesByClass;
 use super::index::FreeVolumes;
-use crate::model::{Claim, ClaimKey, Class, ClassName, DefaultMark, Volume, VolumeName};
+use super::pods::WaitingPods;
+use crate::model::{
+    Claim, ClaimKey, Class, ClassName, DefaultMark, Pod, PodKey, Volume, VolumeClass, VolumeName,
+};
 
 /// One observation: an object as it is now, or that it is gone from the watch.
 #[derive(Clone, Debug)]
@@ -24,16 +28,22 @@ pub enum Observed {
     Class(Arc<Class>),
     /// The watch says that the class is gone.
     ClassGone(ClassName),
+    /// The pod as it is now. Only pods that wait are watched (phase Pending, with or without a node).
+    Pod(Arc<Pod>),
+    /// The watch says that the pod is gone, or does not wait any more.
+    PodGone(PodKey),
 }
 
-/// Volumes, claims and classes as last observed, with their pointers indexed.
+/// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     volumes: BTreeMap<VolumeName, Arc<Volume>>,
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    by_class: VolumesByClass,
     free: FreeVolumes,
+    pods: WaitingPods,
 }
 
 impl View {
@@ -43,6 +53,7 @@ impl View {
             Observed::Volume(volume) => {
                 self.take_volume(&volume.name);
                 self.free.insert(&volume);
+                self.by_class.insert(&volume);
                 if let Some(key) = volume.reservation.key() {
                     let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
                     kept.insert(volume.name.clone());
@@ -64,6 +75,8 @@ impl View {
             Observed::ClassGone(name) => {
                 self.classes.remove(&name);
             }
+            Observed::Pod(pod) => self.pods.insert(pod),
+            Observed::PodGone(key) => self.pods.remove(&key),
         }
     }
 
@@ -106,6 +119,16 @@ impl View {
         self.volumes.values()
     }
 
+    /// How many volumes were observed.
+    pub fn volumes_count(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// The observed volumes of this class, by name.
+    pub fn volumes_of_class(&self, class: VolumeClass<'_>) -> impl Iterator<Item = &Arc<Volume>> {
+        self.by_class.of(class).filter_map(|name| self.volumes.get(name))
+    }
+
     /// All observed claims, by namespace and name.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.claims.values()
@@ -116,10 +139,21 @@ impl View {
         self.classes.values()
     }
 
+    /// The waiting pods that use this claim, in order. That there is none says nothing of pods that run.
+    pub fn pods_of(&self, key: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.of(key)
+    }
+
+    /// All observed waiting pods, by namespace and name.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.all()
+    }
+
     /// Takes a volume out of the view and its indices.
     pub(super) fn take_volume(&mut self, name: &VolumeName) -> Option<Arc<Volume>> {
         let old = self.volumes.remove(name)?;
         self.free.remove(&old);
+        self.by_class.remove(&old);
         let key = old.reservation.key();
         if let Some((key, kept)) =
             key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))

@@ -7,6 +7,7 @@ pub mod claim;
 pub mod class;
 pub mod fixture;
 pub mod metadata;
+pub mod node;
 mod object;
 pub mod patch;
 pub mod pods;

@@ -9,6 +9,7 @@ mod claim;
 mod class;
 mod names;
 mod nonempty;
+mod pod;
 mod quantity;
 mod selector;
 mod topology;
@@ -22,6 +23,7 @@ pub use class::{
 };
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use nonempty::NonEmpty;
+pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
 pub use selector::{Labels, Selector, Term, TermError};
 pub use topology::{Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeTerm, NodeTermError};

@@ -10,7 +10,7 @@
 //!
 //! How faithful it is, is measured: `tests/sim` replays a recorded conversation with a real server.
 //! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields,
-//! server-side apply and strategic merge patches (answered with 415), quotas, authorization, and
+//! server-side apply and strategic merge patches of lists (answered with 415), quotas, authorization, and
 //! controllers: nobody removes a protection finalizer unless the caller does.
 
 mod chance;

@@ -7,6 +7,7 @@ use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::fit::{Asker, fit};
+use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
@@ -32,8 +33,10 @@ pub enum ClaimOutcome {
     BoundDespite(VolumeName, NonEmpty<Mismatch>),
     /// It asks for no class and no classless volume fits: it gets the default class.
     GetsDefaultClass(ClassName),
-    /// Its class waits until a pod that uses it has a node.
+    /// Its class waits until a pod that uses it has a node, and none that waits for one uses it.
     WaitsForConsumer,
+    /// Its class waits until one of these pods, which use it, has a node; their names in order.
+    WaitsForPods(NonEmpty<Box<str>>),
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
     /// No volume fits, and nobody makes volumes of its class.
@@ -73,6 +76,14 @@ pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOu
     let Some(claim) = evidence.claim(key).present() else {
         return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
     };
+    let decision = decide(evidence, claim);
+    match migration::mark_claim(claim) {
+        Some(mark) => Decision { next: Next::Write(mark), ..decision },
+        None => decision,
+    }
+}
+
+fn decide(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
     match (claim.stage(), &claim.volume) {
         (Stage::Completed, named) => completed(evidence, claim, named.as_ref()),
         // **Differs from Kubernetes**: there, a claim that is being deleted is still given a volume.
@@ -134,27 +145,43 @@ fn without_volume(
         (ClassRequest::Named(name), None) => {
             Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
         }
-        (ClassRequest::Named(_), Some(class)) => of_class(claim, class),
+        (ClassRequest::Named(_), Some(class)) => of_class(evidence, claim, class),
     }
 }
 
-fn of_class(claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
+fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
     let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
     if is_delayed && !claim.annotations.has(SELECTED_NODE) {
-        return pending(claim, ClaimOutcome::WaitsForConsumer);
+        return pending(claim, waits(evidence, claim));
     }
     match &class.provisioner {
         Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
-        Provisioner::Named(provisioner) => {
-            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&**provisioner);
-            let ask =
-                Write::Ask { claim: Basis::of_claim(claim), provisioner: provisioner.clone() };
-            Decision {
-                next: if is_asked { Next::Settled } else { Next::Write(ask) },
-                why: ClaimOutcome::WaitsForProvisioner(provisioner.clone()),
-            }
-        }
+        Provisioner::Named(name) => asking(claim, name),
     }
+}
+
+/// A claim whose class names a provisioner.
+fn asking(claim: &Claim, provisioner: &str) -> Decision<ClaimOutcome> {
+    let migrated_to = migration::driver(provisioner);
+    let provisioner: Box<str> = migrated_to.unwrap_or(provisioner).into();
+    if provisioner.starts_with(IN_TREE_PREFIX) {
+        // A plug-in that Kubernetes does not have any more, and that no driver serves.
+        return Decision { next: Next::Settled, why: ClaimOutcome::NothingFits };
+    }
+    let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
+    let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
+    let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
+    Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
+}
+
+/// For what a claim of a delayed class waits.
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, `findNonScheduledPodsByPVC`: a pod that has a node
+/// already is none that the claim waits for.
+fn waits(evidence: &Evidence<'_>, claim: &Claim) -> ClaimOutcome {
+    let pods = evidence.view().pods_of(&claim.key).filter(|pod| pod.node.is_none());
+    let names = pods.map(|pod| pod.key.name.clone()).collect();
+    NonEmpty::from_vec(names).map_or(ClaimOutcome::WaitsForConsumer, ClaimOutcome::WaitsForPods)
 }
 
 /// A claim that names a volume and was never bound.

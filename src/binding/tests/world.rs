@@ -182,8 +182,12 @@ fn check(view: &View, write: &Write) {
             let volume = view.volume(claim.volume.as_ref().unwrap()).unwrap();
             assert!(held_by(volume, &claim.key, claim.uid.as_ref()), "{write:?}");
         }
-        Write::Phase { .. } | Write::Status { .. } | Write::SetClass { .. } | Write::Ask { .. } => {
-        }
+        Write::Phase { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => {}
     }
 }
 

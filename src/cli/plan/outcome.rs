@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::report::{ClaimFate, Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::binding::{
-    Asker, Choice, ClaimOutcome, Loss, Mismatch, ReleasedFor, Settlement, View, VolumeOutcome,
-    Write, choose, fit,
+    Asker, Choice, ClaimOutcome, Loss, Mismatch, ReleasedFor, Settlement, Tally, View,
+    VolumeOutcome, Write, choose, tally,
 };
 use crate::model::{BindingMode, Claim, ClaimKey, NonEmpty, Volume, VolumeName};
 
@@ -42,20 +42,20 @@ fn new_pairs(settlement: &Settlement) -> BTreeMap<VolumeName, ClaimKey> {
         | Write::Phase { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. } => None,
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
     });
     named.collect()
 }
-
-/// How many volumes fail for which first reason, by its label and as it is said.
-type Counts = BTreeMap<(&'static str, &'static str), usize>;
 
 struct Planner<'a> {
     offered: &'a View,
     after: &'a View,
     new: BTreeMap<VolumeName, ClaimKey>,
-    /// Reasons by what claims ask for: those that ask for the same fail for the same.
-    counted: BTreeMap<String, Counts>,
+    /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail
+    /// for the same.
+    counted: BTreeMap<String, Tally>,
 }
 
 impl Planner<'_> {
@@ -63,7 +63,7 @@ impl Planner<'_> {
         let fate = self.fate(claim, outcome);
         let starves_for_any =
             matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
-        let mismatches = if starves_for_any { self.mismatches(claim) } else { Counts::new() };
+        let counts = if starves_for_any { self.counts(claim) } else { Tally::default() };
         let volume = match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
                 Some(name.to_string())
@@ -73,6 +73,7 @@ impl Planner<'_> {
             | ClaimOutcome::Unknown
             | ClaimOutcome::GetsDefaultClass(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
             | ClaimOutcome::NothingFits
             | ClaimOutcome::NoClass(_)
@@ -86,8 +87,8 @@ impl Planner<'_> {
             name: claim.key.name.to_string(),
             outcome: fate,
             volume,
-            reason: self.reason(claim, outcome, &mismatches),
-            mismatches: mismatches.iter().map(|((label, _), count)| (*label, *count)).collect(),
+            reason: self.reason(claim, outcome, &counts),
+            mismatches: counts.by_label(),
         }
     }
 
@@ -102,6 +103,7 @@ impl Planner<'_> {
             }
             ClaimOutcome::WaitsForProvisioner(_) => ClaimFate::Provisions,
             ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::Terminating
             | ClaimOutcome::Unknown
             | ClaimOutcome::Unseen
@@ -115,7 +117,11 @@ impl Planner<'_> {
     }
 
     /// For each volume the first reason against it.
-    fn mismatches(&mut self, claim: &Claim) -> Counts {
+    fn counts(&mut self, claim: &Claim) -> Tally {
+        let asker = Asker::Controller(BindingMode::Immediate);
+        if self.after.kept_for(&claim.key).next().is_some() {
+            return tally(self.after, claim, asker);
+        }
         let asked = format!(
             "{} {:?} {} {:?} {:?} {:?}",
             claim.request,
@@ -128,19 +134,12 @@ impl Planner<'_> {
         if let Some(counts) = self.counted.get(&asked) {
             return counts.clone();
         }
-        let mut counts = Counts::new();
-        for volume in self.after.volumes() {
-            let asker = Asker::Controller(BindingMode::Immediate);
-            if let Err(mismatches) = fit(volume, claim, asker) {
-                let first = mismatches.first();
-                *counts.entry((first.label(), first.in_short())).or_default() += 1;
-            }
-        }
+        let counts = tally(self.after, claim, asker);
         self.counted.insert(asked, counts.clone());
         counts
     }
 
-    fn reason(&self, claim: &Claim, outcome: &ClaimOutcome, mismatches: &Counts) -> Option<String> {
+    fn reason(&self, claim: &Claim, outcome: &ClaimOutcome, counts: &Tally) -> Option<String> {
         Some(match outcome {
             ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
             ClaimOutcome::BoundDespite(_, despite) => {
@@ -154,15 +153,16 @@ impl Planner<'_> {
             ClaimOutcome::WaitsForConsumer => {
                 "its class waits until a pod that uses it has a node".to_owned()
             }
+            ClaimOutcome::WaitsForPods(pods) => {
+                let pods: Vec<&str> = pods.iter().map(|pod| &**pod).collect();
+                format!("its class waits until a pod that uses it has a node: {}", pods.join(", "))
+            }
             ClaimOutcome::WaitsForProvisioner(name) => {
                 format!("provisioner \"{name}\" is asked for it")
             }
-            ClaimOutcome::NothingFits => self.nothing_fits(claim, mismatches),
+            ClaimOutcome::NothingFits => self.nothing_fits(claim, counts),
             ClaimOutcome::NoClass(class) => {
-                format!(
-                    "class \"{class}\" does not exist; {}",
-                    self.nothing_fits(claim, mismatches)
-                )
+                format!("class \"{class}\" does not exist; {}", self.nothing_fits(claim, counts))
             }
             ClaimOutcome::NoVolume(name) => {
                 format!("volume \"{name}\", which it names, does not exist")
@@ -178,21 +178,15 @@ impl Planner<'_> {
     }
 
     /// How many volumes fail for what, and who got the one that would have done.
-    fn nothing_fits(&self, claim: &Claim, mismatches: &Counts) -> String {
-        let total: usize = mismatches.values().sum();
-        let mut text = format!("0/{total} volumes fit");
-        let mut separator = ":";
-        for ((_, said), count) in mismatches {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator} {count} {said}");
-            separator = ",";
-        }
+    fn nothing_fits(&self, claim: &Claim, counts: &Tally) -> String {
+        let mut text = counts.to_string();
         let asker = Asker::Controller(BindingMode::Immediate);
         if let Choice::Free(volume) | Choice::Kept(volume) = choose(self.offered, claim, asker)
             && let Some(winner) =
                 self.after.volume(&volume.name).and_then(|v| v.reservation.key().cloned())
             && winner != claim.key
         {
+            // Writing to a string cannot fail.
             let _ = write!(text, "; \"{}\" would, and goes to claim \"{winner}\"", volume.name);
         }
         text
@@ -208,7 +202,10 @@ impl Planner<'_> {
                 (VolumeFate::Failed, None)
             }
             VolumeOutcome::Released(
-                ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+                ReleasedFor::Administrator
+                | ReleasedFor::Driver
+                | ReleasedFor::Recycler
+                | ReleasedFor::Pods(_),
             ) => (VolumeFate::Released, None),
             VolumeOutcome::Offered | VolumeOutcome::GivenBack(_) | VolumeOutcome::Unseen => {
                 match volume.reservation.key() {

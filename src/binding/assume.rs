@@ -23,6 +23,7 @@ impl View {
         match write {
             Write::Reserve { volume, claim, chosen } => {
                 self.change_volume(&volume.name, |volume| reserve(volume, claim, *chosen));
+                self.is_served(&claim.name);
             }
             Write::Unreserve { volume, left } => {
                 self.change_volume(&volume.name, |volume| unreserve(volume, *left));

@@ -119,6 +119,16 @@ impl LiveReads {
         }
     }
 
+    /// Adds what was read by another hand; where both have an answer, the other's counts.
+    pub fn merge(&mut self, other: Self) {
+        self.claims.extend(other.claims);
+        self.volumes.extend(other.volumes);
+        self.classes.extend(other.classes);
+        self.pods.extend(other.pods);
+        self.live_pods.extend(other.live_pods);
+        self.nodes.extend(other.nodes);
+    }
+
     /// Answers `reads` from a view that shows everything there is: no pod but those that it shows. How
     /// running pods use claims, and what nodes there are, none shows.
     pub fn answer_from(&mut self, view: &View, reads: &NonEmpty<Read>) {
@@ -227,6 +237,7 @@ impl<'a> Evidence<'a> {
         let settled = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Settled;
         match self.claim(key) {
             Lookup::Present(claim) if claim.uid.as_ref() == Some(uid) => Lookup::Present(claim),
+            Lookup::Present(_) | Lookup::Unknown if self.view.is_gone(uid) => Lookup::Absent,
             Lookup::Present(_) if settled => Lookup::Absent,
             Lookup::Present(_) | Lookup::Unknown => Lookup::Unknown,
             Lookup::Absent => Lookup::Absent,

@@ -43,6 +43,11 @@ impl WaitingPods {
         users.filter_map(|key| self.pods.get(key))
     }
 
+    /// The pod of this name.
+    pub(super) fn get(&self, key: &PodKey) -> Option<&Arc<Pod>> {
+        self.pods.get(key)
+    }
+
     /// All of them, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods.values()

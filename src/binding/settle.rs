@@ -43,6 +43,9 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
                 let decision = decide_claim(evidence, key);
                 (decision.next, decision.why)
             });
+            if why.waits_for_any() {
+                view.wait(key);
+            }
             settlement.claims.insert(key.clone(), why);
         }
         // A claim that took another volume gives one back, which somebody may have waited for.

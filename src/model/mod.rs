@@ -17,7 +17,7 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Reported, Stage};
+pub use claim::{Claim, ClaimPhase, Created, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };

@@ -16,6 +16,7 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
     match outcome {
         VolumeOutcome::Unseen
         | VolumeOutcome::Offered
+        | VolumeOutcome::Serves(_)
         | VolumeOutcome::ClaimUnknown
         | VolumeOutcome::AwaitsClaim(_)
         | VolumeOutcome::Bound(_)

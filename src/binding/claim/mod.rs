@@ -66,12 +66,56 @@ pub enum Loss {
     Unfit(VolumeName, NonEmpty<Mismatch>),
 }
 
+impl ClaimOutcome {
+    /// The volume on which the outcome rests, if it is one.
+    pub fn volume(&self) -> Option<&VolumeName> {
+        match self {
+            Self::Bound(name)
+            | Self::BoundDespite(name, _)
+            | Self::NoVolume(name)
+            | Self::Unfit(name, _)
+            | Self::Taken(name)
+            | Self::Lost(Loss::Volume(name) | Loss::Misbound(name) | Loss::Unfit(name, _)) => {
+                Some(name)
+            }
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::GetsDefaultClass(_)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::WaitsForProvisioner(_)
+            | Self::NothingFits
+            | Self::NoClass(_)
+            | Self::Lost(Loss::Reference) => None,
+        }
+    }
+
+    /// Whether any volume that fits would do for the claim, should one come.
+    pub fn waits_for_any(&self) -> bool {
+        match self {
+            Self::NothingFits | Self::NoClass(_) | Self::WaitsForProvisioner(_) => true,
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::Bound(_)
+            | Self::BoundDespite(..)
+            | Self::GetsDefaultClass(_)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::NoVolume(_)
+            | Self::Unfit(..)
+            | Self::Taken(_)
+            | Self::Lost(_) => false,
+        }
+    }
+}
+
 /// Decides about the claim of this name.
 ///
 /// # Guarantees
 ///
-/// A claim is called Lost only when a live read proved that its volume is gone, or on a volume that was
-/// seen. A claim of a class that was not seen is bound only when a live read proved that there is none.
+/// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was not seen is bound only when a live read proved that there is none.
 pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
     let Some(claim) = evidence.claim(key).present() else {
         return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
@@ -115,7 +159,10 @@ fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
 }
 
 /// The live class of a claim; none for a claim without one or of a class that does not exist.
-fn class_of<'a>(evidence: &Evidence<'a>, claim: &Claim) -> Result<Option<&'a Class>, Read> {
+pub(super) fn class_of<'a>(
+    evidence: &Evidence<'a>,
+    claim: &Claim,
+) -> Result<Option<&'a Class>, Read> {
     match claim.class().wanted() {
         VolumeClass::Classless => Ok(None),
         VolumeClass::Named(name) => match evidence.class(name) {

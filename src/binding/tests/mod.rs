@@ -1,5 +1,6 @@
 //! The two pointers in every combination, and every reason against a pair.
 
+mod offers;
 mod world;
 
 use proptest::prelude::*;
@@ -44,6 +45,7 @@ pub(super) fn claim() -> Claim {
         key: ClaimKey::new("db", "data"),
         uid: Some(Uid::new("uid-1")),
         version: None,
+        created: None,
         deletion: Deletion::NotAsked,
         annotations: Annotations::default(),
         finalizers: Vec::new(),

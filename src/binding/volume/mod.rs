@@ -4,8 +4,10 @@
 //! Kubernetes: `pv_controller.go`, `syncVolume`, `unbindVolume`, `reclaimVolume`. Not here: giving it
 //! to a claim, which is decided from the claim's side (`claim`).
 
+use super::bind::bind;
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::migration::{self, IN_TREE_PREFIX};
+use super::offer::taker;
 use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
@@ -20,6 +22,8 @@ pub enum VolumeOutcome {
     Unseen,
     /// It is kept for nobody, or for a claim of a name that may come.
     Offered,
+    /// It is free, and this claim waited for one like it.
+    Serves(ClaimKey),
     /// Its reservation can belong to no claim: namespace or name is missing.
     Unusable,
     /// Whether its claim lives is not known.
@@ -34,6 +38,24 @@ pub enum VolumeOutcome {
     GivenBack(ClaimKey),
     /// Its claim is gone.
     Released(ReleasedFor),
+}
+
+impl VolumeOutcome {
+    /// The claim on which the outcome rests, if it is one.
+    pub fn claim(&self) -> Option<&ClaimKey> {
+        match self {
+            Self::Serves(key)
+            | Self::AwaitsClaim(key)
+            | Self::OtherMode(key)
+            | Self::Bound(key)
+            | Self::GivenBack(key) => Some(key),
+            Self::Unseen
+            | Self::Offered
+            | Self::Unusable
+            | Self::ClaimUnknown
+            | Self::Released(_) => None,
+        }
+    }
 }
 
 /// What a released volume waits for.
@@ -85,7 +107,7 @@ pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<Vol
 fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
     match &volume.reservation {
         Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(_, None) => {
-            offered(volume)
+            offered(evidence, volume)
         }
         // **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete
         // destroyed, for a claim that cannot exist.
@@ -96,7 +118,17 @@ fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
     }
 }
 
-fn offered(volume: &Volume) -> Decision<VolumeOutcome> {
+fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
+    match taker(evidence, volume) {
+        Ok(None) => {}
+        Ok(Some(claim)) => {
+            let why = VolumeOutcome::Serves(claim.key.clone());
+            return Decision { next: bind(volume, claim), why };
+        }
+        Err(read) => {
+            return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+        }
+    }
     let why = match volume.reservation {
         Reservation::Incomplete(..) => VolumeOutcome::Unusable,
         Reservation::Free | Reservation::Named(_) | Reservation::Held(..) => VolumeOutcome::Offered,

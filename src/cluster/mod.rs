@@ -5,7 +5,9 @@
 
 pub mod ask;
 pub mod client;
+pub mod lease;
 pub mod reads;
 pub mod resource;
+pub mod send;
 pub mod state;
 pub mod watch;

@@ -53,11 +53,9 @@ fn merge_strategically(target: &mut Value, patch: &Value) -> Result<(), ()> {
             ("finalizers", Value::Array(added)) => {
                 let kept = target.entry("finalizers").or_insert_with(|| json!([]));
                 let Value::Array(kept) = kept else { return Err(()) };
-                for name in added {
-                    if !kept.contains(name) {
-                        kept.push(name.clone());
-                    }
-                }
+                kept.retain(|name| !added.contains(name));
+                // What is added comes first, as on a real server.
+                kept.splice(..0, added.iter().cloned());
             }
             (directive, _) if directive.starts_with('$') => return Err(()),
             (_, Value::Array(_)) => return Err(()),

@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use bindery::binding::{Basis, ChosenBy, Left, NewStatus, Write};
-use bindery::k8s::write::merge_patch;
+use bindery::k8s::write::write_patch;
+use bindery::model::annotations::{EXTERNAL_DELETION, IN_TREE_DELETION};
 use bindery::model::{
     AccessModes, ClaimKey, ClassName, Quantity, ResourceVersion, Uid, VolumeName, VolumePhase,
 };
@@ -59,6 +60,12 @@ impl Decided {
             message: message.to_owned(),
         };
         let status = |claim, status| Write::Status { claim, status };
+        let migrate = |driver, added, removed| Write::MigrateVolume {
+            volume: self.volume(),
+            driver,
+            added,
+            removed,
+        };
         let classless = || self.claim("bind-classless");
         vec![
             phase(VolumePhase::Available, ""),
@@ -80,29 +87,29 @@ impl Decided {
             Write::Unreserve { volume: self.volume(), left: Left::Nothing },
             Write::Unreserve { volume: self.volume(), left: Left::Name },
             Write::SetClass { claim: classless(), class: ClassName::new("grow") },
-            Write::Ask { claim: classless(), provisioner: "a.b".into() },
+            Write::Ask { claim: classless(), provisioner: "a.b".into(), migrated_to: None },
+            Write::Ask {
+                claim: classless(),
+                provisioner: "kubernetes.io/aws-ebs".into(),
+                migrated_to: Some("ebs.csi.aws.com"),
+            },
+            Write::MigrateClaim { claim: classless(), driver: Some("ebs.csi.aws.com") },
+            Write::MigrateClaim { claim: classless(), driver: None },
+            migrate(Some("ebs.csi.aws.com"), vec![], vec![IN_TREE_DELETION]),
+            migrate(None, vec![IN_TREE_DELETION], vec![EXTERNAL_DELETION]),
         ]
     }
 }
 
-/// The kind of a write: a new one has to be put into the conversation.
-fn kind(write: &Write) -> &'static str {
-    match write {
-        Write::Reserve { .. } => "reserve",
-        Write::Unreserve { .. } => "unreserve",
-        Write::Phase { .. } => "phase",
-        Write::Name { .. } => "name",
-        Write::Status { .. } => "status",
-        Write::SetClass { .. } => "class",
-        Write::Ask { .. } => "ask",
-    }
-}
-
-const KINDS: usize = 7;
+/// How many kinds of writes there are, by their labels: a new one has to be put into the conversation.
+const KINDS: usize = 9;
 
 fn is_recorded(steps: &[Step], write: &Write) -> bool {
-    let patch = merge_patch(write);
-    let is_same = |step: &Step| step.path == patch.path && step.body.as_ref() == Some(&patch.body);
+    let patch = write_patch(write);
+    let is_same = |step: &Step| {
+        let kind = step.content_type == patch.content_type;
+        kind && step.path == patch.path && step.body.as_ref() == Some(&patch.body)
+    };
     steps.iter().any(is_same)
 }
 
@@ -112,15 +119,16 @@ fn every_write_of_the_core_is_recorded() {
     let mut kinds = BTreeSet::new();
     for decided in [Decided::Newest, Decided::Older, Decided::Another] {
         for write in decided.writes() {
-            let patch = merge_patch(&write);
+            let patch = write_patch(&write);
             assert!(
                 is_recorded(&steps, &write),
                 "put it into tests/sim/conversation/steps.txt, then make generate:\n\
-                 PATCH {} merge {}",
+                 PATCH {} ({}) {}",
                 patch.path,
+                patch.content_type,
                 patch.body
             );
-            kinds.insert(kind(&write));
+            kinds.insert(write.label());
         }
     }
     assert_eq!(kinds.len(), KINDS);

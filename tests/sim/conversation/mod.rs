@@ -1,7 +1,7 @@
 //! The conversation that a real API server and the simulated one must answer alike.
 //!
-//! `steps.txt` holds one request a line: method, path, then `merge`, `json` or a content type if it is
-//! a patch, then the body. `${name.uid}` and `${name.resourceVersion}` stand for what the latest reply
+//! `steps.txt` holds one request a line: method, path, then `merge`, `strategic`, `json` or a content
+//! type if it is a patch, then the body. `${name.uid}` and `${name.resourceVersion}` stand for what the latest reply
 //! about the object of that name said; `list` is the latest list. `recorded.json` holds what a real
 //! server answered: an end-to-end case plays the steps and compares, or writes it anew with
 //! `make generate`. Both suites read this module.
@@ -169,6 +169,7 @@ impl Step {
         let (path, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         let (content_type, body) = match rest.split_once(' ') {
             Some(("merge", body)) => ("application/merge-patch+json", body),
+            Some(("strategic", body)) => ("application/strategic-merge-patch+json", body),
             Some(("json", body)) => ("application/json-patch+json", body),
             Some(("text/plain", body)) => ("text/plain", body),
             _ => ("application/json", rest),

@@ -6,12 +6,14 @@
 pub mod args;
 pub mod certs;
 pub mod check;
+pub mod controller;
 pub mod demo;
 pub mod example;
 pub mod exit;
 pub mod files;
 pub mod generate;
 pub mod plan;
+mod process;
 pub mod reference;
 pub mod rule;
 pub mod webhook;
@@ -70,6 +72,7 @@ fn refused(error: &clap::Error) -> Exit {
 fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Webhook(arguments) => webhook::run(arguments),
+        Command::Controller(arguments) => controller::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),

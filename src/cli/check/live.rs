@@ -193,7 +193,7 @@ pub(in crate::cli) fn listed(arguments: &ClusterArgs) -> Result<(Cluster, Vec<St
     let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
     let timeout = arguments.request_timeout;
     let mut lists = Vec::new();
-    for watched in Watched::ALL {
+    for watched in Watched::STORAGE {
         lists.push(runtime.block_on(list(&client, watched.path(), timeout))?);
     }
     Ok((Cluster { runtime, client, timeout }, lists))

@@ -207,12 +207,13 @@ impl Planner<'_> {
                 | ReleasedFor::Recycler
                 | ReleasedFor::Pods(_),
             ) => (VolumeFate::Released, None),
-            VolumeOutcome::Offered | VolumeOutcome::GivenBack(_) | VolumeOutcome::Unseen => {
-                match volume.reservation.key() {
-                    None => (VolumeFate::Free, None),
-                    Some(key) => (VolumeFate::Reserved, Some(key.clone())),
-                }
-            }
+            VolumeOutcome::Offered
+            | VolumeOutcome::Serves(_)
+            | VolumeOutcome::GivenBack(_)
+            | VolumeOutcome::Unseen => match volume.reservation.key() {
+                None => (VolumeFate::Free, None),
+                Some(key) => (VolumeFate::Reserved, Some(key.clone())),
+            },
             VolumeOutcome::Unusable | VolumeOutcome::ClaimUnknown => {
                 (VolumeFate::Reserved, volume.reservation.key().cloned())
             }

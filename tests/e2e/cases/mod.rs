@@ -2,6 +2,7 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod binding;
+mod controller;
 mod conversation;
 mod lifetime;
 mod quantities;
@@ -17,6 +18,7 @@ pub(crate) fn all() -> Vec<Case> {
         conversation::CASES,
         quantities::CASES,
         binding::CASES,
+        controller::CASES,
         smoke::CASES,
         lifetime::CASES,
     ]

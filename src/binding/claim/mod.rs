@@ -11,7 +11,7 @@ use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
-use crate::model::annotations::{SELECTED_NODE, STORAGE_PROVISIONER};
+use crate::model::annotations::{BOUND_BY_CONTROLLER, SELECTED_NODE, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, Expansion,
     NonEmpty, Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
@@ -246,8 +246,20 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
         | Pairing::ClaimElsewhere
         | Pairing::Strangers
         | Pairing::Reserved
-        | Pairing::Held => pending(claim, ClaimOutcome::Taken(name.clone())),
+        | Pairing::Held => taken(claim, name),
     }
+}
+
+/// The volume that the claim names is another's. A claim for which the binder itself chose it, and which
+/// somebody took the mark from, keeps its status: nobody knows what its pods are using.
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, an error without a write.
+fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
+    let why = ClaimOutcome::Taken(name.clone());
+    if claim.annotations.has(BOUND_BY_CONTROLLER) {
+        return Decision { next: Next::Settled, why };
+    }
+    pending(claim, why)
 }
 
 fn asked(volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {

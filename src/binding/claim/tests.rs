@@ -230,6 +230,11 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
     assert_eq!(word(&[volume()], named(), &[]), ("reserve", "bound"));
     assert_eq!(word(&[small()], named(), &[]), ("nothing", "unfit"));
     assert_eq!(word(&[others()], named(), &[]), ("nothing", "taken"));
+    let calls_itself_bound = Claim { phase: ClaimPhase::Bound, ..named() };
+    assert_eq!(word(&[others()], calls_itself_bound.clone(), &[]), ("pending", "taken"));
+    let mut chosen_by_the_binder = calls_itself_bound;
+    chosen_by_the_binder.annotations.insert(BOUND_BY_CONTROLLER, "yes");
+    assert_eq!(word(&[others()], chosen_by_the_binder, &[]), ("nothing", "taken"));
     assert_eq!(word(&[held()], named(), &[]), ("phase", "bound"));
     assert_eq!(word(&[agreed], named(), &[]), ("reserve", "bound"));
     // **Differs from Kubernetes**: a pair that agrees is bound there whatever it is.

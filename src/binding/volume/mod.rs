@@ -196,10 +196,17 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
 }
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
+    let write = give_back(volume);
+    Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
+}
+
+/// The write that takes a reservation back: what the binder made goes, a person's keeps the name.
+///
+/// Kubernetes: `pv_controller.go`, `unbindVolume`.
+pub(super) fn give_back(volume: &Volume) -> Write {
     let is_ours = volume.annotations.has(BOUND_BY_CONTROLLER);
     let left = if is_ours { Left::Nothing } else { Left::Name };
-    let write = Write::Unreserve { volume: Basis::of_volume(volume), left };
-    Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
+    Write::Unreserve { volume: Basis::of_volume(volume), left }
 }
 
 fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {

@@ -29,7 +29,9 @@ mod view;
 mod volume;
 mod waiting;
 
-pub use announcement::{Announcement, Severity, Subject, announce_claim, announce_volume};
+pub use announcement::{
+    Announcement, Severity, Subject, announce_claim, announce_recycling, announce_volume,
+};
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
 pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read};

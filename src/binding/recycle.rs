@@ -18,15 +18,28 @@ pub enum Recycling {
     NoRecycler,
 }
 
+impl Recycling {
+    /// What people are told of it, and what stands beside the phase of a volume where it failed.
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Done => "Volume recycled".to_owned(),
+            Self::Failed(reason) => format!("Recycle failed: {reason}"),
+            Self::NoRecycler => "No recycler plugin found for the volume!".to_owned(),
+        }
+    }
+}
+
 /// The write that follows: the volume is given free, to be offered again, or has failed. One that failed is
 /// to be recycled again as long as it is decided about.
 pub fn after_recycling(volume: &Volume, end: &Recycling) -> Write {
-    let message = match end {
-        Recycling::Done => return give_back(volume),
-        Recycling::Failed(reason) => format!("Recycle failed: {reason}"),
-        Recycling::NoRecycler => "No recycler plugin found for the volume!".to_owned(),
-    };
-    Write::Phase { volume: Basis::of_volume(volume), phase: VolumePhase::Failed, message }
+    match end {
+        Recycling::Done => give_back(volume),
+        Recycling::Failed(_) | Recycling::NoRecycler => Write::Phase {
+            volume: Basis::of_volume(volume),
+            phase: VolumePhase::Failed,
+            message: end.message(),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{ClaimOutcome, Loss, Mismatch, Observed, ReleasedFor, View, VolumeOutcome};
+use crate::binding::{
+    ClaimOutcome, Loss, Mismatch, Observed, Recycling, ReleasedFor, View, VolumeOutcome,
+};
 use crate::model::{
     AccessModes, BindingMode, Claim, Class, ClassName, ClassRequest, DefaultMark, Expansion,
     NonEmpty, Pod, PodKey, Provisioner, Quantity, Reservation, Volume, VolumeMode, VolumePhase,
@@ -219,6 +221,21 @@ fn volumes_are_told_of_where_somebody_must_act() {
     volume pv-a Warning VolumeUnknownReclaimPolicy Volume has unrecognized PersistentVolumeReclaimPolicy
     volume pv-a Normal VolumeFailedRecycle Volume is used by pods: db/a,db/b
     "#);
+}
+
+#[test]
+fn a_volume_is_told_how_its_recycling_ended() {
+    let ends = [
+        Recycling::Done,
+        Recycling::Failed("recycler pod was deleted".into()),
+        Recycling::NoRecycler,
+    ];
+    let told = ends.map(|end| line(&announce_recycling(&volume(), &end)));
+    insta::assert_snapshot!(told.join("\n"), @"
+    volume pv-a Normal VolumeRecycled Volume recycled
+    volume pv-a Warning VolumeFailedRecycle Recycle failed: recycler pod was deleted
+    volume pv-a Warning VolumeFailedRecycle No recycler plugin found for the volume!
+    ");
 }
 
 /// A tenant who names any volume, or waits for one, learns numbers only.

@@ -4,6 +4,7 @@
 //! `deleteVolumeOperation`.
 
 use super::{Announcement, Severity, Subject};
+use crate::binding::recycle::Recycling;
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
 use crate::model::{ClaimKey, Volume};
 
@@ -48,6 +49,17 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
             vec![warning("VolumeUnknownReclaimPolicy", UNKNOWN_POLICY.to_owned())]
         }
     }
+}
+
+/// What is told of a volume that was recycled, or could not be.
+///
+/// Kubernetes: `pv_controller.go`, `recycleVolumeOperation`.
+pub fn announce_recycling(volume: &Volume, end: &Recycling) -> Announcement {
+    let (severity, reason) = match end {
+        Recycling::Done => (Severity::Normal, "VolumeRecycled"),
+        Recycling::Failed(_) | Recycling::NoRecycler => (Severity::Warning, "VolumeFailedRecycle"),
+    };
+    Announcement::new(Subject::Volume(volume.name.clone()), severity, reason, end.message())
 }
 
 /// Told on both sides: the claim is kept waiting by a volume that somebody else reserved for it.

@@ -78,12 +78,16 @@ pub enum ReleasedFor {
 /// What is said of a volume whose policy is one of a newer API.
 pub(super) const UNKNOWN_POLICY: &str = "Volume has unrecognized PersistentVolumeReclaimPolicy";
 
-/// What is said of a volume whose storage nobody here deletes (Kubernetes: `deleteVolumeOperation`).
+/// What is said of a volume whose storage nobody here deletes (Kubernetes: `findDeletablePlugin`, by the
+/// plug-in that made it, else by its source).
 pub(super) fn no_deleter(volume: &Volume) -> String {
-    format!(
-        "error getting deleter volume plugin for volume \"{}\": no volume plugin matched",
-        volume.name
-    )
+    match volume.annotations.get(PROVISIONED_BY) {
+        Some(plugin) if !plugin.is_empty() => format!("no volume plugin matched name: {plugin}"),
+        Some(_) | None => format!(
+            "error getting deleter volume plugin for volume \"{}\": no volume plugin matched",
+            volume.name
+        ),
+    }
 }
 
 /// Decides about the volume of this name.

@@ -140,7 +140,11 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
             &no_deleter,
             ReleasedFor::NoDeleter,
         ),
-        (with_policy(ReclaimPolicy::Delete, in_tree), &no_deleter, ReleasedFor::NoDeleter),
+        (
+            with_policy(ReclaimPolicy::Delete, in_tree),
+            "Failedno volume plugin matched name: kubernetes.io/gone",
+            ReleasedFor::NoDeleter,
+        ),
     ];
     for (volume, expected, awaited) in rows {
         let why = VolumeOutcome::Released(awaited);

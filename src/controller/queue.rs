@@ -65,6 +65,11 @@ impl Queue {
         self.put_off(key, now + PAUSE.0.saturating_mul(factor).min(PAUSE.1));
     }
 
+    /// Asks for an object again at a time, if nothing asks for it before.
+    pub(super) fn wait_until(&mut self, key: ObjectKey, due: Instant) {
+        self.put_off(key, due);
+    }
+
     /// Notes that all went well with an object.
     pub(super) fn succeed(&mut self, key: &ObjectKey) {
         self.failures.remove(key);

@@ -13,10 +13,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
-use super::engine::{Engine, Task};
+use super::engine::{Engine, Notice, RecycleOrder, Recycled, Task};
 use super::mode::Mode;
 use super::reads::Asked;
-use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
+use crate::binding::{LiveReads, ObjectKey, Observed, Read, Recycling, Write};
+use crate::cluster::announce::{About, announce};
 use crate::cluster::lease::{Contest, Until, contend};
 use crate::cluster::reads;
 use crate::cluster::resource::{Identity, Watched};
@@ -130,6 +131,8 @@ enum Reply {
     Sent(Write, Sent),
     Read(Asked, LiveReads),
     Checked(ObjectKey, LiveReads),
+    Told(Notice, bool),
+    Recycled(RecycleOrder, Recycled),
 }
 
 struct Shell {
@@ -202,6 +205,8 @@ impl Shell {
             Reply::Sent(write, sent) => self.engine.sent(&write, sent, now),
             Reply::Read(asked, live) => self.engine.answered(&asked, &live, now),
             Reply::Checked(object, live) => self.engine.checked(&object, &live, now),
+            Reply::Told(notice, is_stored) => self.engine.told(&notice, is_stored, now),
+            Reply::Recycled(order, end) => self.engine.recycled(order, end, now),
         }
     }
 
@@ -232,8 +237,30 @@ impl Shell {
                     Reply::Checked(object, live)
                 });
             }
+            Task::Tell(notice) => {
+                self.requests.spawn(async move {
+                    let about = About {
+                        uid: notice.uid.as_ref(),
+                        version: notice.version.as_ref(),
+                        count: notice.count,
+                    };
+                    let is_stored = announce(&client, &notice.announcement, about).await;
+                    Reply::Told(notice, is_stored)
+                });
+            }
+            Task::Recycle(order) => {
+                self.requests.spawn(async move {
+                    let end = recycle(&client, &order).await;
+                    Reply::Recycled(order, end)
+                });
+            }
         }
     }
+}
+
+/// Recycles a volume.
+async fn recycle(_: &Client, _: &RecycleOrder) -> Recycled {
+    Recycled::Ended(Recycling::NoRecycler)
 }
 
 async fn read(client: &Client, wanted: Read) -> LiveReads {

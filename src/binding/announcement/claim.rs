@@ -10,6 +10,29 @@ use crate::binding::tally::tally;
 use crate::binding::view::View;
 use crate::model::{BindingMode, Claim, NonEmpty, Provisioner, VolumeName};
 
+impl ClaimOutcome {
+    /// Whether anything is told of it: whether the claim does not go its way.
+    pub fn is_announced(&self) -> bool {
+        match self {
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::Bound(_)
+            | Self::GetsDefaultClass(_) => false,
+            Self::BoundDespite(..)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::WaitsForProvisioner(_)
+            | Self::NothingFits
+            | Self::NoClass(_)
+            | Self::NoVolume(_)
+            | Self::Unfit(..)
+            | Self::Taken(_)
+            | Self::Lost(_) => true,
+        }
+    }
+}
+
 /// What is told of a claim for which `outcome` was decided; nothing where it goes its way. `view` gives
 /// the numbers.
 pub fn announce_claim(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<Announcement> {

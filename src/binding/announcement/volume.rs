@@ -8,6 +8,29 @@ use crate::binding::recycle::Recycling;
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
 use crate::model::{ClaimKey, Volume};
 
+impl VolumeOutcome {
+    /// Whether anything is told of it: whether the volume does not go its way.
+    pub fn is_announced(&self) -> bool {
+        match self {
+            Self::Unusable
+            | Self::OtherMode(_)
+            | Self::Released(
+                ReleasedFor::Pods(_) | ReleasedFor::NoDeleter | ReleasedFor::UnknownPolicy,
+            ) => true,
+            Self::Unseen
+            | Self::Offered
+            | Self::Serves(_)
+            | Self::ClaimUnknown
+            | Self::AwaitsClaim(_)
+            | Self::Bound(_)
+            | Self::GivenBack(_)
+            | Self::Released(
+                ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+            ) => false,
+        }
+    }
+}
+
 /// What is told of a volume for which `outcome` was decided; nothing where it goes its way.
 pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announcement> {
     let warning = |reason, text| {

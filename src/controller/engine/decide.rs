@@ -2,10 +2,13 @@
 
 use tokio::time::Instant;
 
+use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
-    Answer, Confirmation, Evidence, LiveReads, Next, ObjectKey, Write, decide_claim, decide_volume,
+    Answer, Confirmation, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write, decide_claim,
+    decide_volume,
 };
+use crate::controller::mode::Mode;
 use crate::model::{NonEmpty, Reservation};
 
 /// A decision, as far as it matters to the loop which kind of object it is about.
@@ -13,8 +16,7 @@ struct Decided {
     next: Next,
     /// The other object on which it rests.
     counterpart: Option<ObjectKey>,
-    /// Whether any volume that fits would do, should one come.
-    waits: bool,
+    why: Why,
 }
 
 impl Engine {
@@ -29,21 +31,34 @@ impl Engine {
         }
         let live = self.reads.take(key, &self.view).unwrap_or_default();
         self.learn(key, &live);
-        let decided = self.ask_core(key, &live);
-        match decided.next {
-            Next::Settled | Next::Reclaim(_) => {
-                self.settled(key, decided.waits);
-                None
-            }
+        if let ObjectKey::Volume(name) = key
+            && !self.changes.contains_key(key)
+            && let Some(write) = self.after_report(name, now)
+        {
+            return self.write(key, write, None, now);
+        }
+        let Decided { next, counterpart, why } = self.ask_core(key, &live);
+        match next {
             Next::Read(reads) => {
                 self.read(key, &reads, &live, now);
                 None
             }
-            Next::Write(write) if !self.mode.makes(&write) => {
-                self.settled(key, decided.waits);
+            Next::Write(write) if self.mode.makes(&write) => {
+                self.telling.note(key, why, now);
+                if let Write::Reserve { claim, .. } = &write {
+                    self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
+                }
+                self.write(key, write, counterpart, now)
+            }
+            Next::Settled | Next::Write(_) | Next::Reclaim(Reclaim::ByDriver) => {
+                self.settled(key, why, now);
                 None
             }
-            Next::Write(write) => self.write(key, write, decided.counterpart, now),
+            Next::Reclaim(Reclaim::Recycle) => {
+                self.settled(key, why, now);
+                let (Mode::Full, ObjectKey::Volume(name)) = (self.mode, key) else { return None };
+                self.recycle(name, now)
+            }
         }
     }
 
@@ -71,33 +86,28 @@ impl Engine {
             ObjectKey::Claim(key) => {
                 let decision = decide_claim(&evidence, key);
                 let counterpart = decision.why.volume().cloned().map(ObjectKey::Volume);
-                Decided { next: decision.next, counterpart, waits: decision.why.waits_for_any() }
+                Decided { next: decision.next, counterpart, why: Why::Claim(decision.why) }
             }
             ObjectKey::Volume(name) => {
                 let decision = decide_volume(&evidence, name);
                 let named = self.view.volume(name).and_then(|volume| volume.reservation.key());
                 let counterpart = decision.why.claim().or(named).cloned().map(ObjectKey::Claim);
-                Decided { next: decision.next, counterpart, waits: false }
+                Decided { next: decision.next, counterpart, why: Why::Volume(decision.why) }
             }
         }
     }
 
-    fn settled(&mut self, key: &ObjectKey, waits: bool) {
+    fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {
         self.queue.succeed(key);
-        if let ObjectKey::Claim(claim) = key
-            && waits
+        if let (ObjectKey::Claim(claim), Why::Claim(outcome)) = (key, &why)
+            && outcome.waits_for_any()
         {
             self.view.wait(claim);
         }
+        self.telling.note(key, why, now);
     }
 
-    fn read(
-        &mut self,
-        key: &ObjectKey,
-        reads: &NonEmpty<crate::binding::Read>,
-        live: &LiveReads,
-        now: Instant,
-    ) {
+    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, live: &LiveReads, now: Instant) {
         let failed = |read| live.confirmation(read) == Confirmation::Failed;
         if reads.iter().any(failed) {
             self.queue.fail(key.clone(), now);

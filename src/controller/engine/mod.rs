@@ -8,6 +8,8 @@
 
 mod changes;
 mod decide;
+mod recycling;
+mod tell;
 #[cfg(test)]
 mod tests;
 mod wake;
@@ -18,6 +20,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::changes::{Change, Found};
+use self::recycling::Recyclers;
+pub use self::recycling::{RecycleOrder, Recycled};
+pub use self::tell::Notice;
+use self::tell::Telling;
 use super::mode::Mode;
 use super::queue::Queue;
 use super::reads::{Asked, Reads};
@@ -33,9 +39,15 @@ const WRITES_COUNT_MAX: usize = 64;
 /// Live reads under way at once, likewise.
 const READS_COUNT_MAX: usize = 32;
 
+/// Notices under way at once: whatever is written comes first.
+const NOTICES_COUNT_MAX: usize = 2;
+
 /// Objects that are looked at again each second although nothing happened to them: a safety net, whose
 /// cost does not depend on how many there are.
 const RESYNC_COUNT: usize = 200;
+
+/// From the beginning of one such round to that of the next, at least.
+const RESYNC_PERIOD: Duration = Duration::from_mins(5);
 
 /// Before an object is asked for again that could not be read.
 const CHECK_PAUSE: Duration = Duration::from_millis(500);
@@ -49,6 +61,10 @@ pub enum Task {
     Read(Asked),
     /// Read this object, because nobody knows what became of a write to it.
     Check(ObjectKey),
+    /// Recycle the storage of this volume.
+    Recycle(RecycleOrder),
+    /// Tell this.
+    Tell(Notice),
 }
 
 /// The bind loop.
@@ -65,11 +81,16 @@ pub struct Engine {
     /// Objects about which a decision is being carried out.
     acting: BTreeSet<ObjectKey>,
     reads_under_way: usize,
+    notices_under_way: usize,
+    telling: Telling,
+    recyclers: Recyclers,
     listed: BTreeSet<Watched>,
     is_leading: bool,
     /// The API server asked for quiet until then.
     quiet_until: Option<Instant>,
     resync: Option<ObjectKey>,
+    /// When the next round over everything begins.
+    resync_at: Option<Instant>,
 }
 
 impl Engine {
@@ -84,10 +105,14 @@ impl Engine {
             checks: BTreeMap::new(),
             acting: BTreeSet::new(),
             reads_under_way: 0,
+            notices_under_way: 0,
+            telling: Telling::default(),
+            recyclers: Recyclers::default(),
             listed: BTreeSet::new(),
             is_leading: false,
             quiet_until: None,
             resync: None,
+            resync_at: None,
         }
     }
 
@@ -120,6 +145,8 @@ impl Engine {
         self.queue.clear();
         self.reads.clear();
         self.view.forget_turns();
+        self.telling.clear();
+        self.recyclers.clear();
         self.is_leading = is_leading;
         if is_leading && self.is_synced() {
             self.begin(now);
@@ -164,26 +191,31 @@ impl Engine {
         if let Some(task) = self.next_read(now) {
             return Some(task);
         }
-        let is_quiet = self.quiet_until.is_some_and(|until| now < until);
-        if !self.is_leading || !self.is_synced() || is_quiet {
+        self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        if !self.is_leading || !self.is_synced() || self.quiet_until.is_some() {
             return None;
         }
-        while self.changes.len() < WRITES_COUNT_MAX {
-            let key = self.queue.pop(now)?;
+        while self.changes.len() < WRITES_COUNT_MAX
+            && let Some(key) = self.queue.pop(now)
+        {
             let task = self.decide(&key, now).or_else(|| self.next_read(now));
             if task.is_some() {
                 return task;
             }
         }
-        None
+        self.next_notice(now)
     }
 
     /// When there is something to do although nothing comes in.
     pub fn wakes_at(&self) -> Option<Instant> {
         let quiet = self.quiet_until.filter(|_| self.is_leading);
-        let queue = self.queue.wakes_at().filter(|_| self.is_leading);
+        let is_open = self.is_leading && self.changes.len() < WRITES_COUNT_MAX;
+        let queue = self.queue.wakes_at().filter(|_| is_open);
         let queue = queue.map(|at| quiet.map_or(at, |until| at.max(until)));
-        self.checks.values().copied().chain(queue).chain(quiet).min()
+        let is_free = self.is_leading && self.notices_under_way < NOTICES_COUNT_MAX;
+        let notices = self.telling.wakes_at().filter(|_| is_free);
+        let notices = notices.map(|at| quiet.map_or(at, |until| at.max(until)));
+        self.checks.values().copied().chain(queue).chain(quiet).chain(notices).min()
     }
 
     /// Takes in what became of a write.
@@ -227,6 +259,14 @@ impl Engine {
         }
     }
 
+    /// Takes in whether a notice was stored.
+    pub fn told(&mut self, notice: &Notice, is_stored: bool, now: Instant) {
+        self.notices_under_way = self.notices_under_way.saturating_sub(1);
+        if !is_stored {
+            self.telling.fail(notice, now);
+        }
+    }
+
     /// Once a second: what needs no event.
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
@@ -235,7 +275,17 @@ impl Engine {
         }
     }
 
+    fn next_notice(&mut self, now: Instant) -> Option<Task> {
+        if self.notices_under_way >= NOTICES_COUNT_MAX {
+            return None;
+        }
+        let notice = self.telling.next(&self.view, now)?;
+        self.notices_under_way += 1;
+        Some(Task::Tell(notice))
+    }
+
     fn begin(&mut self, now: Instant) {
+        self.resync_at = Some(now + RESYNC_PERIOD);
         let volumes: Vec<_> = self.view.volumes().map(|volume| volume.name.clone()).collect();
         let mut claims: Vec<_> = self.view.claims().cloned().collect();
         claims.sort_by(|a, b| a.turn().cmp(&b.turn()));

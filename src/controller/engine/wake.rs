@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Engine, RESYNC_COUNT};
+use super::{Engine, RESYNC_COUNT, RESYNC_PERIOD};
 use crate::binding::{ObjectKey, Observed};
 use crate::model::{Claim, ClaimKey, ClaimPhase, PodKey, Volume, VolumeName};
 
@@ -39,6 +39,12 @@ impl Engine {
 
     /// Some objects further on in their order.
     pub(super) fn walk(&mut self, now: Instant) {
+        if self.resync.is_none() {
+            if self.resync_at.is_some_and(|at| now < at) {
+                return;
+            }
+            self.resync_at = Some(now + RESYNC_PERIOD);
+        }
         let start = self.resync.take();
         let mut rest = self.view.keys_from(start.as_ref());
         let due: Vec<ObjectKey> = rest.by_ref().take(RESYNC_COUNT).collect();

@@ -1,5 +1,9 @@
 //! The two pointers in every combination, and every reason against a pair.
 
+mod coverage;
+mod interleaved;
+mod restarts;
+mod rows;
 mod world;
 
 use proptest::prelude::*;

@@ -342,7 +342,9 @@ fn completed(
         Lookup::Unknown => return unknown(Read::Volume(name.clone())),
         Lookup::Absent => Loss::Volume(name.clone()),
         Lookup::Present(volume) => match (&volume.reservation, against_return(volume, claim)) {
-            (Reservation::Held(_, uid), _) if Some(uid) == claim.uid.as_ref() => {
+            (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
+                if Some(uid) == claim.uid.as_ref() =>
+            {
                 return Decision {
                     next: bind(volume, claim),
                     why: ClaimOutcome::Bound(name.clone()),

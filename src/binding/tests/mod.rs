@@ -1,6 +1,10 @@
 //! The two pointers in every combination, and every reason against a pair.
 
 mod offers;
+mod coverage;
+mod interleaved;
+mod restarts;
+mod rows;
 mod world;
 
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bindery::binding::{Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume};
 use bindery::cluster::resource::Watched;
-use bindery::k8s::write::merge_patch;
+use bindery::k8s::write::write_patch;
 use bindery::sim::{Cluster, Request, User};
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -88,8 +88,9 @@ fn live(seed: u64) -> Life {
 fn settle(cluster: &mut Cluster) {
     for _ in 0..MOST_WRITES {
         let Some(write) = next(cluster) else { return };
-        let patch = merge_patch(&write);
-        let request = Request::merge_patch(patch.path.clone(), patch.body.clone());
+        let patch = write_patch(&write);
+        let mut request = Request::merge_patch(patch.path.clone(), patch.body.clone());
+        patch.content_type.clone_into(&mut request.content_type);
         let response = cluster.handle(request.by(User::named(US, &[])));
         assert_eq!(response.code, 200, "{patch:?}: {:?}", response.object());
     }

@@ -1,8 +1,8 @@
 //! The two pointers in every combination, and every reason against a pair.
 
-mod offers;
 mod coverage;
 mod interleaved;
+mod offers;
 mod restarts;
 mod rows;
 mod world;

@@ -2,6 +2,7 @@
 
 mod coverage;
 mod interleaved;
+mod orders;
 mod restarts;
 mod rows;
 mod world;

@@ -3,6 +3,7 @@
 mod coverage;
 mod interleaved;
 mod offers;
+mod orders;
 mod restarts;
 mod rows;
 mod world;

@@ -90,7 +90,8 @@ async fn a_pair_is_bound_in_either_order_and_released() {
     send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
     until(&server, &format!("{CLAIMS}/a"), "Bound").await;
     send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
-    sleep(Duration::from_secs(1)).await;
+    // Not so long that the claim is told why it waits.
+    sleep(Duration::from_millis(500)).await;
     assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
     let before = server.with(|cluster| cluster.version());
     send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));

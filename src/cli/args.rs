@@ -90,7 +90,8 @@ pub struct WebhookArgs {
 /// Arguments of `bindery controller`.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
-observe writes no binding: it tells what it would do. full is the only binder of its cluster: start \
+observe writes no binding: it tells what it would do. prebind reserves volumes for claims that no \
+scheduler will see, and leaves the rest to the cluster's own binder. full is the only binder of its cluster: start \
 kube-controller-manager with --controllers=*,-persistentvolume-binder-controller first, and say so \
 with --in-tree-binder-disabled.")]
 pub struct ControllerArgs {
@@ -122,6 +123,8 @@ pub struct ControllerArgs {
 pub enum ControllerMode {
     /// No binding: it tells what it would do.
     Observe,
+    /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
+    Prebind,
     /// Everything, as the only binder of the cluster.
     Full,
 }

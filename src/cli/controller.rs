@@ -16,6 +16,7 @@ const LEASE: &str = "bindery-controller";
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     let mode = match arguments.mode {
         ControllerMode::Observe => Mode::Observe,
+        ControllerMode::Prebind => Mode::Prebind,
         ControllerMode::Full if arguments.in_tree_binder_disabled => Mode::Full,
         ControllerMode::Full => {
             return Err(Failure::usage(

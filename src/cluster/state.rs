@@ -75,7 +75,7 @@ impl Shared {
 }
 
 impl Sink for Shared {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion) {
+    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
         self.apply([observed]);
     }
 

@@ -23,8 +23,8 @@ use crate::telemetry::logging::cause;
 
 /// Where a watch puts what it sees.
 pub trait Sink: Send + Sync {
-    /// An object as it is now, or that it is gone, as of `version`.
-    fn observe(&self, watched: Watched, observed: Observed, version: ResourceVersion);
+    /// An object as it is now, or that it is gone, as of `version`. `text` is the object as it was sent.
+    fn observe(&self, watched: Watched, observed: Observed, version: ResourceVersion, text: &str);
 
     /// The list is complete as of `version`: what is not in `listed` (sorted) does not exist.
     fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion);
@@ -283,7 +283,7 @@ impl<S: Sink> Follower<S> {
             "ADDED" | "MODIFIED" => self.observe(&head, text, listing),
             "DELETED" => {
                 let gone = self.watched.gone(&identity(&head));
-                self.sink.observe(self.watched, gone, version(&head));
+                self.sink.observe(self.watched, gone, version(&head), text);
             }
             "BOOKMARK" => {
                 let ended = head
@@ -312,7 +312,7 @@ impl<S: Sink> Follower<S> {
     fn observe(&self, head: &HeadWire, text: &str, listing: &mut Option<Vec<Identity>>) {
         let identity = identity(head);
         match self.watched.observed(text) {
-            Ok(observed) => self.sink.observe(self.watched, observed, version(head)),
+            Ok(observed) => self.sink.observe(self.watched, observed, version(head), text),
             Err(error) => {
                 let Identity { namespace, name } = &identity;
                 let resource = self.watched.label();

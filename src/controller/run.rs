@@ -23,7 +23,8 @@ use crate::cluster::reads;
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::{Sink, follow};
-use crate::model::ResourceVersion;
+use crate::k8s::managers::{InTree, in_tree};
+use crate::model::{ResourceVersion, Volume};
 
 /// How long a write may take. An API server that is asked for longer has given up itself by then.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -92,6 +93,7 @@ pub async fn run(
 
 /// What the watches tell.
 enum News {
+    Volume(Arc<Volume>, InTree),
     Observed(Observed, ResourceVersion),
     Listed(Watched, Vec<Identity>, ResourceVersion),
 }
@@ -110,8 +112,17 @@ impl Feed {
 }
 
 impl Sink for Feed {
-    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion) {
-        self.pass(News::Observed(observed, version));
+    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion, text: &str) {
+        self.pass(match observed {
+            Observed::Volume(volume) => News::Volume(volume, in_tree(text)),
+            Observed::VolumeGone(_)
+            | Observed::Claim(_)
+            | Observed::ClaimGone(_)
+            | Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_) => News::Observed(observed, version),
+        });
     }
 
     fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion) {
@@ -192,6 +203,7 @@ impl Shell {
     fn hear(&mut self, news: News) {
         let now = Instant::now();
         match news {
+            News::Volume(volume, in_tree) => self.engine.observe_volume(volume, in_tree, now),
             News::Observed(observed, version) => self.engine.observe(observed, &version, now),
             News::Listed(watched, listed, version) => {
                 self.engine.list(watched, &listed, &version, now);

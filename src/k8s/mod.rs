@@ -6,6 +6,7 @@ pub mod bounded;
 pub mod claim;
 pub mod class;
 pub mod fixture;
+pub mod managers;
 pub mod metadata;
 pub mod node;
 mod object;

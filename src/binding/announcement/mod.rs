@@ -6,11 +6,13 @@
 //! sent, and when again.
 
 mod claim;
+mod prebind;
 #[cfg(test)]
 mod tests;
 mod volume;
 
 pub use claim::announce_claim;
+pub use prebind::announce_prebind;
 pub use volume::{announce_recycling, announce_volume};
 
 use crate::model::{ClaimKey, VolumeName};
@@ -60,7 +62,8 @@ impl Severity {
 }
 
 impl Announcement {
-    fn new(on: Subject, severity: Severity, reason: &'static str, text: String) -> Self {
+    /// An announcement; a text that is too long is cut.
+    pub fn new(on: Subject, severity: Severity, reason: &'static str, text: String) -> Self {
         Self { on, severity, reason, text: cut(text) }
     }
 }

@@ -33,6 +33,20 @@ pub(super) enum Found {
 }
 
 impl Change {
+    /// The volume as it was; nothing for a claim.
+    pub(super) fn before_volume(&self) -> Option<&Arc<Volume>> {
+        match &self.before {
+            Observed::Volume(volume) => Some(volume),
+            Observed::VolumeGone(_)
+            | Observed::Claim(_)
+            | Observed::ClaimGone(_)
+            | Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_) => None,
+        }
+    }
+
     /// Keeps what is heard of the object until the reply is in.
     pub(super) fn hold(&mut self, observed: Observed, version: &ResourceVersion) {
         let is_news = |(_, held): &(Observed, ResourceVersion)| version.is_newer_than(held);

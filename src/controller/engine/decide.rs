@@ -5,11 +5,11 @@ use tokio::time::Instant;
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
-    Answer, Confirmation, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write, decide_claim,
-    decide_volume,
+    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write,
+    decide_claim, decide_prebind, decide_volume,
 };
 use crate::controller::mode::Mode;
-use crate::model::{NonEmpty, Reservation};
+use crate::model::{ClaimKey, NonEmpty, Reservation};
 
 /// A decision, as far as it matters to the loop which kind of object it is about.
 struct Decided {
@@ -26,8 +26,11 @@ impl Engine {
             // The reply brings it back.
             return None;
         }
-        if let ObjectKey::Claim(claim) = key {
-            self.view.withdraw(claim);
+        match key {
+            ObjectKey::Claim(claim) => self.view.withdraw(claim),
+            // Whoever does not bind has nothing to do about a volume.
+            ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
+            ObjectKey::Volume(_) => {}
         }
         let live = self.reads.take(key, &self.view).unwrap_or_default();
         self.learn(key, &live);
@@ -43,7 +46,7 @@ impl Engine {
                 self.read(key, &reads, &live, now);
                 None
             }
-            Next::Write(write) if self.mode.makes(&write) => {
+            Next::Write(write) if self.may_write(&why) => {
                 self.telling.note(key, why, now);
                 if let Write::Reserve { claim, .. } = &write {
                     self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
@@ -56,7 +59,7 @@ impl Engine {
             }
             Next::Reclaim(Reclaim::Recycle) => {
                 self.settled(key, why, now);
-                let (Mode::Full, ObjectKey::Volume(name)) = (self.mode, key) else { return None };
+                let ObjectKey::Volume(name) = key else { return None };
                 self.recycle(name, now)
             }
         }
@@ -84,6 +87,9 @@ impl Engine {
         let evidence = Evidence::new(&self.view, live);
         match key {
             ObjectKey::Claim(key) => {
+                if let Some(decided) = self.prebound(&evidence, key) {
+                    return decided;
+                }
                 let decision = decide_claim(&evidence, key);
                 let counterpart = decision.why.volume().cloned().map(ObjectKey::Volume);
                 Decided { next: decision.next, counterpart, why: Why::Claim(decision.why) }
@@ -95,6 +101,22 @@ impl Engine {
                 Decided { next: decision.next, counterpart, why: Why::Volume(decision.why) }
             }
         }
+    }
+
+    fn may_write(&self, why: &Why) -> bool {
+        match self.mode {
+            Mode::Observe => false,
+            Mode::Prebind => matches!(why, Why::Prebind(_)),
+            Mode::Full => true,
+        }
+    }
+
+    /// What is decided about a claim that is to be prebound; nothing if it is left to others.
+    fn prebound(&self, evidence: &Evidence<'_>, key: &ClaimKey) -> Option<Decided> {
+        let Mode::Prebind = self.mode else { return None };
+        let Decision { next, why } = decide_prebind(evidence, key);
+        let is_ours = next != Next::Settled || why.is_announced();
+        is_ours.then(|| Decided { next, counterpart: None, why: Why::Prebind(why) })
     }
 
     fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {

@@ -8,6 +8,7 @@
 
 mod changes;
 mod decide;
+mod others;
 mod recycling;
 mod tell;
 #[cfg(test)]
@@ -15,11 +16,13 @@ mod tests;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use self::changes::{Change, Found};
+use self::others::Foreign;
 use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
@@ -30,7 +33,8 @@ use super::reads::{Asked, Reads};
 use crate::binding::{LiveReads, ObjectKey, Observed, View, Write};
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::send::Sent;
-use crate::model::ResourceVersion;
+use crate::k8s::managers::InTree;
+use crate::model::{ResourceVersion, Volume};
 
 /// Writes under way at once. An API server on two cores takes no more of them a second however many
 /// wait; a hundredth of what its priority levels queue.
@@ -84,6 +88,8 @@ pub struct Engine {
     notices_under_way: usize,
     telling: Telling,
     recyclers: Recyclers,
+    foreign: Foreign,
+    divergences: u64,
     listed: BTreeSet<Watched>,
     is_leading: bool,
     /// The API server asked for quiet until then.
@@ -108,6 +114,8 @@ impl Engine {
             notices_under_way: 0,
             telling: Telling::default(),
             recyclers: Recyclers::default(),
+            foreign: Foreign::default(),
+            divergences: 0,
             listed: BTreeSet::new(),
             is_leading: false,
             quiet_until: None,
@@ -151,6 +159,23 @@ impl Engine {
         if is_leading && self.is_synced() {
             self.begin(now);
         }
+    }
+
+    /// How much it writes: less than at the start once another binder was seen.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How often another binder chose what would not have been chosen here.
+    pub fn divergences(&self) -> u64 {
+        self.divergences
+    }
+
+    /// Takes in a volume that a watch shows, with what of it Kubernetes' own controllers wrote last.
+    pub fn observe_volume(&mut self, volume: Arc<Volume>, in_tree: InTree, now: Instant) {
+        let Some(version) = volume.version.clone() else { return };
+        self.look_at_others(&volume, in_tree, now);
+        self.observe(Observed::Volume(volume), &version, now);
     }
 
     /// Takes in an object as it was seen at `version`, or that it is gone. Older news is passed over.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::binding::{
-    Announcement, ClaimOutcome, ObjectKey, Subject, View, VolumeOutcome, announce_claim,
-    announce_volume,
+    Announcement, ClaimOutcome, ObjectKey, PrebindOutcome, Subject, View, VolumeOutcome,
+    announce_claim, announce_prebind, announce_volume,
 };
 use crate::model::{ResourceVersion, Uid};
 
@@ -42,6 +42,7 @@ pub struct Notice {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Claim(ClaimOutcome),
+    Prebind(PrebindOutcome),
     Volume(VolumeOutcome),
 }
 
@@ -148,6 +149,7 @@ impl Why {
     fn is_announced(&self) -> bool {
         match self {
             Self::Claim(outcome) => outcome.is_announced(),
+            Self::Prebind(outcome) => outcome.is_announced(),
             Self::Volume(outcome) => outcome.is_announced(),
         }
     }
@@ -161,9 +163,11 @@ impl Why {
             (Self::Volume(outcome), ObjectKey::Volume(name)) => {
                 view.volume(name).map(|volume| announce_volume(volume, outcome)).unwrap_or_default()
             }
-            (Self::Claim(_), ObjectKey::Volume(_)) | (Self::Volume(_), ObjectKey::Claim(_)) => {
-                Vec::new()
+            (Self::Prebind(outcome), ObjectKey::Claim(key)) => {
+                announce_prebind(key, outcome).into_iter().collect()
             }
+            (Self::Claim(_) | Self::Prebind(_), ObjectKey::Volume(_))
+            | (Self::Volume(_), ObjectKey::Claim(_)) => Vec::new(),
         }
     }
 }

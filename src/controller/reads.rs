@@ -16,7 +16,7 @@ pub struct Reads {
     under_way: BTreeMap<Read, Waiting>,
     to_send: VecDeque<Read>,
     questions: BTreeMap<ObjectKey, Question>,
-    answered: BTreeMap<ObjectKey, Question>,
+    answered: BTreeMap<ObjectKey, Known>,
     sent: u64,
 }
 
@@ -39,13 +39,20 @@ struct Waiting {
 
 #[derive(Debug)]
 struct Question {
-    /// The object as it was seen when its question came up.
-    own: Seen,
     /// What is still to be read.
     missing: BTreeSet<Read>,
+    known: Known,
+}
+
+/// What was read for one question.
+#[derive(Debug)]
+pub struct Known {
+    /// The answers.
+    pub live: LiveReads,
+    /// The object as it was seen when its question came up.
+    own: Seen,
     /// What the view showed of each read's object when the read was sent.
     seen: BTreeMap<Read, Seen>,
-    live: LiveReads,
 }
 
 /// What a view shows of an object, as far as it tells one state from another.
@@ -57,8 +64,8 @@ enum Seen {
 }
 
 impl Reads {
-    /// Asks for `reads` because a decision about `key` needs them.
-    pub fn ask(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, view: &View) {
+    /// Asks for `reads` because a decision about `key` needs them besides what is `known`.
+    pub fn ask(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known) {
         let missing: BTreeSet<Read> = reads.iter().cloned().collect();
         for read in &missing {
             let waiting = self.under_way.entry(read.clone()).or_insert_with(|| {
@@ -72,13 +79,7 @@ impl Reads {
             };
             line.insert(key.clone());
         }
-        let question = Question {
-            own: seen_of(view, key),
-            missing,
-            seen: BTreeMap::new(),
-            live: LiveReads::default(),
-        };
-        self.questions.insert(key.clone(), question);
+        self.questions.insert(key.clone(), Question { missing, known });
     }
 
     /// Whether a decision about `key` waits.
@@ -95,7 +96,7 @@ impl Reads {
             waiting.number = Some(self.sent);
             for key in &waiting.for_this {
                 if let Some(question) = self.questions.get_mut(key) {
-                    question.seen.insert(read.clone(), seen.clone());
+                    question.known.seen.insert(read.clone(), seen.clone());
                 }
             }
         }
@@ -118,23 +119,27 @@ impl Reads {
         let mut complete = Vec::new();
         for key in waiting.for_this {
             let Some(question) = self.questions.get_mut(&key) else { continue };
-            question.live.merge(answer.clone());
+            question.known.live.merge(answer.clone());
             question.missing.remove(read);
             if question.missing.is_empty()
                 && let Some(question) = self.questions.remove(&key)
             {
-                self.answered.insert(key.clone(), question);
+                self.answered.insert(key.clone(), question.known);
                 complete.push(key);
             }
         }
         complete
     }
 
-    /// What was read for a decision about `key`, if it still speaks of what the view shows. The view was
-    /// told what was found.
-    pub fn take(&mut self, key: &ObjectKey, view: &View) -> Option<LiveReads> {
-        let question = self.answered.remove(key)?;
-        question.stands(key, view).then_some(question.live)
+    /// What was read for a decision about `key`, if it still speaks of what the view shows; else nothing.
+    /// The view was told what was found.
+    pub fn take(&mut self, key: &ObjectKey, view: &View) -> Known {
+        let known = self.answered.remove(key).filter(|known| known.stands(key, view));
+        known.unwrap_or_else(|| Known {
+            live: LiveReads::default(),
+            own: seen_of(view, key),
+            seen: BTreeMap::new(),
+        })
     }
 
     /// How many reads wait or are under way.
@@ -151,8 +156,8 @@ impl Reads {
     }
 }
 
-impl Question {
-    /// Whether its answers still speak of what the view shows.
+impl Known {
+    /// Whether the answers still speak of what the view shows.
     fn stands(&self, key: &ObjectKey, view: &View) -> bool {
         seen_of(view, key) == self.own
             && self.seen.iter().all(|(read, before)| {

@@ -9,6 +9,7 @@ use crate::binding::{
     decide_claim, decide_prebind, decide_volume,
 };
 use crate::controller::mode::Mode;
+use crate::controller::reads::Known;
 use crate::model::{ClaimKey, NonEmpty, Reservation};
 
 /// A decision, as far as it matters to the loop which kind of object it is about.
@@ -32,18 +33,18 @@ impl Engine {
             ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
             ObjectKey::Volume(_) => {}
         }
-        let live = self.reads.take(key, &self.view).unwrap_or_default();
-        self.learn(key, &live);
+        let known = self.reads.take(key, &self.view);
+        self.learn(key, &known.live);
         if let ObjectKey::Volume(name) = key
             && !self.changes.contains_key(key)
             && let Some(write) = self.after_report(name, now)
         {
             return self.write(key, write, None, now);
         }
-        let Decided { next, counterpart, why } = self.ask_core(key, &live);
+        let Decided { next, counterpart, why } = self.ask_core(key, &known.live);
         match next {
             Next::Read(reads) => {
-                self.read(key, &reads, &live, now);
+                self.read(key, &reads, known, now);
                 None
             }
             Next::Write(write) if self.may_write(&why) => {
@@ -129,12 +130,12 @@ impl Engine {
         self.telling.note(key, why, now);
     }
 
-    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, live: &LiveReads, now: Instant) {
-        let failed = |read| live.confirmation(read) == Confirmation::Failed;
+    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known, now: Instant) {
+        let failed = |read| known.live.confirmation(read) == Confirmation::Failed;
         if reads.iter().any(failed) {
             self.queue.fail(key.clone(), now);
         } else {
-            self.reads.ask(key, reads, &self.view);
+            self.reads.ask(key, reads, known);
         }
     }
 

@@ -156,7 +156,7 @@ impl Cluster {
 
     pub(super) fn review(&mut self, phase: Phase, pending: Pending) -> Progress {
         let uid = self.uids.next_uid();
-        Progress::Review(Box::new(Review::new(phase, &uid, pending)))
+        Progress::Review(Box::new(Review::new(phase, uid, pending)))
     }
 
     fn get(&self, call: &Call) -> Result<Progress, Refusal> {

@@ -13,6 +13,8 @@ mod scheduler;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use bindery::sim::{Chance, Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
@@ -100,9 +102,8 @@ fn send(
 }
 
 /// Everything of a kind, in the order of its names.
-fn all(cluster: &Cluster, kind: &str) -> Vec<Value> {
-    let objects = cluster.objects().into_iter().filter(|object| object["kind"] == *kind);
-    objects.map(|object| (*object).clone()).collect()
+fn all(cluster: &Cluster, kind: &str) -> Vec<Arc<Value>> {
+    cluster.objects().into_iter().filter(|object| object["kind"] == *kind).collect()
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

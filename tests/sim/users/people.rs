@@ -101,7 +101,8 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
     let action = *pick(chance, &Action::WEIGHTED);
     let (volumes, claims) =
         (all(cluster, "PersistentVolume"), all(cluster, "PersistentVolumeClaim"));
-    let (volume, claim) = (chance.pick(&volumes), chance.pick(&claims));
+    let volume = chance.pick(&volumes).map(|volume| &**volume);
+    let claim = chance.pick(&claims).map(|claim| &**claim);
     match (action, volume, claim) {
         (Action::CreateVolume, _, claim) => create_volume(chance, cluster, claim),
         (Action::CreateClaim, ..) => {

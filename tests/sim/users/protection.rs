@@ -19,7 +19,7 @@ pub(super) fn look(cluster: &mut Cluster) {
         // A pod that is over counts until it is gone, one without a node never does.
         let uses =
             |pod: &Value| !text(pod, "/spec/nodeName").is_empty() && used_by(pod).contains(&path);
-        let is_used = pods.iter().any(uses);
+        let is_used = pods.iter().any(|pod| uses(pod));
         protect(cluster, "pvc-protection", &path, &claim, is_used);
     }
 }

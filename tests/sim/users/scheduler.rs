@@ -1,5 +1,7 @@
 //! The scheduler, as far as volumes go. Kubernetes: `pkg/scheduler/framework/plugins/volumebinding`.
 
+use std::sync::Arc;
+
 use bindery::model::Quantity;
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
@@ -36,7 +38,7 @@ pub(super) fn look(chance: &mut Chance, cluster: &mut Cluster) {
 fn schedule(chance: &mut Chance, cluster: &mut Cluster, pod: &Value) {
     let claims = all(cluster, "PersistentVolumeClaim");
     let wanted = used_by(pod);
-    let used: Vec<&Value> =
+    let used: Vec<&Arc<Value>> =
         claims.iter().filter(|claim| wanted.contains(&claim_path(claim))).collect();
     if used.len() < wanted.len() {
         return;
@@ -77,12 +79,12 @@ fn need(claim: &Value) -> Need {
 }
 
 /// Reserves the smallest volume that fits on the node, or asks for one to be made there.
-fn place(cluster: &mut Cluster, claim: &Value, node: &str, volumes: &[Value]) {
+fn place(cluster: &mut Cluster, claim: &Value, node: &str, volumes: &[Arc<Value>]) {
     let uid = &claim["metadata"]["uid"];
     if volumes.iter().any(|volume| volume["spec"]["claimRef"]["uid"] == *uid) {
         return;
     }
-    let mut fitting: Vec<&Value> =
+    let mut fitting: Vec<&Arc<Value>> =
         volumes.iter().filter(|volume| fits(volume, claim, node)).collect();
     fitting.sort_by_key(|volume| Quantity::parse(text(volume, "/spec/capacity/storage")).ok());
     if let Some(volume) = fitting.first() {

@@ -9,8 +9,11 @@
 //! arrive meanwhile. [`Server`] is the thin asynchronous adapter over it.
 //!
 //! How faithful it is, is measured: `tests/sim` replays a recorded conversation with a real server.
-//! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields,
-//! server-side apply and strategic merge patches of lists (answered with 415), quotas, authorization, and
+//! [`faults`] lets things go wrong between it and a client.
+//!
+//! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields (so
+//! a write that only makes its author own a field is none), events under `events.k8s.io`, server-side
+//! apply and strategic merge patches of lists (answered with 415), quotas, authorization, and
 //! controllers: nobody removes a protection finalizer unless the caller does.
 
 mod chance;

@@ -138,6 +138,8 @@ async fn a_conflict_comes_of_a_write_of_somebody_else() {
     assert_ne!(read.resource_version(), version);
     let blind = json!({"labels": {"mine": "1"}});
     World::label(&world.ill, "a", blind).await.expect("it names no version");
+    let nobody = json!({"resourceVersion": "1", "labels": {"mine": "1"}});
+    assert_eq!(code(World::label(&world.ill, "none", nobody).await), 404);
     assert_eq!(world.met(Fault::Conflict), 1);
 }
 

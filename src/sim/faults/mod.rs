@@ -4,7 +4,8 @@
 //! through it. Nothing happens here that a real server, its cache or the network could not do: a
 //! conflict comes because somebody else wrote, a read is stale only where Kubernetes lets it be, an
 //! event is late but never overtakes another on its stream. Waiting is tokio's, so that a test with a
-//! paused clock loses no time; chance is the seed's. Each [`Fault`] has a rate and is counted.
+//! paused clock loses no time; chance is the seed's. On a runtime of one thread a run therefore
+//! repeats. Each [`Fault`] has a rate and is counted.
 //!
 //! Not here: the clock of the cluster, crashes of the client.
 
@@ -55,6 +56,8 @@ struct State {
 #[derive(Debug, Clone, Copy, Default)]
 struct Weather {
     is_cut_off: bool,
+    /// Counts the times that it was cut off, so that each partition ends none but itself.
+    partitions: u64,
     /// Counts changes of the faults: a silent stream breaks at the next one.
     changes: u64,
 }
@@ -92,8 +95,10 @@ impl Faulty {
         Self { server, way: Arc::new(Way { state: Mutex::new(state), weather }) }
     }
 
-    /// From now on these faults. Streams that had fallen silent break, and a partition ends, so that
-    /// under [`Faults::none`] everything that was written arrives in the end.
+    /// From now on these faults. Streams that had fallen silent break, and a partition ends. Writes
+    /// that are late already still land, after `patience` and `longest_delay` at the latest. What this
+    /// client does not see it sees only when it lists again: to compact the history and to end the
+    /// watches makes it do so.
     pub fn set(&self, faults: Faults) {
         self.state().faults = faults;
         self.way.weather.send_modify(|weather| {
@@ -109,7 +114,10 @@ impl Faulty {
 
     /// Cuts this client off from the server, or lets it back.
     pub fn cut_off(&self, is_cut_off: bool) {
-        self.way.weather.send_modify(|weather| weather.is_cut_off = is_cut_off);
+        self.way.weather.send_modify(|weather| {
+            weather.is_cut_off = is_cut_off;
+            weather.partitions += u64::from(is_cut_off);
+        });
     }
 
     async fn carry(self, mut request: Request) -> Result<hyper::Response<Stream>, Lost> {
@@ -205,8 +213,13 @@ impl Faulty {
             (Fault::Conflict, names_version(request), Fate::Overtaken),
         ];
         let met =
-            fates.into_iter().find(|(fault, is_possible, _)| *is_possible && state.happens(*fault));
-        met.map_or(Fate::Served, |(_, _, fate)| fate)
+            fates.into_iter().find(|(fault, is_possible, _)| *is_possible && state.draws(*fault));
+        let Some((fault, _, fate)) = met else { return Fate::Served };
+        // A conflict has yet to come about.
+        if fault != Fault::Conflict {
+            state.count(fault);
+        }
+        fate
     }
 
     /// Cuts the client off for a while.
@@ -214,21 +227,30 @@ impl Faulty {
         let longest = state.faults.longest_partition;
         let duration = state.duration(longest);
         self.cut_off(true);
+        let this = self.way.weather.borrow().partitions;
         let faulty = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(duration).await;
-            faulty.cut_off(false);
+            let is_over = faulty.way.weather.borrow().partitions != this;
+            if !is_over {
+                faulty.cut_off(false);
+            }
         });
     }
 
-    /// Somebody else changes the object, so that the version that the request names is the past.
+    /// Somebody else changes the object, if there is one, so that the version that the request names
+    /// is the past.
     fn overtake(&self, request: &Request) {
         let path = request.target.split('?').next().unwrap_or_default();
         let object = ["/status", "/finalize"].iter().find_map(|part| path.strip_suffix(part));
         let number = self.state().chance.next_number().to_string();
         let touch = json!({"metadata": {"annotations": {TOUCHED: number}}});
         let touch = Request::merge_patch(object.unwrap_or(path), touch);
-        self.server.with(|cluster| cluster.handle(touch.by(User::named(BYSTANDER, &[]))));
+        let touch = touch.by(User::named(BYSTANDER, &[]));
+        let response = self.server.with(|cluster| cluster.handle(touch));
+        if response.code == 200 {
+            self.state().count(Fault::Conflict);
+        }
     }
 
     fn latency(&self) -> Option<Duration> {
@@ -249,12 +271,20 @@ impl Faulty {
 impl State {
     /// Whether the fault happens now; counts it if so.
     fn happens(&mut self, fault: Fault) -> bool {
-        let rate = self.faults.rate(fault);
-        let happens = rate > 0 && self.chance.happens(rate);
+        let happens = self.draws(fault);
         if happens {
-            *self.tally.entry(fault).or_default() += 1;
+            self.count(fault);
         }
         happens
+    }
+
+    fn draws(&mut self, fault: Fault) -> bool {
+        let rate = self.faults.rate(fault);
+        rate > 0 && self.chance.happens(rate)
+    }
+
+    fn count(&mut self, fault: Fault) {
+        *self.tally.entry(fault).or_default() += 1;
     }
 
     /// A time up to `longest`, and never none.

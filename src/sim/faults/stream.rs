@@ -144,7 +144,7 @@ impl Pump {
     async fn fall_silent(mut self) {
         let before = self.weather.borrow().changes;
         tokio::select! {
-                biased;
+            biased;
             _ = self.weather.wait_for(|weather| weather.changes != before) => {
                 drop(self.sender.send(Err(Lost)));
             }

@@ -117,7 +117,7 @@ impl Engine {
         let Mode::Prebind = self.mode else { return None };
         let Decision { next, why } = decide_prebind(evidence, key);
         let is_ours = next != Next::Settled || why.is_announced();
-        is_ours.then(|| Decided { next, counterpart: None, why: Why::Prebind(why) })
+        is_ours.then_some(Decided { next, counterpart: None, why: Why::Prebind(why) })
     }
 
     fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {

@@ -11,7 +11,7 @@ use super::mismatch::Mismatch;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 
 /// The first claim in order of age that waits and that would choose `volume` now; none if the volume is
-/// not free. The read that decides where a claim's class was not seen.
+/// not free, or promised. The read that decides where a claim's class was not seen.
 ///
 /// A volume that was just created (phase Pending) is given too: it need not become Available first.
 ///
@@ -24,10 +24,10 @@ pub(super) fn taker<'a>(
     let is_free = volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
         && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
-    if !is_free {
+    let view = evidence.view();
+    if !is_free || view.is_promised(&volume.name) {
         return Ok(None);
     }
-    let view = evidence.view();
     for claim in view.waiting_for(volume).filter(|claim| claim.deletion == Deletion::NotAsked) {
         let mode = class_of(evidence, claim)?;
         let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);

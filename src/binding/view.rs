@@ -160,6 +160,11 @@ impl View {
         }
     }
 
+    /// Whether the volume is promised to a claim.
+    pub fn is_promised(&self, name: &VolumeName) -> bool {
+        self.promises.by_volume.contains_key(name)
+    }
+
     /// Takes back what was promised to the claim, if anything: the volume is as free as it is.
     pub fn withdraw(&mut self, key: &ClaimKey) {
         let Some(name) = self.promises.by_claim.remove(key) else { return };

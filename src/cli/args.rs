@@ -104,6 +104,9 @@ pub struct ControllerArgs {
     /// Contend for the lead with other replicas; without it, this is the only one.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
+    /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8082")]
+    pub health_listen: SocketAddr,
     /// Namespace of the lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub lease_namespace: String,

@@ -1,12 +1,17 @@
 //! `bindery controller`: hands its arguments to the bind loop and waits for the signal to end.
 
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+
 use super::args::{ControllerArgs, ControllerMode};
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::{Address, connect};
 use crate::cluster::lease::{Contest, Timing};
+use crate::controller::health;
 use crate::controller::mode::Mode;
-use crate::controller::run::{Settings, run as bind};
+use crate::controller::run::{Settings, meter, run_metered};
 use crate::telemetry::logging;
 
 /// The lease for which replicas contend.
@@ -47,13 +52,31 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         identity: identity(),
         timing: Timing::default(),
     });
-    tracing::info!(mode = mode.label(), version = env!("CARGO_PKG_VERSION"), "starting");
     let settings = Settings { mode, contest };
-    bind(client, settings, signals.next())
-        .await
-        .map_err(|error| Failure::usage(logging::chain(&error)))?;
+    let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
+    let listener = listen(arguments.health_listen).await?;
+    let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    tracing::info!(mode = mode.label(), health, version = env!("CARGO_PKG_VERSION"), "starting");
+    tokio::select! {
+        ended = run_metered(client, settings, meter, signals.next()) => {
+            ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
+        }
+        ended = health::serve(listener, probe) => {
+            let reason = ended.err().map(|error| logging::cause(&error)).unwrap_or_default();
+            return Err(Failure::usage(format!("the health port is not served any more: {reason}")));
+        }
+    }
     tracing::info!("ended");
     Ok(Exit::Clean)
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let reason = logging::cause(&error);
+        Failure::usage(format!(
+            "cannot listen on {address}: {reason}; free it or choose another with --health-listen"
+        ))
+    })
 }
 
 /// Differs between any two processes: the pod's name is the host's, and a restarted container has

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::resource::{Identity, Watched};
-use super::watch::Sink;
+use super::watch::{Sink, Unreadable};
 use crate::binding::{Observed, View};
 use crate::model::ResourceVersion;
 
@@ -84,9 +84,9 @@ impl Sink for Shared {
         self.of(watched).is_synced.store(true, Ordering::Release);
     }
 
-    fn unreadable(&self, watched: Watched, identity: &Identity, _: ResourceVersion) {
+    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
-        self.apply([watched.gone(identity)]);
+        self.apply([watched.gone(&unreadable.identity)]);
     }
 
     fn heard(&self, watched: Watched, now: u64) {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::resource::{Identity, Watched};
 use crate::binding::Observed;
-use crate::model::ResourceVersion;
+use crate::model::{ResourceVersion, Uid};
 use crate::telemetry::logging::cause;
 
 /// Where a watch puts what it sees.
@@ -30,7 +30,7 @@ pub trait Sink: Send + Sync {
     fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion);
 
     /// An object exists that cannot be read.
-    fn unreadable(&self, watched: Watched, identity: &Identity, version: ResourceVersion);
+    fn unreadable(&self, watched: Watched, unreadable: Unreadable);
 
     /// The API server was heard of at `now`, in seconds of the caller's clock.
     fn heard(&self, watched: Watched, now: u64);
@@ -51,6 +51,19 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 /// How long a list may take before it is begun again.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// An object that exists and cannot be read.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Its namespace and name.
+    pub identity: Identity,
+    /// Its uid.
+    pub uid: Uid,
+    /// Its resourceVersion.
+    pub version: ResourceVersion,
+    /// Why it cannot be read.
+    pub reason: String,
+}
 
 /// Follows `watched` for ever, from `start` on the clock by which freshness is told.
 pub async fn follow<S: Sink>(client: Client, watched: Watched, sink: Arc<S>, start: Instant) {
@@ -137,6 +150,7 @@ struct HeadWire {
 struct HeadMetadata {
     name: String,
     namespace: String,
+    uid: String,
     resource_version: String,
     annotations: Option<HeadAnnotations>,
 }
@@ -317,7 +331,13 @@ impl<S: Sink> Follower<S> {
                 let Identity { namespace, name } = &identity;
                 let resource = self.watched.label();
                 tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
-                self.sink.unreadable(self.watched, &identity, version(head));
+                let unreadable = Unreadable {
+                    identity: identity.clone(),
+                    uid: Uid::new(head.metadata.uid.as_str()),
+                    version: version(head),
+                    reason: error.to_string(),
+                };
+                self.sink.unreadable(self.watched, unreadable);
             }
         }
         if let Some(listed) = listing {

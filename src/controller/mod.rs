@@ -4,6 +4,8 @@
 //! is carried out, in the order and with the care that a shared API server asks for.
 
 pub mod engine;
+pub mod health;
+pub mod metrics;
 pub mod mode;
 mod queue;
 pub mod reads;

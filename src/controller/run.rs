@@ -4,6 +4,7 @@
 //! unasked ends the whole. Not here: what is decided (`engine`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
@@ -14,6 +15,8 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
 use super::engine::{Engine, Notice, RecycleOrder, Recycled, Task};
+use super::health::{Count, Probe};
+use super::metrics::Metrics;
 use super::mode::Mode;
 use super::reads::Asked;
 use crate::binding::{LiveReads, ObjectKey, Observed, Read, Recycling, Write};
@@ -22,7 +25,7 @@ use crate::cluster::lease::{Contest, Until, contend};
 use crate::cluster::reads;
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::send::{Sent, send};
-use crate::cluster::watch::{Sink, follow};
+use crate::cluster::watch::{Sink, Unreadable, follow};
 use crate::k8s::managers::{InTree, in_tree};
 use crate::model::{ResourceVersion, Volume};
 
@@ -53,21 +56,50 @@ pub enum LoopError {
     /// A task that must not end has ended.
     #[error("the task that {0} ended; the process ends so that it can be started again")]
     TaskEnded(&'static str),
+    /// A metric could not be registered.
+    #[error("metrics cannot be registered: {0}")]
+    Metrics(#[from] prometheus::Error),
     /// A request panicked.
     #[error("a request to the API server panicked: {0}")]
     Panicked(#[from] JoinError),
 }
 
 /// Runs the bind loop through `client` until `stop` resolves; then waits for what is under way and gives
-/// up the lease.
+/// up the lease. Nobody sees its metrics.
 pub async fn run(
     client: Client,
     settings: Settings,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
+    let (_probe, meter) = meter()?;
+    run_metered(client, settings, meter, stop).await
+}
+
+/// What a loop counts, and who wants it counted.
+#[derive(Debug)]
+pub struct Meter {
+    metrics: Arc<Metrics>,
+    counts: UnboundedReceiver<Count>,
+}
+
+/// A probe for the health port, and its other end for the loop.
+pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
+    let metrics = Arc::new(Metrics::register()?);
+    let (sender, counts) = unbounded_channel();
+    let probe = Probe { metrics: Arc::clone(&metrics), counts: sender };
+    Ok((probe, Meter { metrics, counts }))
+}
+
+/// Runs the bind loop as [`run`] does, and counts.
+pub async fn run_metered(
+    client: Client,
+    settings: Settings,
+    meter: Meter,
+    stop: impl Future<Output = ()>,
+) -> Result<(), LoopError> {
     let start = Instant::now();
     let (sender, news) = unbounded_channel();
-    let feed = Arc::new(Feed { sender });
+    let feed = Arc::new(Feed { sender, heard: Default::default() });
     let mut watches = JoinSet::new();
     for watched in Watched::ALL {
         watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
@@ -79,6 +111,9 @@ pub async fn run(
         news,
         requests: JoinSet::new(),
         until: lead.until.clone(),
+        meter,
+        feed,
+        start,
     };
     let ended = tokio::select! {
         ended = shell.work() => ended,
@@ -92,16 +127,21 @@ pub async fn run(
 }
 
 /// What the watches tell.
+#[derive(Debug)]
 enum News {
     Volume(Arc<Volume>, InTree),
     Observed(Observed, ResourceVersion),
+    Unreadable(Watched, Unreadable),
     Listed(Watched, Vec<Identity>, ResourceVersion),
 }
 
 /// Passes on what watches see. Without a bound: the engine takes in what a list brings in less time than
 /// it takes to arrive.
+#[derive(Debug)]
 struct Feed {
     sender: UnboundedSender<News>,
+    /// When each watch was last heard of, in seconds since the start, in the order of [`Watched::ALL`].
+    heard: [AtomicU64; Watched::ALL.len()],
 }
 
 impl Feed {
@@ -129,12 +169,16 @@ impl Sink for Feed {
         self.pass(News::Listed(watched, listed, version));
     }
 
-    fn unreadable(&self, watched: Watched, identity: &Identity, version: ResourceVersion) {
-        // Unknown rather than wrong.
-        self.pass(News::Observed(watched.gone(identity), version));
+    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
+        self.pass(News::Unreadable(watched, unreadable));
     }
 
-    fn heard(&self, _: Watched, _: u64) {}
+    fn heard(&self, watched: Watched, now: u64) {
+        let place = Watched::ALL.iter().position(|other| *other == watched);
+        if let Some(heard) = place.and_then(|place| self.heard.get(place)) {
+            heard.store(now, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What became of a request.
@@ -152,6 +196,9 @@ struct Shell {
     news: UnboundedReceiver<News>,
     requests: JoinSet<Reply>,
     until: watch::Receiver<Until>,
+    meter: Meter,
+    feed: Arc<Feed>,
+    start: Instant,
 }
 
 impl Shell {
@@ -162,7 +209,10 @@ impl Shell {
             let now = Instant::now();
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
-            self.engine.lead(left.is_some_and(|left| left > LEASE_MARGIN), now);
+            let leads = left.is_some_and(|left| left > LEASE_MARGIN);
+            self.engine.lead(leads, now);
+            self.meter.metrics.leading.set(i64::from(leads));
+            self.meter.metrics.synced.set(i64::from(self.engine.is_synced()));
             while let Some(task) = self.engine.next(now) {
                 self.start(task, left.unwrap_or_default());
             }
@@ -175,6 +225,7 @@ impl Shell {
                 Some(done) = self.requests.join_next() => self.reply(done?),
                 _ = self.until.changed() => {}
                 _ = seconds.tick() => self.engine.tick(Instant::now()),
+                Some(count) = self.meter.counts.recv() => self.count(count),
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;
@@ -200,11 +251,34 @@ impl Shell {
         let _ = timeout(WRITE_TIMEOUT, rest).await;
     }
 
+    /// Brings the metrics up to date for somebody who asks.
+    fn count(&self, count: Count) {
+        let (metrics, engine) = (&self.meter.metrics, &self.engine);
+        let seconds = self.start.elapsed();
+        for (watched, heard) in Watched::ALL.into_iter().zip(&self.feed.heard) {
+            let heard = Duration::from_secs(heard.load(Ordering::Relaxed));
+            let age = seconds.saturating_sub(heard).as_secs_f64();
+            metrics.watch_age.with_label_values(&[watched.label()]).set(age);
+            let unreadable = metrics.unreadable.with_label_values(&[watched.label()]);
+            unreadable.set(whole(engine.unreadable_count(watched)));
+        }
+        metrics.queue_depth.set(whole(engine.queue_depth()));
+        metrics.writes_under_way.set(whole(engine.writes_under_way()));
+        metrics.divergences.set(i64::try_from(engine.divergences()).unwrap_or(i64::MAX));
+        metrics.show_mode(engine.mode());
+        metrics.count_objects(engine.view());
+        // Whoever asked may have gone.
+        let _ = count.send(());
+    }
+
     fn hear(&mut self, news: News) {
         let now = Instant::now();
         match news {
             News::Volume(volume, in_tree) => self.engine.observe_volume(volume, in_tree, now),
             News::Observed(observed, version) => self.engine.observe(observed, &version, now),
+            News::Unreadable(watched, unreadable) => {
+                self.engine.unreadable(watched, unreadable, now);
+            }
             News::Listed(watched, listed, version) => {
                 self.engine.list(watched, &listed, &version, now);
             }
@@ -214,10 +288,16 @@ impl Shell {
     fn reply(&mut self, reply: Reply) {
         let now = Instant::now();
         match reply {
-            Reply::Sent(write, sent) => self.engine.sent(&write, sent, now),
+            Reply::Sent(write, sent) => {
+                self.meter.metrics.count_write(&write, &sent);
+                self.engine.sent(&write, sent, now);
+            }
             Reply::Read(asked, live) => self.engine.answered(&asked, &live, now),
             Reply::Checked(object, live) => self.engine.checked(&object, &live, now),
-            Reply::Told(notice, is_stored) => self.engine.told(&notice, is_stored, now),
+            Reply::Told(notice, is_stored) => {
+                self.meter.metrics.count_event(notice.announcement.reason, is_stored);
+                self.engine.told(&notice, is_stored, now);
+            }
             Reply::Recycled(order, end) => self.engine.recycled(order, end, now),
         }
     }
@@ -228,12 +308,16 @@ impl Shell {
         match task {
             Task::Send(write) => {
                 let deadline = WRITE_TIMEOUT.min(left);
+                let duration = self.meter.metrics.write_duration.clone();
                 self.requests.spawn(async move {
+                    let begun = Instant::now();
                     let sent = send(&client, &write, deadline).await;
+                    duration.observe(begun.elapsed().as_secs_f64());
                     Reply::Sent(write, sent)
                 });
             }
             Task::Read(asked) => {
+                self.meter.metrics.live_reads.inc();
                 self.requests.spawn(async move {
                     let live = read(&client, asked.read.clone()).await;
                     Reply::Read(asked, live)
@@ -273,6 +357,11 @@ impl Shell {
 /// Recycles a volume.
 async fn recycle(_: &Client, _: &RecycleOrder) -> Recycled {
     Recycled::Ended(Recycling::NoRecycler)
+}
+
+/// A number of things in memory as a metric.
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 async fn read(client: &Client, wanted: Read) -> LiveReads {

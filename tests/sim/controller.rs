@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use bindery::cluster::lease::{Contest, Timing};
+use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
-use bindery::controller::run::{LoopError, Settings, run};
+use bindery::controller::run::{LoopError, Settings, meter, run, run_metered};
 use bindery::sim::{Cluster, Method, Request, Server};
+use http_body_util::BodyExt;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tower::ServiceExt;
 
 /// A controller that runs.
 struct Running {
@@ -18,7 +21,27 @@ struct Running {
     task: JoinHandle<Result<(), LoopError>>,
 }
 
+/// What the health port says at a path.
+async fn probed(probe: &Probe, path: &str) -> (u16, String) {
+    let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
+    let Ok(answer) = router(probe.clone()).oneshot(request).await;
+    let code = answer.status().as_u16();
+    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    (code, String::from_utf8(body.to_vec()).expect("text"))
+}
+
 impl Running {
+    fn probed(server: &Server, mode: Mode) -> (Self, Probe) {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let client = Client::new(server.clone(), "default");
+        let (probe, meter) = meter().expect("metrics");
+        let settings = Settings { mode, contest: None };
+        let task = tokio::spawn(run_metered(client, settings, meter, async {
+            let _ = stopped.await;
+        }));
+        (Self { stop, task }, probe)
+    }
+
     fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(server.clone(), "default");
@@ -147,4 +170,58 @@ async fn one_of_two_leads_and_the_other_follows_a_clean_stop_and_a_kill() {
     assert_eq!(holder(), "third");
     third.stop().await;
     assert_eq!(holder(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
+    let server = server();
+    let mut poison = claim("poison", "1Gi");
+    poison["spec"]["volumeName"] = json!(5);
+    send(&server, Method::Post, CLAIMS, poison);
+    let (running, probe) = Running::probed(&server, Mode::Full);
+    assert_eq!(probed(&probe, "/livez").await.0, 200);
+    assert_eq!(probed(&probe, "/readyz").await.0, 503);
+    send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
+    send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+    send(&server, Method::Post, CLAIMS, claim("waits", "5Gi"));
+    until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+    assert_eq!(probed(&probe, "/readyz").await.0, 200);
+    sleep(Duration::from_secs(5)).await;
+    let events = send(&server, Method::Get, "/api/v1/namespaces/default/events", Value::Null);
+    let events = events["items"].as_array().expect("a list");
+    let told = |name: &str, reason: &str| {
+        events.iter().any(|event| {
+            event["involvedObject"]["name"] == name
+                && event["reason"] == reason
+                && event["involvedObject"]["uid"].is_string()
+        })
+    };
+    assert!(told("poison", "Unreadable") && told("waits", "FailedBinding"), "{events:?}");
+    let (code, metrics) = probed(&probe, "/metrics").await;
+    assert_eq!(code, 200);
+    for line in [
+        "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 1",
+        "bindery_controller_unreadable_objects{resource=\"persistentvolumes\"} 0",
+        "bindery_controller_writes_total{outcome=\"stored\",write=\"reserve\"} 1",
+        "bindery_controller_mode{mode=\"full\"} 1",
+        "bindery_controller_leading 1",
+        "pv_collector_bound_pv_count{storage_class=\"\"} 1",
+        "pv_collector_bound_pvc_count{namespace=\"default\",storage_class=\"\",\
+         volume_attributes_class=\"\"} 1",
+        "pv_collector_unbound_pvc_count{namespace=\"default\",storage_class=\"\",\
+         volume_attributes_class=\"\"} 1",
+        "pv_collector_total_pv_count{plugin_name=\"N/A\",volume_mode=\"Filesystem\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    let repaired = json!({"spec": {"volumeName": null}});
+    server
+        .with(|cluster| cluster.handle(Request::merge_patch(format!("{CLAIMS}/poison"), repaired)));
+    send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
+    send(&server, Method::Post, VOLUMES, volume("pv-c", "10Gi"));
+    until(&server, &format!("{CLAIMS}/poison"), "Bound").await;
+    let (_, metrics) = probed(&probe, "/metrics").await;
+    let none = "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 0";
+    assert!(metrics.contains(none), "{metrics}");
+    running.stop().await;
 }

@@ -9,6 +9,7 @@
 mod changes;
 mod decide;
 mod others;
+mod poison;
 mod recycling;
 mod tell;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use tokio::time::Instant;
 
 use self::changes::{Change, Found};
 use self::others::Foreign;
+use self::poison::Poison;
 use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
@@ -89,6 +91,7 @@ pub struct Engine {
     telling: Telling,
     recyclers: Recyclers,
     foreign: Foreign,
+    poison: Poison,
     divergences: u64,
     listed: BTreeSet<Watched>,
     is_leading: bool,
@@ -115,6 +118,7 @@ impl Engine {
             telling: Telling::default(),
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
+            poison: Poison::default(),
             divergences: 0,
             listed: BTreeSet::new(),
             is_leading: false,
@@ -137,6 +141,11 @@ impl Engine {
     /// Whether nothing is under way and nothing waits for its turn.
     pub fn is_idle(&self) -> bool {
         self.changes.is_empty() && self.queue.depth() == 0 && self.reads.count() == 0
+    }
+
+    /// Objects that wait for their turn.
+    pub fn queue_depth(&self) -> usize {
+        self.queue.depth()
     }
 
     /// Writes under way.
@@ -180,6 +189,7 @@ impl Engine {
 
     /// Takes in an object as it was seen at `version`, or that it is gone. Older news is passed over.
     pub fn observe(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
+        self.cure(&observed);
         let key = changes::object_of(&observed);
         if let Some(change) = key.as_ref().and_then(|key| self.changes.get_mut(key)) {
             change.hold(observed, version);

@@ -91,6 +91,18 @@ impl Telling {
         }
     }
 
+    /// Tells something of an object that the view does not show.
+    pub(super) fn tell_unseen(
+        &mut self,
+        about: &ObjectKey,
+        announcement: Announcement,
+        uid: Uid,
+        version: ResourceVersion,
+    ) {
+        let (uid, version, about) = (Some(uid), Some(version), about.clone());
+        self.ready.push_back(Notice { announcement, uid, version, count: 1, about });
+    }
+
     /// The next notice that is due. An object that is gone is passed over.
     pub(super) fn next(&mut self, view: &View, now: Instant) -> Option<Notice> {
         while self.ready.is_empty() {

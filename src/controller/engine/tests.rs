@@ -149,7 +149,8 @@ fn the_four_steps_follow_one_another_and_each_waits_for_the_reply() {
 #[test]
 fn at_the_start_the_oldest_claim_comes_first_though_its_volume_is_not_ready() {
     let volumes = [pv("a", 1, "1Gi", "Pending"), pv("b", 2, "2Gi", "Pending")];
-    let claims = [pvc("a-young", 3, 9), pvc("z-old", 4, 1)];
+    // The youngest finds nothing, and waits for whatever becomes free.
+    let claims = [pvc("a-young", 3, 9), pvc("b-youngest", 5, 10), pvc("z-old", 4, 1)];
     let mut stage = Stage::of(&volumes, &claims);
     let offers = stage.writes();
     assert_eq!(label(&offers), ["volume_phase volume \"a\"", "volume_phase volume \"b\""]);

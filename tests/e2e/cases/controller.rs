@@ -31,7 +31,14 @@ impl Controller {
         let port = plane.port();
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER).display().to_string();
-        let arguments = ["controller", "--mode", mode, "--in-tree-binder-disabled"];
+        let arguments = [
+            "controller",
+            "--mode",
+            mode,
+            "--in-tree-binder-disabled",
+            "--health-listen",
+            "127.0.0.1:0",
+        ];
         let arguments = arguments.map(str::to_owned).into_iter();
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),

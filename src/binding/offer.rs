@@ -11,7 +11,7 @@ use super::mismatch::Mismatch;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 
 /// The first claim in order of age that waits and that would choose `volume` now; none if the volume is
-/// not free. The read that decides where a claim's class was not seen.
+/// not free, or promised to a claim already. The read that decides where a claim's class was not seen.
 ///
 /// A volume that was just created (phase Pending) is given too: it need not become Available first.
 ///
@@ -23,7 +23,8 @@ pub(super) fn taker<'a>(
 ) -> Result<Option<&'a Claim>, Read> {
     let is_free = volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
-        && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
+        && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending)
+        && !evidence.view().is_promised(&volume.name);
     if !is_free {
         return Ok(None);
     }

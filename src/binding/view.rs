@@ -70,7 +70,7 @@ impl View {
                 let old = self.take_volume(&volume.name);
                 self.forget_holder(old.as_deref(), Some(&volume));
                 self.by_class.insert(&volume);
-                if !self.promises.by_volume.contains_key(&volume.name) {
+                if !self.is_promised(&volume.name) {
                     self.free.insert(&volume);
                 }
                 if let Some(key) = volume.reservation.key() {
@@ -158,6 +158,11 @@ impl View {
             self.promises.by_volume.insert(name.clone(), key.clone());
             self.promises.by_claim.insert(key.clone(), name.clone());
         }
+    }
+
+    /// Whether the volume was promised to a claim.
+    pub fn is_promised(&self, name: &VolumeName) -> bool {
+        self.promises.by_volume.contains_key(name)
     }
 
     /// Takes back what was promised to the claim, if anything: the volume is as free as it is.

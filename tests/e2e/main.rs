@@ -14,6 +14,7 @@
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
 mod cases;
+mod controller;
 mod eventually;
 mod installed;
 mod plane;

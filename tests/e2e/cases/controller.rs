@@ -1,13 +1,12 @@
 //! The real controller process on the real API server, as the only binder.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::controller::{Controller, Election};
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
-use crate::plane::process::{Process, Program};
+use crate::plane::persona::ADMIN;
 use crate::plane::{Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
@@ -15,41 +14,6 @@ pub(crate) const CASES: &[Case] = &[case!(pairs_are_bound_in_either_order_and_re
 
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A controller process. Dropping it kills it.
-struct Controller {
-    process: Option<Process>,
-    _folder: tempfile::TempDir,
-}
-
-impl Controller {
-    fn start(plane: &Plane) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER).display().to_string();
-        let arguments = ["controller", "--mode", "full", "--in-tree-binder-disabled"];
-        let arguments = arguments.map(str::to_owned).into_iter();
-        let program = Program {
-            binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
-            arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
-            folder: folder.path(),
-            log: log_file(),
-        };
-        let process = Process::spawn("bindery controller", &program).unwrap();
-        Self { process: Some(process), _folder: folder }
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.stop(Duration::ZERO);
-        }
-    }
-}
-
-fn log_file() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("controller.log")
-}
 
 fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     eventually(&format!("{path} is {phase}"), PATIENCE, || {
@@ -62,7 +26,7 @@ fn until(plane: &Plane, path: &str, phase: &str) -> Value {
 fn pairs_are_bound_in_either_order_and_released() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("binds");
-    let _controller = Controller::start(&plane);
+    let _controller = Controller::start(&plane, Election::Lease);
     let namespace = objects.namespace();
     objects.volume("first", &json!({}));
     until(&plane, &volume_path(&objects.name("first")), "Available");

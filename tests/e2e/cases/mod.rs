@@ -4,6 +4,7 @@
 mod binding;
 mod controller;
 mod conversation;
+mod differential;
 mod lifetime;
 mod quantities;
 mod rules;
@@ -14,6 +15,7 @@ use crate::runner::Case;
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
     [
+        differential::CASES,
         rules::CASES,
         conversation::CASES,
         quantities::CASES,

@@ -14,7 +14,6 @@ use crate::plane::process::{Process, Program};
 #[derive(Debug)]
 pub(crate) struct Controller {
     process: Option<Process>,
-    _folder: tempfile::TempDir,
 }
 
 /// Whether it contends for the lease.
@@ -34,7 +33,6 @@ impl Controller {
 
     /// Starts it with a kubeconfig of the caller's own.
     pub(crate) fn start_by(kubeconfig: &Path, election: Election) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let elect = match election {
             Election::None => "--leader-elect=false",
             Election::Lease => "--leader-elect=true",
@@ -45,11 +43,23 @@ impl Controller {
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
             arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
-            folder: folder.path(),
+            folder: Path::new(env!("CARGO_TARGET_TMPDIR")),
             log: log_file(),
         };
         let process = Process::spawn("bindery controller", &program).unwrap();
-        Self { process: Some(process), _folder: folder }
+        Self { process: Some(process) }
+    }
+
+    /// Lets it run as long as the plane does.
+    pub(crate) fn stay(mut self, plane: &Plane) {
+        if let Some(process) = self.process.take() {
+            plane.host(process);
+        }
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().map_or(0, Process::id)
     }
 
     /// Asks it to end and waits for that.

@@ -5,6 +5,7 @@ mod binding;
 mod controller;
 mod conversation;
 mod differential;
+mod life;
 mod lifetime;
 mod quantities;
 mod rules;
@@ -21,6 +22,7 @@ pub(crate) fn all() -> Vec<Case> {
         quantities::CASES,
         binding::CASES,
         controller::CASES,
+        life::CASES,
         smoke::CASES,
         lifetime::CASES,
     ]

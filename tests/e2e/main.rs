@@ -18,6 +18,7 @@ mod controller;
 mod eventually;
 mod installed;
 mod plane;
+mod proxy;
 mod runner;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod lifetime;
 mod quantities;
 mod rules;
 mod smoke;
+mod survival;
 
 use crate::runner::Case;
 
@@ -24,6 +25,7 @@ pub(crate) fn all() -> Vec<Case> {
         controller::CASES,
         life::CASES,
         smoke::CASES,
+        survival::CASES,
         lifetime::CASES,
     ]
     .concat()

@@ -237,7 +237,13 @@ impl Author {
         if !is_attributed && !key.is_block && self.chance.happens(400) {
             // Storage that no driver deletes.
             object["spec"]["csi"] = Value::Null;
-            object["spec"]["nfs"] = json!({"server": "192.0.2.1", "path": "/"});
+            let (kind, source) = if self.chance.happens(500) {
+                ("nfs", json!({"server": "192.0.2.1", "path": "/"}))
+            } else {
+                let name = "iqn.2001-04.example:disk";
+                ("iscsi", json!({"targetPortal": "192.0.2.1", "iqn": name, "lun": 0}))
+            };
+            object["spec"][kind] = source;
         }
         if self.chance.happens(150) {
             let host =

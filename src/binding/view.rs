@@ -70,7 +70,7 @@ impl View {
                 let old = self.take_volume(&volume.name);
                 self.forget_holder(old.as_deref(), Some(&volume));
                 self.by_class.insert(&volume);
-                if !self.promises.by_volume.contains_key(&volume.name) {
+                if !self.is_promised(&volume.name) {
                     self.free.insert(&volume);
                 }
                 if let Some(key) = volume.reservation.key() {

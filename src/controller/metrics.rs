@@ -225,6 +225,7 @@ impl Metrics {
             volumes.add(usize::from(volume.phase != VolumePhase::Bound), vec![class]);
             let plugin = match &volume.backend {
                 Backend::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
+                Backend::Nfs => "kubernetes.io/nfs".to_owned(),
                 Backend::Other => "N/A".to_owned(),
             };
             plugins.add(0, vec![plugin, mode_label(&volume.mode)]);

@@ -27,6 +27,8 @@ struct SpecWire<'a> {
     persistent_volume_reclaim_policy: Option<Text<'a>>,
     node_affinity: Option<Object<NodeAffinityWire<'a>>>,
     csi: Option<Object<CsiWire<'a>>>,
+    /// Only that it is there is read.
+    nfs: Option<IgnoredAny>,
 }
 
 /// Amounts of a volume or a claim by resource; only storage is read.
@@ -116,9 +118,11 @@ fn assemble(
             None => NodeAffinity::Unrestricted,
             Some(required) => affinity(&required.0),
         },
-        backend: spec
-            .csi
-            .map_or(Backend::Other, |csi| Backend::Csi(or_empty(csi.0.driver.as_ref()).into())),
+        backend: match (spec.csi, spec.nfs) {
+            (Some(csi), _) => Backend::Csi(or_empty(csi.0.driver.as_ref()).into()),
+            (None, Some(_)) => Backend::Nfs,
+            (None, None) => Backend::Other,
+        },
         phase: VolumePhase::from_text(filled(phase.as_ref())),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,

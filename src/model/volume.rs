@@ -209,6 +209,8 @@ impl fmt::Display for ReclaimPolicy {
 pub enum Backend {
     /// A volume of this CSI driver.
     Csi(Box<str>),
+    /// A path on an NFS server. Kubernetes knows it, to recycle and not to delete.
+    Nfs,
     /// Anything else: no driver grows or deletes it by itself.
     Other,
 }

@@ -115,7 +115,7 @@ fn grown(from_to: &str, old: &Volume) -> Violation {
             ),
         ),
         // No driver will ever do it: by hand is the only way.
-        Backend::Other => Violation::new(
+        Backend::Nfs | Backend::Other => Violation::new(
             field,
             format!("{from_to}; nothing grows the storage itself; make sure that it has the room"),
         )

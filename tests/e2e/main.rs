@@ -14,9 +14,11 @@
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
 mod cases;
+mod controller;
 mod eventually;
 mod installed;
 mod plane;
+mod proxy;
 mod runner;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the control plane of the end-to-end tests (etcd, kube-apiserver, kube-controller-manager,
-# kubectl) from the Go modules beside this file, once, into a cache folder that every clone shares.
+# kube-scheduler, kubectl) from the Go modules beside this file, once, into a cache folder that every clone shares.
 #
 #   build.sh           builds what is missing; the last line on stdout is the folder
 #   build.sh --where   builds nothing; prints the folder if it is complete, else fails
@@ -13,7 +13,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-binaries=(etcd kube-apiserver kube-controller-manager kubectl)
+binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
 
 fail() {
 	echo "$1" >&2
@@ -78,18 +78,19 @@ trap 'rm -rf "$aside"' EXIT
 trap 'exit 130' INT TERM HUP
 chmod 755 "$aside"
 
+read -ra absent <<<"$missing"
 step=0
-for binary in "${binaries[@]}"; do
+for binary in "${absent[@]}"; do
 	step=$((step + 1))
-	echo "[$step/${#binaries[@]}] building $binary ($(package_of "$binary"))"
+	echo "[$step/${#absent[@]}] building $binary ($(package_of "$binary"))"
 	CGO_ENABLED=0 go build -C "$here" -mod=readonly -trimpath -ldflags "$flags" \
 		-o "$aside/$binary" "$(package_of "$binary")" ||
 		fail "Building $binary failed; the lines above say why; fix it, then run make kube again."
 done
 
 if ! mv -T "$aside" "$folder" 2>/dev/null; then
-	# The folder exists and is not empty: another build came first, or it holds other files.
-	for binary in "${binaries[@]}"; do
+	# The folder exists and is not empty: another build came first, or some were there.
+	for binary in "${absent[@]}"; do
 		mv -f "$aside/$binary" "$folder/$binary"
 	done
 fi

@@ -210,7 +210,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
          volume_attributes_class=\"\"} 1",
         "pv_collector_unbound_pvc_count{namespace=\"default\",storage_class=\"\",\
          volume_attributes_class=\"\"} 1",
-        "pv_collector_total_pv_count{plugin_name=\"N/A\",volume_mode=\"Filesystem\"} 1",
+        "pv_collector_total_pv_count{plugin_name=\"kubernetes.io/nfs\",volume_mode=\"Filesystem\"} 1",
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }

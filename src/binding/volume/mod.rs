@@ -79,14 +79,21 @@ pub enum ReleasedFor {
 pub(super) const UNKNOWN_POLICY: &str = "Volume has unrecognized PersistentVolumeReclaimPolicy";
 
 /// What is said of a volume whose storage nobody here deletes (Kubernetes: `findDeletablePlugin`, by the
-/// plug-in that made it, else by its source).
+/// plug-in that made it, else by its source; `FindDeletablePluginBySpec`: NFS is known there, as its volumes
+/// are recycled).
 pub(super) fn no_deleter(volume: &Volume) -> String {
     match volume.annotations.get(PROVISIONED_BY) {
         Some(plugin) if !plugin.is_empty() => format!("no volume plugin matched name: {plugin}"),
-        Some(_) | None => format!(
-            "error getting deleter volume plugin for volume \"{}\": no volume plugin matched",
-            volume.name
-        ),
+        Some(_) | None => {
+            let plugin = match volume.backend {
+                Backend::Nfs => "deletable volume plugin",
+                Backend::Csi(_) | Backend::Other => "volume plugin",
+            };
+            let name = &volume.name;
+            format!(
+                "error getting deleter volume plugin for volume \"{name}\": no {plugin} matched"
+            )
+        }
     }
 }
 

@@ -163,6 +163,18 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     assert_eq!(word(&decided(&held(VolumePhase::Bound), Some(&other)).next), "Released");
 }
 
+/// As a real kube-controller-manager says it: NFS is known there, to recycle its volumes.
+#[test]
+fn who_cannot_delete_storage_says_whether_its_kind_is_known() {
+    for (backend, expected) in [
+        (Backend::Nfs, "no deletable volume plugin matched"),
+        (Backend::Other, "no volume plugin matched"),
+    ] {
+        let message = no_deleter(&Volume { backend, ..volume() });
+        assert!(message.ends_with(expected), "{message}");
+    }
+}
+
 /// **Differs from Kubernetes**: there, pods do not count once another claim of the name was seen, and the
 /// claim's absence need not be read.
 #[test]

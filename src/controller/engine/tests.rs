@@ -165,6 +165,18 @@ fn at_the_start_the_oldest_claim_comes_first_though_its_volume_is_not_ready() {
 }
 
 #[test]
+fn a_volume_stays_with_whom_it_was_kept_for_when_it_is_ready() {
+    // Only this volume serves either claim: the second has found nothing, and waits for any.
+    let volumes = [pv("a", 1, "1Gi", "Pending")];
+    let mut stage = Stage::of(&volumes, &[pvc("c", 3, 1), pvc("d", 4, 2)]);
+    let offer = stage.write();
+    assert_eq!(offer.label(), "volume_phase");
+    stage.store(&offer, 101);
+    let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!(&*claim.name.name, "c", "the older claim was first");
+}
+
+#[test]
 fn what_is_refused_is_taken_back_and_the_next_claim_is_served() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
     let write = stage.write();

@@ -1,13 +1,12 @@
 //! The real controller process on the real API server, as the only binder.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::controller::{Controller, Election};
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER, TENANT};
-use crate::plane::process::{Process, Program};
+use crate::plane::persona::{ADMIN, TENANT};
 use crate::plane::{Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
@@ -20,46 +19,6 @@ pub(crate) const CASES: &[Case] = &[
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A controller process. Dropping it kills it.
-struct Controller {
-    process: Option<Process>,
-    _folder: tempfile::TempDir,
-}
-
-impl Controller {
-    fn start(plane: &Plane, mode: &str) -> Self {
-        let port = plane.port();
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER).display().to_string();
-        let arguments = [
-            "controller",
-            "--mode",
-            mode,
-            "--in-tree-binder-disabled",
-            "--health-listen",
-            "127.0.0.1:0",
-        ];
-        let arguments = arguments.map(str::to_owned).into_iter();
-        let program = Program {
-            binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
-            arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
-            folder: folder.path(),
-            log: Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(format!("controller-{mode}-{port}.log")),
-        };
-        let process = Process::spawn("bindery controller", &program).unwrap();
-        Self { process: Some(process), _folder: folder }
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.stop(Duration::ZERO);
-        }
-    }
-}
-
 fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     eventually(&format!("{path} is {phase}"), PATIENCE, || {
         let object = plane.get(ADMIN, path).expect_ok();
@@ -71,7 +30,7 @@ fn until(plane: &Plane, path: &str, phase: &str) -> Value {
 fn pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("binds");
-    let _controller = Controller::start(&plane, "full");
+    let _controller = Controller::start(&plane, Election::Lease);
     let namespace = objects.namespace();
     objects.volume("first", &json!({}));
     until(&plane, &volume_path(&objects.name("first")), "Available");
@@ -127,7 +86,7 @@ fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
         );
     }
     objects.claim("data", &json!({}));
-    let _controller = Controller::start(&plane, "prebind");
+    let _controller = Controller::in_mode(&plane, "prebind");
     until(&plane, &volume_path(&objects.name("b")), "Available");
     let pod = |name: &str, node: Option<String>| {
         json!({
@@ -157,7 +116,7 @@ fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
 fn a_second_binder_gives_way_to_that_of_kubernetes() {
     let plane = Plane::start(Peers::WithBinder).unwrap();
     let objects = plane.objects("second");
-    let _controller = Controller::start(&plane, "full");
+    let _controller = Controller::in_mode(&plane, "full");
     let events = "/api/v1/namespaces/default/events?fieldSelector=reason%3DForeignBinder";
     let mut count = 0;
     eventually("the controller has given way", PATIENCE, || {

@@ -4,22 +4,28 @@
 mod binding;
 mod controller;
 mod conversation;
+mod differential;
+mod life;
 mod lifetime;
 mod quantities;
 mod rules;
 mod smoke;
+mod survival;
 
 use crate::runner::Case;
 
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
     [
+        differential::CASES,
         rules::CASES,
         conversation::CASES,
         quantities::CASES,
         binding::CASES,
         controller::CASES,
+        life::CASES,
         smoke::CASES,
+        survival::CASES,
         lifetime::CASES,
     ]
     .concat()

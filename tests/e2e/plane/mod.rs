@@ -1,11 +1,11 @@
 //! A real control plane as plain processes: etcd, kube-apiserver, kube-controller-manager, and kubectl.
 //!
-//! It exists to give cases a cluster in seconds without containers. Two planes are shared by all cases,
-//! one with the in-tree binder and one without it; a case keeps to its own namespace and names
+//! It exists to give cases a cluster in seconds without containers. A plane for each set of controllers is
+//! shared by all cases; a case keeps to its own namespace and names
 //! ([`Plane::objects`]). A plane's files are under the build folder's `tmp/`; its logs stay there when a
 //! case failed.
 //!
-//! Not here: kubelets (no pod ever runs), a scheduler, the webhook under test.
+//! Not here: kubelets (no pod ever runs), Bindery itself.
 
 mod api;
 mod binaries;
@@ -41,6 +41,8 @@ pub(crate) enum Peers {
     WithBinder,
     /// The same without the binder: the cluster in which another binder does its work.
     WithoutBinder,
+    /// As without the binder, and kube-scheduler: pods get nodes, once a case has made some.
+    WithScheduler,
     /// Nobody who writes to volumes or claims, so that an object stays as a case has made it.
     Alone,
 }
@@ -69,6 +71,7 @@ static STARTED: Mutex<Vec<(Arc<Running>, Arc<Folder>)>> = Mutex::new(Vec::new())
 
 static WITH_BINDER: Shared = OnceLock::new();
 static WITHOUT_BINDER: Shared = OnceLock::new();
+static WITH_SCHEDULER: Shared = OnceLock::new();
 static ALONE: Shared = OnceLock::new();
 
 /// A plane for all cases, or the sentence that says why there is none.
@@ -83,6 +86,7 @@ impl Plane {
         let slot = match peers {
             Peers::WithBinder => &WITH_BINDER,
             Peers::WithoutBinder => &WITHOUT_BINDER,
+            Peers::WithScheduler => &WITH_SCHEDULER,
             Peers::Alone => &ALONE,
         };
         match slot.get_or_init(|| Self::start(peers)) {
@@ -150,6 +154,11 @@ impl Plane {
         self.port
     }
 
+    /// Lets a process run as long as the plane does.
+    pub(crate) fn host(&self, process: Process) {
+        self.running.push(process);
+    }
+
     /// A namespace and names of a case's own; everything in it goes when it is dropped.
     #[track_caller]
     pub(crate) fn objects(&self, case: &str) -> Objects<'_> {
@@ -190,7 +199,7 @@ impl Running {
 
 /// Stops the shared planes, after the last case. Failed cases leave the logs and their folder's name.
 pub(crate) fn stop_shared(outcome: Outcome) {
-    for slot in [&WITH_BINDER, &WITHOUT_BINDER, &ALONE] {
+    for slot in [&WITH_BINDER, &WITHOUT_BINDER, &WITH_SCHEDULER, &ALONE] {
         let Some(Ok(plane)) = slot.get() else { continue };
         plane.stop();
         match outcome {

@@ -220,7 +220,7 @@ fn start_controllers(
     );
     let controllers = match peers {
         Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
-        Peers::WithoutBinder => always,
+        Peers::WithoutBinder | Peers::WithScheduler => always,
         Peers::Alone => roles.to_owned(),
     };
     let kubeconfig = folder.kubeconfig(persona::CONTROLLER_MANAGER.name);
@@ -239,12 +239,28 @@ fn start_controllers(
     ];
     let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
     let account = match peers {
-        Peers::WithBinder | Peers::WithoutBinder => "pv-protection-controller",
+        Peers::WithBinder | Peers::WithoutBinder | Peers::WithScheduler => {
+            "pv-protection-controller"
+        }
         Peers::Alone => roles,
     };
     let ready = await_controllers(&mut manager, api, account);
     running.push(manager);
+    if peers == Peers::WithScheduler {
+        running.push(start_scheduler(binaries, folder)?);
+    }
     ready
+}
+
+/// Whether it works, the first pod tells.
+fn start_scheduler(binaries: &Path, folder: &Folder) -> Result<Process, String> {
+    let kubeconfig = folder.kubeconfig(persona::SCHEDULER.name);
+    let arguments = [
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false",
+        "--secure-port=0",
+    ];
+    spawn("kube-scheduler", &arguments, binaries, folder)
 }
 
 /// Waits until a controller has its account, the first thing that each writes: a manager that refuses

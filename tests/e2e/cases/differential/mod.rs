@@ -1,0 +1,211 @@
+//! Our controller and Kubernetes' own binder, each on a server of its own, live through the same
+//! histories; after every step both servers stand alike, or differ in a way that is documented.
+//!
+//! `BINDERY_SEEDS=17..18` plays the story of seed 17 alone. Not here: what a plan foresees (`planned`).
+
+mod at_once;
+mod documented;
+mod planned;
+mod scene;
+mod stage;
+mod step;
+mod story;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use documented::{Both, explain};
+use scene::Scene;
+use stage::{Binder, Stage, await_quiet};
+use step::{Act, Step};
+use story::{Story, story};
+use tally::Tally;
+
+use crate::eventually::poll;
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(histories_end_as_with_kubernetes),
+    case!(whatever_comes_at_once_ends_as_in_some_order),
+    case!(what_a_plan_says_the_controller_does),
+];
+
+use at_once::whatever_comes_at_once_ends_as_in_some_order;
+use planned::what_a_plan_says_the_controller_does;
+
+/// Without a change for so long, both have settled: Kubernetes' binder looks at everything once a second
+/// here, at other times only at what an event names.
+const QUIET: Duration = Duration::from_millis(1200);
+
+/// How long two servers that differ may take to agree, should the machine be busy.
+const LATE: Duration = Duration::from_secs(8);
+
+/// Stories under way at once. Each waits for most of its time.
+const LANES: usize = 24;
+
+/// The seeds to play: those that are asked for, else so many.
+fn seeds(count: u64) -> Range<u64> {
+    let Ok(asked) = std::env::var("BINDERY_SEEDS") else { return 0..count };
+    let bounds =
+        asked.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    bounds.unwrap_or_else(|| panic!("BINDERY_SEEDS is FROM..TO, not {asked:?}"))
+}
+
+/// Both servers.
+struct Servers {
+    ours: Stage,
+    theirs: Stage,
+    /// Held while a story is played whose objects others of its kind could take.
+    alone: Mutex<()>,
+}
+
+fn histories_end_as_with_kubernetes() {
+    let seeds = seeds(40);
+    let (ours, theirs) = (Stage::new(Binder::Ours), Stage::new(Binder::InTree));
+    let servers = Servers { ours, theirs, alone: Mutex::default() };
+    let mut stories: Vec<Story> = seeds.clone().map(story).collect();
+    // Those that wait for each other begin at once.
+    stories.sort_by_key(|story| !story.is_alone);
+    let next = AtomicUsize::new(0);
+    let (tally, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                while let Some(story) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut own = Tally::default();
+                    if let Err(failure) = play(&servers, story, &mut own) {
+                        failures.lock().unwrap().push(failure);
+                    }
+                    tally.lock().unwrap().add(own);
+                }
+            });
+        }
+    });
+    let (tally, failures) = (tally.into_inner().unwrap(), failures.into_inner().unwrap());
+    println!("{tally}");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    if seeds.end - seeds.start >= 40 {
+        tally.assert_telling();
+    }
+}
+
+/// Plays a story on both servers, until it ends or they differ as documented. The error says how they
+/// differ otherwise.
+fn play(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(), String> {
+    let _turn = story.is_alone.then(|| servers.alone.lock().unwrap());
+    let stages = [&servers.ours, &servers.theirs];
+    for stage in stages {
+        stage.prepare(story);
+    }
+    let result = play_steps(servers, story, tally);
+    tally.story();
+    for stage in stages {
+        stage.clear(story);
+    }
+    result
+}
+
+fn play_steps(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(), String> {
+    let seed = story.seed;
+    let volumes: Vec<Step> = story.volumes.iter().cloned().map(Step::Create).collect();
+    // The volumes come together, then one step at a time.
+    let chapters = [&volumes[..]].into_iter().chain(story.steps.chunks(1));
+    for (number, steps) in chapters.enumerate() {
+        let taken = take(servers, story, steps, tally);
+        if !taken {
+            continue;
+        }
+        await_quiet(&[&servers.ours, &servers.theirs], &story.tag, QUIET);
+        match compare(servers, story, tally) {
+            Compared::Alike => {}
+            Compared::Documented => return Ok(()),
+            Compared::Different(how) => {
+                return Err(format!(
+                    "seed {seed} differs after step {number}, {steps:?}:\n{how}\nreplay: \
+                     BINDERY_SEEDS={seed}..{} make e2e CASES=histories",
+                    seed + 1
+                ));
+            }
+        }
+    }
+    tally.end(&servers.ours.scene(story));
+    Ok(())
+}
+
+/// Takes steps on both servers; not if one refuses, or chance would decide.
+fn take(servers: &Servers, story: &Story, steps: &[Step], tally: &mut Tally) -> bool {
+    let stages = [&servers.ours, &servers.theirs];
+    let scenes = stages.map(|stage| stage.scene(story));
+    let acts = scenes
+        .each_ref()
+        .map(|scene| steps.iter().flat_map(|step| step.acts(scene)).collect::<Vec<Act>>());
+    let by_chance = |(scene, acts): (&Scene, &Vec<Act>)| scene.after(acts).is_left_to_chance();
+    if acts.iter().all(Vec::is_empty) || scenes.iter().zip(&acts).any(by_chance) {
+        tally.skipped();
+        return false;
+    }
+    let outcomes = [(stages[0], &acts[0]), (stages[1], &acts[1])]
+        .map(|(stage, acts)| stage.act(&story.tag, acts));
+    tally.step(&outcomes);
+    true
+}
+
+enum Compared {
+    Alike,
+    Documented,
+    Different(String),
+}
+
+fn compare(servers: &Servers, story: &Story, tally: &mut Tally) -> Compared {
+    let mut last = [Scene::default(), Scene::default()];
+    let alike = poll(LATE, || {
+        last = [servers.ours.scene(story), servers.theirs.scene(story)];
+        let [ours, theirs] = &last;
+        if ours.told().is_like(&theirs.told()) {
+            return Ok(Vec::new());
+        }
+        let explained = explain(&Both { ours, theirs }).unwrap_or_default();
+        let is_harmless = !explained.is_empty() && explained.iter().all(|found| found.is_harmless);
+        if is_harmless { Ok(explained) } else { Err(String::new()) }
+    });
+    let [ours, theirs] = &last;
+    tally.look(ours);
+    if let Ok(harmless) = alike {
+        tally.documented(&harmless);
+        return Compared::Alike;
+    }
+    match explain(&Both { ours, theirs }) {
+        Some(found) => {
+            tally.documented(&found);
+            Compared::Documented
+        }
+        None => Compared::Different(differences(ours, theirs)),
+    }
+}
+
+/// What is different, and nothing else.
+fn differences(ours: &Scene, theirs: &Scene) -> String {
+    let (ours, theirs) = (ours.told(), theirs.told());
+    let mut lines = Vec::new();
+    let names: BTreeSet<&String> = ours.claims.keys().chain(theirs.claims.keys()).collect();
+    for name in names {
+        let (here, there) = (ours.claims.get(name), theirs.claims.get(name));
+        if here != there {
+            lines.push(format!("claim {name}\n  ours {here:?}\n  theirs {there:?}"));
+        }
+    }
+    let mut there = theirs.volumes;
+    for (told, name) in ours.volumes {
+        match there.iter().position(|(other, _)| *other == told) {
+            Some(place) => drop(there.remove(place)),
+            None => lines.push(format!("volume {name}\n  ours {told}")),
+        }
+    }
+    lines.extend(there.iter().map(|(told, name)| format!("volume {name}\n  theirs {told}")));
+    lines.join("\n")
+}

@@ -1,0 +1,211 @@
+//! What `bindery plan` says of a dump, the controller does when it is started on that state.
+//!
+//! The clusters are made of the same stories as the histories, all at once, while nobody binds; some of
+//! their pairs are bound, half bound, left or lost already.
+
+use std::path::Path;
+use std::process::Command;
+
+use bindery::sim::Chance;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::scene::{Scene, name_of};
+use super::stage::{Binder, PATIENCE, Stage, await_quiet};
+use super::step::Step;
+use super::story::{Story, story};
+use super::{QUIET, seeds};
+use crate::controller::{Controller, Election};
+use crate::eventually::poll;
+use crate::plane::persona::ADMIN;
+use crate::plane::{Body, claim_path, volume_path};
+
+/// Clusters that share a dump, a plan and a start of the controller.
+const ROUND: usize = 5;
+
+pub(super) fn what_a_plan_says_the_controller_does() {
+    let stage = Stage::new(Binder::Nobody);
+    let seeds: Vec<u64> = seeds(20).collect();
+    let mut fates = std::collections::BTreeMap::<String, usize>::new();
+    for round in seeds.chunks(ROUND) {
+        let stories: Vec<Story> = round.iter().map(|seed| story(*seed)).collect();
+        for story in &stories {
+            store(&stage, story);
+        }
+        let plan = plan(&stage);
+        let controller = Controller::start(stage.plane(), Election::None);
+        for story in &stories {
+            let done = poll(PATIENCE, || broken_promises(&plan, &stage.scene(story)));
+            let replay = format!("BINDERY_SEEDS={}..{}", round[0], round[round.len() - 1] + 1);
+            assert_eq!(done, Ok(()), "seed {}; replay: {replay}\n{}", story.seed, controller.log());
+        }
+        for story in &stories {
+            await_quiet(&[&stage], &story.tag, QUIET);
+            assert_eq!(broken_promises(&plan, &stage.scene(story)), Ok(()), "seed {}", story.seed);
+        }
+        for object in ["claims", "volumes"].iter().flat_map(|kind| listed(&plan, kind)) {
+            *fates.entry(text(&object["outcome"]).to_owned()).or_default() += 1;
+        }
+        controller.stop();
+        stories.iter().for_each(|story| stage.clear(story));
+    }
+    println!("{} clusters ended as planned: {fates:?}", seeds.len());
+}
+
+/// Stores the objects of a story, in whatever state.
+fn store(stage: &Stage, story: &Story) {
+    stage.prepare(story);
+    let created = story.volumes.iter().cloned().map(Step::Create);
+    let created =
+        created.chain(story.steps.iter().filter(|step| matches!(step, Step::Create(_))).cloned());
+    for step in created {
+        // What a server refuses is not there: the plan is made of what is.
+        drop(stage.act(&story.tag, &step.acts(&stage.scene(story))));
+    }
+    let mut chance = Chance::new(story.seed);
+    for round in 0..2 {
+        let scene = stage.scene(story);
+        let claims: Vec<&Value> =
+            scene.claims.values().filter(|claim| claim["spec"]["volumeName"].is_null()).collect();
+        let volumes: Vec<&Value> =
+            scene.volumes.values().filter(|volume| volume["spec"]["claimRef"].is_null()).collect();
+        let (Some(claim), Some(volume)) = (chance.pick(&claims), chance.pick(&volumes)) else {
+            return;
+        };
+        pair_up(stage, story, claim, volume, chance.below(7) + round);
+    }
+}
+
+/// As far as a binder came with a pair, or what was left of it.
+fn pair_up(stage: &Stage, story: &Story, claim: &Value, volume: &Value, progress: u64) {
+    let (claim_name, name) = (name_of(claim), name_of(volume));
+    let (claim_at, volume_at) = (claim_path(&story.tag, claim_name), volume_path(name));
+    let uid = if progress == 5 {
+        json!("00000000-dead-4000-8000-000000000000")
+    } else {
+        claim["metadata"]["uid"].clone()
+    };
+    let bound = json!({"pv.kubernetes.io/bound-by-controller": "yes"});
+    let reference = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": story.tag,
+        "name": claim_name, "uid": uid,
+    });
+    let reserve = json!({"metadata": {"annotations": bound}, "spec": {"claimRef": reference}});
+    let phase = json!({"status": {"phase": "Bound"}});
+    let pointer = json!({
+        "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": name},
+    });
+    let spec = &volume["spec"];
+    let status = json!({"status": {
+        "phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"],
+    }});
+    let patch = |path: &str, patch: &Value| {
+        stage.write(Method::PATCH, path, Body::merge_patch(patch));
+    };
+    if progress == 6 {
+        // Its volume is not there.
+        patch(
+            &claim_at,
+            &json!({
+                "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+                "spec": {"volumeName": format!("{name}-gone")},
+            }),
+        );
+        return;
+    }
+    patch(&volume_at, &reserve);
+    if progress > 0 {
+        patch(&format!("{volume_at}/status"), &phase);
+    }
+    if progress > 1 && progress != 5 {
+        patch(&claim_at, &pointer);
+    }
+    if progress > 2 && progress != 5 {
+        patch(&format!("{claim_at}/status"), &status);
+    }
+}
+
+/// The plan of everything that the server has, made of a dump.
+fn plan(stage: &Stage) -> Value {
+    let dump =
+        stage.plane().kubectl(ADMIN, &["get", "pv,pvc,sc", "-A", "-o", "json"], "").expect_ok();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.json");
+    std::fs::write(&file, &dump).unwrap();
+    let output = Command::new(Path::new(env!("CARGO_BIN_EXE_bindery")))
+        .args(["plan", "-o", "json", "-f"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    // 1 says that a claim needs somebody.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What is not as planned.
+fn broken_promises(plan: &Value, scene: &Scene) -> Result<(), String> {
+    let claims =
+        listed(plan, "claims").filter(|planned| planned["namespace"] == scene.tag.as_str());
+    let prefix = format!("{}-", scene.tag);
+    let volumes =
+        listed(plan, "volumes").filter(|planned| text(&planned["name"]).starts_with(&prefix));
+    let (mut broken, mut counts) = (Vec::new(), (0, 0));
+    for planned in claims {
+        counts.0 += 1;
+        let kept = scene
+            .claims
+            .get(text(&planned["name"]))
+            .is_some_and(|claim| keeps_claim(planned, claim));
+        if !kept {
+            broken.push(format!("{planned} {:?}", scene.claims.get(text(&planned["name"]))));
+        }
+    }
+    for planned in volumes {
+        counts.1 += 1;
+        let kept = scene
+            .volumes
+            .get(text(&planned["name"]))
+            .is_some_and(|volume| keeps_volume(planned, volume));
+        if !kept {
+            broken.push(format!("{planned} {:?}", scene.volumes.get(text(&planned["name"]))));
+        }
+    }
+    assert_eq!(counts, (scene.claims.len(), scene.volumes.len()), "the plan names everything");
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}
+
+fn keeps_claim(planned: &Value, claim: &Value) -> bool {
+    let (phase, named) = (text(&claim["status"]["phase"]), &claim["spec"]["volumeName"]);
+    let annotations = &claim["metadata"]["annotations"];
+    let is_asked = annotations["volume.kubernetes.io/storage-provisioner"].is_string();
+    match text(&planned["outcome"]) {
+        "bound" | "binds" => phase == "Bound" && planned["volume"] == *named,
+        "provisions" => phase == "Pending" && is_asked,
+        "waits" | "starves" => phase == "Pending" && !is_asked,
+        "conflict" => phase == "Pending" && named.is_string(),
+        "lost" => phase == "Lost",
+        other => panic!("a plan says {other}"),
+    }
+}
+
+fn keeps_volume(planned: &Value, volume: &Value) -> bool {
+    let (phase, reference) = (text(&volume["status"]["phase"]), &volume["spec"]["claimRef"]);
+    let holder = format!("{}/{}", text(&reference["namespace"]), text(&reference["name"]));
+    match text(&planned["outcome"]) {
+        "bound" | "binds" => phase == "Bound" && planned["claim"] == holder.as_str(),
+        "free" => phase == "Available" && reference.is_null(),
+        "released" => phase == "Released",
+        "reserved" => planned["claim"] == holder.as_str() && phase != "Released",
+        "failed" => phase == "Failed",
+        other => panic!("a plan says {other}"),
+    }
+}
+
+fn listed<'a>(plan: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+    plan[kind].as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

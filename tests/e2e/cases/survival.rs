@@ -1,0 +1,198 @@
+//! The controller process while the way to the API server, or its own kind, fails it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::controller::{Controller, Election};
+use crate::eventually::{eventually, pause};
+use crate::plane::persona::ADMIN;
+use crate::plane::{Objects, Peers, Plane, claim_path, volume_path};
+use crate::proxy::{Proxy, Trouble};
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(it_lives_through_what_goes_wrong_on_the_way),
+    case!(another_takes_over_from_one_that_is_killed_or_told_to_end),
+];
+
+/// How long the machine may take to do what takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the API server is away. `BINDERY_AWAY_SECONDS` says another number.
+fn absence() -> Duration {
+    let asked = std::env::var("BINDERY_AWAY_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(asked.unwrap_or(3))
+}
+
+fn until(plane: &Plane, path: &str, phase: &str) -> Value {
+    eventually(&format!("{path} is {phase}"), PATIENCE, || {
+        let object = plane.get(ADMIN, path).json;
+        let seen = object["status"]["phase"].as_str().unwrap_or("absent").to_owned();
+        if seen == phase { Ok(object) } else { Err(seen) }
+    })
+}
+
+fn wait(duration: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < duration {
+        pause();
+    }
+}
+
+/// Pairs that are bound while trouble lasts, or after it.
+struct Pairs<'a> {
+    plane: &'a Plane,
+    objects: Objects<'a>,
+    made: usize,
+}
+
+impl Pairs<'_> {
+    fn make(&mut self, count: usize) {
+        for number in self.made..self.made + count {
+            self.objects.volume(&format!("v{number}"), &json!({}));
+            self.objects.claim(&format!("c{number}"), &json!({}));
+        }
+        self.made += count;
+    }
+
+    fn await_all(&self) {
+        for number in 0..self.made {
+            until(
+                self.plane,
+                &claim_path(self.objects.namespace(), &format!("c{number}")),
+                "Bound",
+            );
+        }
+    }
+}
+
+fn it_lives_through_what_goes_wrong_on_the_way() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let proxy = Proxy::start(&plane);
+    let controller = Controller::start_by(&proxy.kubeconfig(&plane), Election::None);
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("survives"), made: 0 };
+    pairs.make(1);
+    pairs.await_all();
+    a_provisioned_volume_survives_a_late_claim_event(&plane, &proxy);
+    it_goes_on_after_an_absence(&proxy, &mut pairs);
+    watches_may_end_in_mid_burst(&proxy, &mut pairs);
+    a_forgotten_history_is_listed_anew(&proxy, &mut pairs);
+    a_busy_server_is_given_the_time_that_it_asks_for(&proxy, &mut pairs);
+    let log = controller.log();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+/// A volume was destroyed because the event of the claim for which it was made came late.
+fn a_provisioned_volume_survives_a_late_claim_event(plane: &Plane, proxy: &Proxy) {
+    let objects = plane.objects("late");
+    proxy.set(Trouble::LateClaims);
+    let claim = objects.claim("data", &json!({}));
+    let made_for = |suffix: &str, uid: &Value| {
+        let overlay = json!({
+            "metadata": {"annotations": {"pv.kubernetes.io/provisioned-by": "disk.example"}},
+            "spec": {
+                "persistentVolumeReclaimPolicy": "Delete", "nfs": null,
+                "csi": {"driver": "disk.example", "volumeHandle": suffix},
+                "claimRef": {"namespace": objects.namespace(), "name": "data", "uid": uid},
+            },
+        });
+        objects.volume(suffix, &overlay);
+        volume_path(&objects.name(suffix))
+    };
+    let (ours, dead) =
+        (made_for("made", &claim["metadata"]["uid"]), made_for("dead", &json!("gone")));
+    // It looks at volumes all the while: one whose claim is really gone is released.
+    until(plane, &dead, "Released");
+    wait(Duration::from_secs(1));
+    let phase = plane.get(ADMIN, &ours).expect_ok()["status"]["phase"].clone();
+    assert_ne!(phase, "Released", "the claim is there, only not seen");
+    proxy.set(Trouble::None);
+    until(plane, &claim_path(objects.namespace(), "data"), "Bound");
+    until(plane, &ours, "Bound");
+}
+
+fn it_goes_on_after_an_absence(proxy: &Proxy, pairs: &mut Pairs<'_>) {
+    let cut = proxy.met(Trouble::Away);
+    proxy.set(Trouble::Away);
+    pairs.make(3);
+    wait(absence());
+    assert!(proxy.met(Trouble::Away) > cut, "watches were cut");
+    proxy.set(Trouble::None);
+    pairs.await_all();
+}
+
+fn watches_may_end_in_mid_burst(proxy: &Proxy, pairs: &mut Pairs<'_>) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..10 {
+                proxy.cut();
+                wait(Duration::from_millis(50));
+            }
+        });
+        pairs.make(40);
+    });
+    pairs.await_all();
+}
+
+fn a_forgotten_history_is_listed_anew(proxy: &Proxy, pairs: &mut Pairs<'_>) {
+    proxy.set(Trouble::Forgotten);
+    pairs.make(2);
+    eventually("the history is refused", PATIENCE, || match proxy.met(Trouble::Forgotten) {
+        0 => Err("not yet".to_owned()),
+        _ => Ok(()),
+    });
+    pairs.await_all();
+    proxy.set(Trouble::None);
+}
+
+fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut Pairs<'_>) {
+    proxy.set(Trouble::Busy);
+    pairs.make(20);
+    wait(Duration::from_secs(4));
+    let met = proxy.met(Trouble::Busy);
+    assert!(
+        (1..=400).contains(&met),
+        "{met} writes in four seconds that were told to wait for one"
+    );
+    proxy.set(Trouble::None);
+    pairs.await_all();
+}
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
+
+fn another_takes_over_from_one_that_is_killed_or_told_to_end() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("failover"), made: 0 };
+    let mut all: Vec<Controller> =
+        (0..3).map(|_| Controller::start(&plane, Election::Lease)).collect();
+    pairs.make(1);
+    pairs.await_all();
+    // Told to end: the lease is given up.
+    let first = leading(&plane, &mut all);
+    let start = Instant::now();
+    first.stop();
+    pairs.make(1);
+    pairs.await_all();
+    let after_stop = start.elapsed();
+    // Killed: the lease runs out.
+    let second = leading(&plane, &mut all);
+    let start = Instant::now();
+    drop(second);
+    pairs.make(1);
+    pairs.await_all();
+    let after_kill = start.elapsed();
+    println!("another bound {after_stop:?} after a stop, {after_kill:?} after a kill");
+    assert!(after_stop <= Duration::from_secs(3), "{after_stop:?} after a stop");
+    assert!(after_kill <= Duration::from_secs(17), "{after_kill:?} after a kill");
+}
+
+/// Takes the one that leads out of them.
+fn leading(plane: &Plane, all: &mut Vec<Controller>) -> Controller {
+    let lease = plane.get(ADMIN, LEASE).expect_ok();
+    let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+    let leads = |controller: &Controller| holder.contains(&format!("_{}_", controller.id()));
+    let place = all.iter().position(leads);
+    all.remove(place.unwrap_or_else(|| panic!("nobody is {holder}")))
+}

@@ -1,0 +1,215 @@
+//! A proxy between a client and the API server of a plane, in which things go wrong on order.
+//!
+//! The client speaks plain HTTP to it with its own token; what the server answers is passed on as it comes.
+//! Not here: what the client makes of it (`cases`).
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Frame};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+
+use crate::plane::Plane;
+use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nothing.
+    None,
+    /// Watches of claims say nothing, and forget nothing.
+    LateClaims,
+    /// Every watch ends, and every request fails.
+    Away,
+    /// Every request to write is told to come back in a second.
+    Busy,
+    /// Where a watch is to be resumed, the history is gone.
+    Forgotten,
+}
+
+/// A running proxy; it ends when dropped.
+pub(crate) struct Proxy {
+    trouble: watch::Sender<Trouble>,
+    counted: Arc<Counted>,
+    folder: tempfile::TempDir,
+    port: u16,
+    _runtime: Runtime,
+}
+
+/// How often which trouble was met.
+#[derive(Debug, Default)]
+struct Counted {
+    busy: AtomicUsize,
+    forgotten: AtomicUsize,
+    cut: AtomicUsize,
+}
+
+#[derive(Clone)]
+struct Upstream {
+    client: kube::Client,
+    trouble: watch::Receiver<Trouble>,
+    counted: Arc<Counted>,
+}
+
+impl Proxy {
+    /// A proxy before this plane's server, without trouble.
+    pub(crate) fn start(plane: &Plane) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let (trouble, receiver) = watch::channel(Trouble::None);
+        let counted = Arc::new(Counted::default());
+        let client = runtime.block_on(nameless(&plane.kubeconfig(ADMIN)));
+        let upstream = Upstream { client, trouble: receiver, counted: Arc::clone(&counted) };
+        let listener = runtime.block_on(tokio::net::TcpListener::bind(("127.0.0.1", 0))).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let service = Router::new().fallback(pass).with_state(upstream);
+        runtime.spawn(async move { axum::serve(listener, service).await });
+        let folder = tempfile::tempdir().unwrap();
+        Self { trouble, counted, folder, port, _runtime: runtime }
+    }
+
+    /// The kubeconfig of the controller by way of the proxy.
+    pub(crate) fn kubeconfig(&self, plane: &Plane) -> PathBuf {
+        let text = std::fs::read_to_string(plane.kubeconfig(BINDERY_CONTROLLER)).unwrap();
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        config["clusters"][0]["cluster"] =
+            serde_json::json!({"server": format!("http://127.0.0.1:{}", self.port)});
+        let path = self.folder.path().join("kubeconfig");
+        std::fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    /// From now on this goes wrong.
+    pub(crate) fn set(&self, trouble: Trouble) {
+        self.trouble.send_replace(trouble);
+    }
+
+    /// Ends every watch that is under way; they may be resumed at once.
+    pub(crate) fn cut(&self) {
+        self.trouble.send_replace(Trouble::Away);
+        self.trouble.send_replace(Trouble::None);
+    }
+
+    /// How often a request met this trouble.
+    pub(crate) fn met(&self, trouble: Trouble) -> usize {
+        match trouble {
+            Trouble::Busy => self.counted.busy.load(Ordering::Relaxed),
+            Trouble::Forgotten => self.counted.forgotten.load(Ordering::Relaxed),
+            Trouble::Away => self.counted.cut.load(Ordering::Relaxed),
+            Trouble::None | Trouble::LateClaims => 0,
+        }
+    }
+}
+
+/// A client that says nothing of who it is: each request brings its own token.
+async fn nameless(kubeconfig: &Path) -> kube::Client {
+    let mut file = Kubeconfig::read_from(kubeconfig).unwrap();
+    for user in &mut file.auth_infos {
+        user.auth_info = None;
+    }
+    let options = KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(file, &options).await.unwrap();
+    config.default_retry = false;
+    config.read_timeout = None;
+    kube::Client::try_from(config).unwrap()
+}
+
+async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Body> {
+    let trouble = *upstream.trouble.borrow();
+    let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+    let query = request.uri().query().unwrap_or_default();
+    let is_resumed = is_watch && query.contains("resourceVersion=");
+    match trouble {
+        Trouble::Away => return refusal(StatusCode::BAD_GATEWAY),
+        Trouble::Busy if request.method() != "GET" => {
+            upstream.counted.busy.fetch_add(1, Ordering::Relaxed);
+            return refusal(StatusCode::TOO_MANY_REQUESTS);
+        }
+        Trouble::Forgotten if is_resumed => {
+            upstream.counted.forgotten.fetch_add(1, Ordering::Relaxed);
+            return refusal(StatusCode::GONE);
+        }
+        Trouble::Busy | Trouble::Forgotten | Trouble::None | Trouble::LateClaims => {}
+    }
+    let is_of_claims = is_watch && request.uri().path().ends_with("/persistentvolumeclaims");
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, 16 << 20).await.unwrap_or_default();
+    let forwarded = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
+    let Ok(response) = upstream.client.send(forwarded).await else {
+        return refusal(StatusCode::BAD_GATEWAY);
+    };
+    let (mut head, body) = response.into_parts();
+    head.headers.remove(header::TRANSFER_ENCODING);
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(pump(body, sender, upstream, is_of_claims, is_watch));
+    Response::from_parts(head, Body::new(Piped(receiver)))
+}
+
+/// Passes on what comes, late or not at all if that is ordered.
+async fn pump(
+    mut body: kube::client::Body,
+    sender: mpsc::Sender<Bytes>,
+    upstream: Upstream,
+    is_of_claims: bool,
+    is_watch: bool,
+) {
+    let Upstream { mut trouble, counted, .. } = upstream;
+    let mut orders = trouble.clone();
+    // What was ordered before this request does not end it.
+    orders.mark_unchanged();
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            _ = orders.changed(), if is_watch => {
+                // Away may be over already: it ends what was under way all the same.
+                if *orders.borrow_and_update() == Trouble::LateClaims {
+                    continue;
+                }
+                counted.cut.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        let Some(Ok(frame)) = frame else { return };
+        let Ok(data) = frame.into_data() else { continue };
+        if is_of_claims {
+            let _ = trouble.wait_for(|trouble| *trouble != Trouble::LateClaims).await;
+        }
+        if sender.send(data).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn refusal(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = code;
+    if code == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// A body that comes through a channel, and ends with it.
+struct Piped(mpsc::Receiver<Bytes>);
+
+impl hyper::body::Body for Piped {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(context).map(|data| data.map(|data| Ok(Frame::data(data))))
+    }
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bindery::binding::{ObjectKey, Observed};
 use bindery::cluster::client::{Address, connect};
 use bindery::cluster::resource::{Identity, Watched};
-use bindery::cluster::watch::{Sink, follow};
+use bindery::cluster::watch::{Sink, Unreadable, follow};
 use bindery::model::ResourceVersion;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -219,7 +219,7 @@ impl Changes {
 }
 
 impl Sink for Changes {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion) {
+    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
         match observed {
             Observed::Volume(volume) => self.note_object(&ObjectKey::Volume(volume.name.clone())),
             Observed::VolumeGone(name) => self.note_object(&ObjectKey::Volume(name)),
@@ -234,8 +234,8 @@ impl Sink for Changes {
 
     fn listed(&self, _: Watched, _: Vec<Identity>, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: Watched, identity: &Identity, _: ResourceVersion) {
-        panic!("the product cannot read {identity:?}");
+    fn unreadable(&self, _: Watched, unreadable: Unreadable) {
+        panic!("the product cannot read {unreadable:?}");
     }
 
     fn heard(&self, _: Watched, _: u64) {}

@@ -5,7 +5,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
 SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e bench soak generate
+.PHONY: demo test lint unit suites examples doc kube e2e histories bench soak generate
 
 # The webhook refusing and repairing, without a cluster. ARGS=--serve keeps it up.
 demo:
@@ -45,6 +45,13 @@ kube:
 e2e: kube
 	$(CARGO_TEST) --test e2e -- $(CASES)
 
+# The histories of made-up clusters beside Kubernetes' own binder, and what takes minutes on a real
+# server, at their full count.
+histories: kube
+	BINDERY_SEEDS=0..300 $(CARGO_TEST) --test e2e -- histories_end_as_with_kubernetes
+	BINDERY_SEEDS=0..100 $(CARGO_TEST) --test e2e -- what_a_plan_says whatever_comes_at_once
+	BINDERY_AWAY_SECONDS=60 BINDERY_CROWD=50000 $(CARGO_TEST) --test e2e -- survival
+
 # The webhook against controller-runtime, nginx and a real API server in one run, each row with its
 # floor (benches/floors.toml), after the pure path alone. SECTIONS="throughput memory" picks some.
 bench: kube
@@ -57,7 +64,7 @@ soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
 soak:
-	@tests/steps.sh unit suites kube e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
+	@tests/steps.sh unit suites kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what

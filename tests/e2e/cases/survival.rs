@@ -13,7 +13,9 @@ use crate::proxy::{Proxy, Trouble};
 use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
+    case!(a_provisioned_volume_survives_a_late_claim_event),
     case!(it_lives_through_what_goes_wrong_on_the_way),
+    case!(it_starts_on_a_crowd_and_outlives_the_api_server),
     case!(another_takes_over_from_one_that_is_killed_or_told_to_end),
 ];
 
@@ -75,7 +77,6 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
     let mut pairs = Pairs { plane: &plane, objects: plane.objects("survives"), made: 0 };
     pairs.make(1);
     pairs.await_all();
-    a_provisioned_volume_survives_a_late_claim_event(&plane, &proxy);
     it_goes_on_after_an_absence(&proxy, &mut pairs);
     watches_may_end_in_mid_burst(&proxy, &mut pairs);
     a_forgotten_history_is_listed_anew(&proxy, &mut pairs);
@@ -85,7 +86,13 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
 }
 
 /// A volume was destroyed because the event of the claim for which it was made came late.
-fn a_provisioned_volume_survives_a_late_claim_event(plane: &Plane, proxy: &Proxy) {
+fn a_provisioned_volume_survives_a_late_claim_event() {
+    let plane = &Plane::start(Peers::WithoutBinder).unwrap();
+    let proxy = Proxy::start(plane);
+    let _controller = Controller::start_by(&proxy.kubeconfig(plane), Election::None);
+    let mut pairs = Pairs { plane, objects: plane.objects("before"), made: 0 };
+    pairs.make(1);
+    pairs.await_all();
     let objects = plane.objects("late");
     proxy.set(Trouble::LateClaims);
     let claim = objects.claim("data", &json!({}));
@@ -157,6 +164,43 @@ fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut P
         "{met} writes in four seconds that were told to wait for one"
     );
     proxy.set(Trouble::None);
+    pairs.await_all();
+}
+
+/// How many objects are there at the start. `BINDERY_CROWD` says another number.
+fn crowd() -> usize {
+    std::env::var("BINDERY_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(400)
+}
+
+fn it_starts_on_a_crowd_and_outlives_the_api_server() {
+    const HANDS: usize = 8;
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("crowd");
+    let count = crowd();
+    thread::scope(|scope| {
+        for hand in 0..HANDS {
+            let (objects, numbers) = (&objects, (hand..count).step_by(HANDS));
+            // One in five is a volume, which none of the claims can take.
+            scope.spawn(move || {
+                for number in numbers {
+                    if number % 5 == 0 {
+                        let other = json!({"spec": {"storageClassName": "nobody-asks"}});
+                        objects.volume(&format!("v{number}"), &other);
+                    } else {
+                        objects.claim(&format!("c{number}"), &json!({}));
+                    }
+                }
+            });
+        }
+    });
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("among"), made: 0 };
+    pairs.make(1);
+    let start = Instant::now();
+    let _controller = Controller::start(&plane, Election::None);
+    pairs.await_all();
+    println!("a pair among {count} objects is bound {:?} after the start", start.elapsed());
+    plane.restart_api_server(absence()).unwrap();
+    pairs.make(2);
     pairs.await_all();
 }
 

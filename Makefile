@@ -41,16 +41,15 @@ doc:
 kube:
 	tests/kube/build.sh
 
-# Every case against a real etcd, kube-apiserver and kube-controller-manager. CASES=name picks some.
+# Every case against a real etcd, kube-apiserver, kube-controller-manager and kube-scheduler. CASES=name
+# picks some.
 e2e: kube
 	$(CARGO_TEST) --test e2e -- $(CASES)
 
 # The histories of made-up clusters beside Kubernetes' own binder, and what takes minutes on a real
 # server, at their full count.
 histories: kube
-	BINDERY_SEEDS=0..300 $(CARGO_TEST) --test e2e -- histories_end_as_with_kubernetes
-	BINDERY_SEEDS=0..100 $(CARGO_TEST) --test e2e -- what_a_plan_says whatever_comes_at_once
-	BINDERY_AWAY_SECONDS=60 BINDERY_CROWD=50000 $(CARGO_TEST) --test e2e -- survival
+	$(CARGO_TEST) --test e2e -- --full differential survival
 
 # The webhook against controller-runtime, nginx and a real API server in one run, each row with its
 # floor (benches/floors.toml), after the pure path alone. SECTIONS="throughput memory" picks some.

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
-use crate::eventually::{eventually, pause};
-use crate::plane::persona::ADMIN;
+use crate::eventually::{eventually, wait};
+use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
 use crate::plane::{Objects, Peers, Plane, claim_path, volume_path};
 use crate::proxy::{Proxy, Trouble};
-use crate::runner::{Case, case};
+use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_provisioned_volume_survives_a_late_claim_event),
@@ -19,13 +19,15 @@ pub(crate) const CASES: &[Case] = &[
     case!(another_takes_over_from_one_that_is_killed_or_told_to_end),
 ];
 
+/// Cases that take a minute each, whatever the machine.
+pub(crate) const LENGTHY: &[Case] = &[case!(a_refused_token_is_read_anew)];
+
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the API server is away. `BINDERY_AWAY_SECONDS` says another number.
+/// How long the API server is away.
 fn absence() -> Duration {
-    let asked = std::env::var("BINDERY_AWAY_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(asked.unwrap_or(3))
+    Duration::from_secs(if extent().is_full { 60 } else { 3 })
 }
 
 fn until(plane: &Plane, path: &str, phase: &str) -> Value {
@@ -34,13 +36,6 @@ fn until(plane: &Plane, path: &str, phase: &str) -> Value {
         let seen = object["status"]["phase"].as_str().unwrap_or("absent").to_owned();
         if seen == phase { Ok(object) } else { Err(seen) }
     })
-}
-
-fn wait(duration: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < duration {
-        pause();
-    }
 }
 
 /// Pairs that are bound while trouble lasts, or after it.
@@ -120,6 +115,29 @@ fn a_provisioned_volume_survives_a_late_claim_event() {
     until(plane, &ours, "Bound");
 }
 
+/// A token that the server does not take any more is replaced in its file, as kubelets do it: the client
+/// looks at the file about once a minute.
+fn a_refused_token_is_read_anew() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (token, kubeconfig) = (folder.path().join("token"), folder.path().join("kubeconfig"));
+    let text = std::fs::read_to_string(plane.kubeconfig(BINDERY_CONTROLLER)).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    let valid = config["users"][0]["user"]["token"].take();
+    config["users"][0]["user"] = json!({"tokenFile": token});
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    std::fs::write(&token, "expired").unwrap();
+    let controller = Controller::start_by(&kubeconfig, Election::None);
+    eventually("the token is refused", PATIENCE, || {
+        if controller.log().contains("401") { Ok(()) } else { Err(controller.log()) }
+    });
+    std::fs::write(&token, valid.as_str().unwrap()).unwrap();
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("token"), made: 0 };
+    pairs.make(1);
+    wait(Duration::from_mins(1));
+    pairs.await_all();
+}
+
 fn it_goes_on_after_an_absence(proxy: &Proxy, pairs: &mut Pairs<'_>) {
     let cut = proxy.met(Trouble::Away);
     proxy.set(Trouble::Away);
@@ -167,16 +185,11 @@ fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut P
     pairs.await_all();
 }
 
-/// How many objects are there at the start. `BINDERY_CROWD` says another number.
-fn crowd() -> usize {
-    std::env::var("BINDERY_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(400)
-}
-
 fn it_starts_on_a_crowd_and_outlives_the_api_server() {
     const HANDS: usize = 8;
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("crowd");
-    let count = crowd();
+    let count = if extent().is_full { 50_000 } else { 400 };
     thread::scope(|scope| {
         for hand in 0..HANDS {
             let (objects, numbers) = (&objects, (hand..count).step_by(HANDS));

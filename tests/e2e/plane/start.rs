@@ -16,7 +16,7 @@ use super::certificates::Authority;
 use super::folder::Folder;
 use super::process::{Process, Program};
 use super::{Peers, Plane, Running, STARTED, binaries, certificates, folder, kubectl, persona};
-use crate::eventually::poll;
+use crate::eventually::{poll, wait};
 
 /// How long one step of the start may take. It takes seconds on two free cores; a build beside it takes
 /// most of them.
@@ -82,7 +82,7 @@ struct Served {
 /// Kills the API server, and starts it again after `absence` on its port and its data.
 pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(), String> {
     plane.running.replace("kube-apiserver", || {
-        std::thread::sleep(absence);
+        wait(absence);
         let Plane { api, port, prefix, binaries, folder, .. } = plane;
         let mut server = spawn_api_server(*port, prefix, binaries, folder)?;
         match await_ready(&mut server, api) {

@@ -5,7 +5,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
 SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e bench soak generate
+.PHONY: demo test lint unit suites examples doc kube e2e histories bench soak generate
 
 # The webhook refusing and repairing, without a cluster. ARGS=--serve keeps it up.
 demo:
@@ -41,9 +41,15 @@ doc:
 kube:
 	tests/kube/build.sh
 
-# Every case against a real etcd, kube-apiserver and kube-controller-manager. CASES=name picks some.
+# Every case against a real etcd, kube-apiserver, kube-controller-manager and kube-scheduler. CASES=name
+# picks some.
 e2e: kube
 	$(CARGO_TEST) --test e2e -- $(CASES)
+
+# The histories of made-up clusters beside Kubernetes' own binder, and what takes minutes on a real
+# server, at their full count.
+histories: kube
+	$(CARGO_TEST) --test e2e -- --full differential survival
 
 # The webhook against controller-runtime, nginx and a real API server in one run, each row with its
 # floor (benches/floors.toml), after the pure path alone. SECTIONS="throughput memory" picks some.
@@ -57,7 +63,7 @@ soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
 soak:
-	@tests/steps.sh unit suites kube e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
+	@tests/steps.sh unit suites kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what

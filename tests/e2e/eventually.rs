@@ -39,6 +39,14 @@ pub(crate) fn poll<T>(
     }
 }
 
+/// Lets time pass: for what must not happen meanwhile, and for absences that a case plays.
+pub(crate) fn wait(duration: Duration) {
+    let start = Instant::now();
+    while let Some(left) = duration.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
+        thread::park_timeout(left);
+    }
+}
+
 /// Gives way for the time between two probes. May end early, which only means one probe more.
 pub(crate) fn pause() {
     thread::park_timeout(PAUSE);

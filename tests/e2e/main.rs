@@ -1,8 +1,10 @@
-//! End-to-end tests: every case talks to a real etcd, kube-apiserver and kube-controller-manager.
+//! End-to-end tests: every case talks to a real etcd and a real kube-apiserver, most with the
+//! real controllers beside them.
 //!
 //! They exist because only the real server says what the real server does. The binary has its own
 //! `main` as the planes are shared by the cases and must be stopped after the last one.
-//! `cargo test --features e2e --test e2e -- FILTER` runs the cases whose name contains FILTER; with
+//! `cargo test --features e2e --test e2e -- FILTER` runs the cases whose name contains FILTER, with `--full`
+//! at the counts and for the times that are promised, and those that take minutes; with
 //! `--hold` instead it starts a plane, prints a kubeconfig for it, and keeps it until it is interrupted.
 //!
 //! Not here: building the binaries (`tests/kube/build.sh`).
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     if arguments.hold() {
         return hold();
     }
-    let outcome = runner::run(&cases::all(), &arguments);
+    let outcome = runner::run(&cases::all(arguments.is_full()), &arguments);
     plane::stop_shared(outcome);
     match outcome {
         runner::Outcome::Passed => ExitCode::SUCCESS,

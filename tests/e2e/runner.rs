@@ -7,9 +7,10 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::RefCell;
 use std::num::NonZero;
+use std::ops::Range;
 use std::panic;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Instant;
 
@@ -51,6 +52,23 @@ pub(crate) struct Arguments {
     list: bool,
     hold: bool,
     threads: Option<NonZero<usize>>,
+    extent: Extent,
+}
+
+/// How much of what could be done for ever is done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extent {
+    /// Everything that is promised, for as long as it takes.
+    pub(crate) is_full: bool,
+    /// The seeds of what is made up, if not so many from 0.
+    pub(crate) seeds: Option<Range<u64>>,
+}
+
+static EXTENT: OnceLock<Extent> = OnceLock::new();
+
+/// How much the command line asks for.
+pub(crate) fn extent() -> &'static Extent {
+    EXTENT.get_or_init(Extent::default)
 }
 
 impl Arguments {
@@ -74,6 +92,15 @@ impl Arguments {
                 "--exact" => arguments.exact = true,
                 "--list" => arguments.list = true,
                 "--hold" => arguments.hold = true,
+                "--full" => arguments.extent.is_full = true,
+                "--seeds" => {
+                    let seeds = value()?;
+                    let bounds = seeds.split_once("..");
+                    let bounds =
+                        bounds.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+                    let wrong = || format!("--seeds needs FROM..TO, not \"{seeds}\".");
+                    arguments.extent.seeds = Some(bounds.ok_or_else(wrong)?);
+                }
                 "--skip" => arguments.skips.push(value()?),
                 "--test-threads" => {
                     let count = value()?;
@@ -86,8 +113,8 @@ impl Arguments {
                 "--color" | "--format" => drop(value()?),
                 _ if flag.starts_with('-') => {
                     return Err(format!(
-                        "The end-to-end tests do not know {flag}; they know FILTER, --exact, --hold, \
-                         --list, --skip and --test-threads."
+                        "The end-to-end tests do not know {flag}; they know FILTER, --exact, --full, \
+                         --hold, --list, --seeds, --skip and --test-threads."
                     ));
                 }
                 _ => arguments.filters.push(word),
@@ -99,6 +126,11 @@ impl Arguments {
     /// Whether to start a plane for a person instead of running cases.
     pub(crate) fn hold(&self) -> bool {
         self.hold
+    }
+
+    /// Whether everything that is promised is to be shown.
+    pub(crate) fn is_full(&self) -> bool {
+        self.extent.is_full
     }
 
     fn selects(&self, name: &str) -> bool {
@@ -119,6 +151,8 @@ pub(crate) fn run(cases: &[Case], arguments: &Arguments) -> Outcome {
         }
         return Outcome::Passed;
     }
+    // Nobody has asked for it yet: no case ran.
+    drop(EXTENT.set(arguments.extent.clone()));
     capture_panics();
     let start = Instant::now();
     println!("\nrunning {} tests", selected.len());

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the control plane of the end-to-end tests (etcd, kube-apiserver, kube-controller-manager,
-# kube-scheduler, kubectl) from the Go modules beside this file, once, into a cache folder that every clone shares.
+# kube-scheduler, kubectl) from the Go modules beside this file, once, into a cache folder that every
+# clone shares.
 #
 #   build.sh           builds what is missing; the last line on stdout is the folder
 #   build.sh --where   builds nothing; prints the folder if it is complete, else fails

@@ -2,13 +2,13 @@
 //! controllers are Kubernetes' own; provisioner, resizer and kubelet are played.
 
 use std::sync::Once;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait};
 use crate::plane::persona::{ADMIN, PROVISIONER, SCHEDULER, STORAGE_ADMIN, TENANT};
 use crate::plane::{Body, Objects, Peers, Persona, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
@@ -58,10 +58,7 @@ fn kubectl(persona: Persona, objects: &Objects<'_>, arguments: &[&str], stdin: &
 
 /// Says what `path` is like after a while in which it must not change.
 fn after_a_while(path: &str) -> Value {
-    let start = Instant::now();
-    while start.elapsed() < WHILE {
-        crate::eventually::pause();
-    }
+    wait(WHILE);
     plane().get(ADMIN, path).expect_ok()
 }
 

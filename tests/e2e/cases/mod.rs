@@ -14,9 +14,11 @@ mod survival;
 
 use crate::runner::Case;
 
-/// Every case, in the order in which they start.
-pub(crate) fn all() -> Vec<Case> {
+/// Every case, in the order in which they start; those that take minutes only if `is_full`.
+pub(crate) fn all(is_full: bool) -> Vec<Case> {
+    let lengthy = if is_full { survival::LENGTHY } else { &[] };
     [
+        lengthy,
         differential::CASES,
         rules::CASES,
         conversation::CASES,

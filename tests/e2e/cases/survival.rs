@@ -6,24 +6,28 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
-use crate::eventually::{eventually, pause};
-use crate::plane::persona::ADMIN;
+use crate::eventually::{eventually, wait};
+use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
 use crate::plane::{Objects, Peers, Plane, claim_path, volume_path};
 use crate::proxy::{Proxy, Trouble};
-use crate::runner::{Case, case};
+use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
+    case!(a_provisioned_volume_survives_a_late_claim_event),
     case!(it_lives_through_what_goes_wrong_on_the_way),
+    case!(it_starts_on_a_crowd_and_outlives_the_api_server),
     case!(another_takes_over_from_one_that_is_killed_or_told_to_end),
 ];
+
+/// Cases that take a minute each, whatever the machine.
+pub(crate) const LENGTHY: &[Case] = &[case!(a_refused_token_is_read_anew)];
 
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the API server is away. `BINDERY_AWAY_SECONDS` says another number.
+/// How long the API server is away.
 fn absence() -> Duration {
-    let asked = std::env::var("BINDERY_AWAY_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(asked.unwrap_or(3))
+    Duration::from_secs(if extent().is_full { 60 } else { 3 })
 }
 
 fn until(plane: &Plane, path: &str, phase: &str) -> Value {
@@ -32,13 +36,6 @@ fn until(plane: &Plane, path: &str, phase: &str) -> Value {
         let seen = object["status"]["phase"].as_str().unwrap_or("absent").to_owned();
         if seen == phase { Ok(object) } else { Err(seen) }
     })
-}
-
-fn wait(duration: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < duration {
-        pause();
-    }
 }
 
 /// Pairs that are bound while trouble lasts, or after it.
@@ -75,7 +72,6 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
     let mut pairs = Pairs { plane: &plane, objects: plane.objects("survives"), made: 0 };
     pairs.make(1);
     pairs.await_all();
-    a_provisioned_volume_survives_a_late_claim_event(&plane, &proxy);
     it_goes_on_after_an_absence(&proxy, &mut pairs);
     watches_may_end_in_mid_burst(&proxy, &mut pairs);
     a_forgotten_history_is_listed_anew(&proxy, &mut pairs);
@@ -85,7 +81,13 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
 }
 
 /// A volume was destroyed because the event of the claim for which it was made came late.
-fn a_provisioned_volume_survives_a_late_claim_event(plane: &Plane, proxy: &Proxy) {
+fn a_provisioned_volume_survives_a_late_claim_event() {
+    let plane = &Plane::start(Peers::WithoutBinder).unwrap();
+    let proxy = Proxy::start(plane);
+    let _controller = Controller::start_by(&proxy.kubeconfig(plane), Election::None);
+    let mut pairs = Pairs { plane, objects: plane.objects("before"), made: 0 };
+    pairs.make(1);
+    pairs.await_all();
     let objects = plane.objects("late");
     proxy.set(Trouble::LateClaims);
     let claim = objects.claim("data", &json!({}));
@@ -111,6 +113,29 @@ fn a_provisioned_volume_survives_a_late_claim_event(plane: &Plane, proxy: &Proxy
     proxy.set(Trouble::None);
     until(plane, &claim_path(objects.namespace(), "data"), "Bound");
     until(plane, &ours, "Bound");
+}
+
+/// A token that the server does not take any more is replaced in its file, as kubelets do it: the client
+/// looks at the file about once a minute.
+fn a_refused_token_is_read_anew() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (token, kubeconfig) = (folder.path().join("token"), folder.path().join("kubeconfig"));
+    let text = std::fs::read_to_string(plane.kubeconfig(BINDERY_CONTROLLER)).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    let valid = config["users"][0]["user"]["token"].take();
+    config["users"][0]["user"] = json!({"tokenFile": token});
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    std::fs::write(&token, "expired").unwrap();
+    let controller = Controller::start_by(&kubeconfig, Election::None);
+    eventually("the token is refused", PATIENCE, || {
+        if controller.log().contains("401") { Ok(()) } else { Err(controller.log()) }
+    });
+    std::fs::write(&token, valid.as_str().unwrap()).unwrap();
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("token"), made: 0 };
+    pairs.make(1);
+    wait(Duration::from_mins(1));
+    pairs.await_all();
 }
 
 fn it_goes_on_after_an_absence(proxy: &Proxy, pairs: &mut Pairs<'_>) {
@@ -157,6 +182,38 @@ fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut P
         "{met} writes in four seconds that were told to wait for one"
     );
     proxy.set(Trouble::None);
+    pairs.await_all();
+}
+
+fn it_starts_on_a_crowd_and_outlives_the_api_server() {
+    const HANDS: usize = 8;
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("crowd");
+    let count = if extent().is_full { 50_000 } else { 400 };
+    thread::scope(|scope| {
+        for hand in 0..HANDS {
+            let (objects, numbers) = (&objects, (hand..count).step_by(HANDS));
+            // One in five is a volume, which none of the claims can take.
+            scope.spawn(move || {
+                for number in numbers {
+                    if number % 5 == 0 {
+                        let other = json!({"spec": {"storageClassName": "nobody-asks"}});
+                        objects.volume(&format!("v{number}"), &other);
+                    } else {
+                        objects.claim(&format!("c{number}"), &json!({}));
+                    }
+                }
+            });
+        }
+    });
+    let mut pairs = Pairs { plane: &plane, objects: plane.objects("among"), made: 0 };
+    pairs.make(1);
+    let start = Instant::now();
+    let _controller = Controller::start(&plane, Election::None);
+    pairs.await_all();
+    println!("a pair among {count} objects is bound {:?} after the start", start.elapsed());
+    plane.restart_api_server(absence()).unwrap();
+    pairs.make(2);
     pairs.await_all();
 }
 

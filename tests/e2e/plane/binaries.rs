@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder that holds `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl`. The error is
+/// The folder that holds `etcd`, `kubectl` and the three that begin with `kube-`. The error is
 /// a sentence that says what is missing and what to run.
 pub(crate) fn locate() -> Result<PathBuf, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kube/build.sh");

@@ -52,6 +52,8 @@ pub(crate) enum Peers {
 pub(crate) struct Plane {
     api: Api,
     port: u16,
+    /// Where the server keeps everything in etcd.
+    prefix: String,
     binaries: PathBuf,
     folder: Arc<Folder>,
     running: Arc<Running>,
@@ -99,6 +101,11 @@ impl Plane {
     /// end of the log of the process that failed.
     pub(crate) fn start(peers: Peers) -> Result<Self, String> {
         start::start(peers)
+    }
+
+    /// Kills the API server, and starts it again after `absence` with all that it had stored.
+    pub(crate) fn restart_api_server(&self, absence: Duration) -> Result<(), String> {
+        start::restart_api_server(self, absence)
     }
 
     /// Sends a raw request and returns the reply, refused or not. Panics if there is none.
@@ -190,6 +197,20 @@ impl Running {
         while let Some(process) = self.pop() {
             process.stop(patience);
         }
+    }
+
+    /// Puts another process in the place of the one of this name, which is killed.
+    fn replace(
+        &self,
+        name: &str,
+        start: impl FnOnce() -> Result<Process, String>,
+    ) -> Result<(), String> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = all.iter().position(|process| process.is(name));
+        let place = place.ok_or_else(|| format!("no {name} runs"))?;
+        all.remove(place).stop(Duration::ZERO);
+        all.insert(place, start()?);
+        Ok(())
     }
 
     fn pop(&self) -> Option<Process> {

@@ -58,6 +58,11 @@ impl Process {
         Ok(Self { name, log: program.log.clone(), child })
     }
 
+    /// Whether it was started under this name.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name == name
+    }
+
     /// Its process id; wrappers such as `setpriv` have become the program itself.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

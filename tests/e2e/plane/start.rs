@@ -16,7 +16,7 @@ use super::certificates::Authority;
 use super::folder::Folder;
 use super::process::{Process, Program};
 use super::{Peers, Plane, Running, STARTED, binaries, certificates, folder, kubectl, persona};
-use crate::eventually::poll;
+use crate::eventually::{poll, wait};
 
 /// How long one step of the start may take. It takes seconds on two free cores; a build beside it takes
 /// most of them.
@@ -42,8 +42,8 @@ pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
     if started.is_err() {
         running.stop(Duration::ZERO);
     }
-    let (api, port) = started?;
-    Ok(Plane { api, port, binaries, folder, running })
+    let Served { api, port, prefix } = started?;
+    Ok(Plane { api, port, prefix, binaries, folder, running })
 }
 
 fn start_processes(
@@ -51,24 +51,46 @@ fn start_processes(
     binaries: &Path,
     folder: &Folder,
     running: &Running,
-) -> Result<(Api, u16), String> {
+) -> Result<Served, String> {
     let authority = certificates::write(folder.path())?;
     let authority_file = folder.write("authority.crt", &authority.pem)?;
     let secret = folder::secret();
     folder.write("tokens.csv", &persona::token_file(&secret))?;
     start_etcd(binaries, folder, running)?;
-    let (api, port) =
-        start_api_server(binaries, folder, running, &Access { authority, secret: &secret })?;
+    let access = Access { authority, secret: &secret };
+    let served = start_api_server(binaries, folder, running, &access)?;
+    let Served { api, port, .. } = &served;
     for persona in persona::ALL {
-        let text = kubectl::kubeconfig(port, &authority_file, &persona.token(&secret));
+        let text = kubectl::kubeconfig(*port, &authority_file, &persona.token(&secret));
         let path = folder.kubeconfig(persona.name);
         std::fs::write(&path, text)
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
-    grant(&api)?;
-    start_controllers(peers, binaries, folder, running, &api)?;
-    await_rights(&api)?;
-    Ok((api, port))
+    grant(api)?;
+    start_controllers(peers, binaries, folder, running, api)?;
+    await_rights(api)?;
+    Ok(served)
+}
+
+/// A server that is ready: how to reach it, and where it keeps everything in etcd.
+struct Served {
+    api: Api,
+    port: u16,
+    prefix: String,
+}
+
+/// Kills the API server, and starts it again after `absence` on its port and its data.
+pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(), String> {
+    plane.running.replace("kube-apiserver", || {
+        wait(absence);
+        let Plane { api, port, prefix, binaries, folder, .. } = plane;
+        let mut server = spawn_api_server(*port, prefix, binaries, folder)?;
+        match await_ready(&mut server, api) {
+            Ok(()) => Ok(server),
+            Err(NotReady::PortTaken) => Err(format!("a stranger took port {port}; retry")),
+            Err(NotReady::Other(sentence)) => Err(sentence),
+        }
+    })
 }
 
 /// How clients reach the API server: whom they trust and what makes their tokens.
@@ -114,15 +136,17 @@ fn start_api_server(
     folder: &Folder,
     running: &Running,
     access: &Access<'_>,
-) -> Result<(Api, u16), String> {
+) -> Result<Served, String> {
     for _ in 0..PORT_ATTEMPTS {
+        // Another attempt, or another plane, must never read what this one wrote.
+        let prefix = folder::secret();
         let port = free_port()?;
         let api = Api::new(port, &access.authority, access.secret)?;
-        let mut server = spawn_api_server(port, binaries, folder)?;
+        let mut server = spawn_api_server(port, &prefix, binaries, folder)?;
         let ready = await_ready(&mut server, &api);
         running.push(server);
         match ready {
-            Ok(()) => return Ok((api, port)),
+            Ok(()) => return Ok(Served { api, port, prefix }),
             Err(NotReady::PortTaken) => drop(running.pop()),
             Err(NotReady::Other(sentence)) => return Err(sentence),
         }
@@ -130,9 +154,12 @@ fn start_api_server(
     Err(format!("{PORT_ATTEMPTS} free loopback ports in a row were taken by others; retry"))
 }
 
-fn spawn_api_server(port: u16, binaries: &Path, folder: &Folder) -> Result<Process, String> {
-    // Another attempt, or another plane, must never read what this one wrote.
-    let prefix = folder::secret();
+fn spawn_api_server(
+    port: u16,
+    prefix: &str,
+    binaries: &Path,
+    folder: &Folder,
+) -> Result<Process, String> {
     let arguments = [
         &format!("--etcd-servers={ETCD}"),
         &format!("--etcd-prefix=/{prefix}"),

@@ -24,7 +24,7 @@ type End = BTreeMap<String, Option<String>>;
 
 pub(super) fn whatever_comes_at_once_ends_as_in_some_order() {
     let stage = Stage::new(Binder::Ours);
-    let stories: Vec<Story> = seeds(20).map(story).filter(|story| !story.is_alone).collect();
+    let stories: Vec<Story> = seeds(20, 100).map(story).filter(|story| !story.is_alone).collect();
     for story in &stories {
         stage.prepare(story);
     }
@@ -59,10 +59,8 @@ pub(super) fn whatever_comes_at_once_ends_as_in_some_order() {
 
 /// Claims and volumes in equal parts, which fit each other more or less.
 fn objects(story: &Story) -> Vec<Value> {
-    let claims = story.steps.iter().filter_map(|step| match step {
-        Step::Create(object) if object["kind"] == "PersistentVolumeClaim" => Some(object.clone()),
-        _ => None,
-    });
+    let created = story.steps.iter().filter_map(Step::created);
+    let claims = created.filter(|object| object["kind"] == "PersistentVolumeClaim").cloned();
     let volumes = story.volumes.iter().take(OBJECTS_COUNT_MAX / 2).cloned();
     volumes.chain(claims.take(OBJECTS_COUNT_MAX / 2)).collect()
 }

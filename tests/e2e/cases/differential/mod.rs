@@ -1,7 +1,7 @@
 //! Our controller and Kubernetes' own binder, each on a server of its own, live through the same
 //! histories; after every step both servers stand alike, or differ in a way that is documented.
 //!
-//! `BINDERY_SEEDS=17..18` plays the story of seed 17 alone. Not here: what a plan foresees (`planned`).
+//! `--seeds=17..18` plays the story of seed 17 alone. Not here: what a plan foresees (`planned`).
 
 mod at_once;
 mod documented;
@@ -27,7 +27,7 @@ use story::{Story, story};
 use tally::Tally;
 
 use crate::eventually::poll;
-use crate::runner::{Case, case};
+use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(histories_end_as_with_kubernetes),
@@ -48,12 +48,10 @@ const LATE: Duration = Duration::from_secs(8);
 /// Stories under way at once. Each waits for most of its time.
 const LANES: usize = 24;
 
-/// The seeds to play: those that are asked for, else so many.
-fn seeds(count: u64) -> Range<u64> {
-    let Ok(asked) = std::env::var("BINDERY_SEEDS") else { return 0..count };
-    let bounds =
-        asked.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    bounds.unwrap_or_else(|| panic!("BINDERY_SEEDS is FROM..TO, not {asked:?}"))
+/// The seeds to play: those that are asked for, else so many, or `full` of them.
+fn seeds(count: u64, full: u64) -> Range<u64> {
+    let all = if extent().is_full { full } else { count };
+    extent().seeds.clone().unwrap_or(0..all)
 }
 
 /// Both servers.
@@ -65,7 +63,7 @@ struct Servers {
 }
 
 fn histories_end_as_with_kubernetes() {
-    let seeds = seeds(40);
+    let seeds = seeds(40, 300);
     let (ours, theirs) = (Stage::new(Binder::Ours), Stage::new(Binder::InTree));
     let servers = Servers { ours, theirs, alone: Mutex::default() };
     let mut stories: Vec<Story> = seeds.clone().map(story).collect();
@@ -127,7 +125,7 @@ fn play_steps(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(),
             Compared::Different(how) => {
                 return Err(format!(
                     "seed {seed} differs after step {number}, {steps:?}:\n{how}\nreplay: \
-                     BINDERY_SEEDS={seed}..{} make e2e CASES=histories",
+                     make e2e CASES='--seeds={seed}..{} histories'",
                     seed + 1
                 ));
             }

@@ -25,7 +25,7 @@ const ROUND: usize = 5;
 
 pub(super) fn what_a_plan_says_the_controller_does() {
     let stage = Stage::new(Binder::Nobody);
-    let seeds: Vec<u64> = seeds(20).collect();
+    let seeds: Vec<u64> = seeds(20, 100).collect();
     let mut fates = std::collections::BTreeMap::<String, usize>::new();
     for round in seeds.chunks(ROUND) {
         let stories: Vec<Story> = round.iter().map(|seed| story(*seed)).collect();
@@ -36,7 +36,11 @@ pub(super) fn what_a_plan_says_the_controller_does() {
         let controller = Controller::start(stage.plane(), Election::None);
         for story in &stories {
             let done = poll(PATIENCE, || broken_promises(&plan, &stage.scene(story)));
-            let replay = format!("BINDERY_SEEDS={}..{}", round[0], round[round.len() - 1] + 1);
+            let replay = format!(
+                "make e2e CASES='--seeds={}..{} plan'",
+                round[0],
+                round[round.len() - 1] + 1
+            );
             assert_eq!(done, Ok(()), "seed {}; replay: {replay}\n{}", story.seed, controller.log());
         }
         for story in &stories {
@@ -47,7 +51,9 @@ pub(super) fn what_a_plan_says_the_controller_does() {
             *fates.entry(text(&object["outcome"]).to_owned()).or_default() += 1;
         }
         controller.stop();
-        stories.iter().for_each(|story| stage.clear(story));
+        for story in &stories {
+            stage.clear(story);
+        }
     }
     println!("{} clusters ended as planned: {fates:?}", seeds.len());
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use bindery::binding::{Asker, Mismatch, View, fit};
 use bindery::cluster::resource::Watched;
 use bindery::model::{
-    BindingMode, Claim, Deletion, Labels, Node, Quantity, Reservation, Stage, Volume, VolumeClass,
-    VolumePhase,
+    BindingMode, Claim, Deletion, Labels, Node, NonEmpty, Quantity, Reservation, Stage, Volume,
+    VolumeClass, VolumePhase,
 };
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl Scene {
                 let mut found: Vec<Mismatch> =
                     fit(volume, claim, asker).err()?.iter().cloned().collect();
                 let on_node = fit(volume, claim, Asker::Scheduler(&node)).err();
-                let on_node = on_node.iter().flat_map(|found| found.iter());
+                let on_node = on_node.iter().flat_map(NonEmpty::iter);
                 found.extend(on_node.filter(|found| **found == Mismatch::NodeAffinity).cloned());
                 Some(found)
             };

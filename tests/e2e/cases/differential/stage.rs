@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bindery::binding::{ObjectKey, Observed};
@@ -20,7 +19,7 @@ use super::scene::{Scene, name_of};
 use super::step::{Act, CLASSES};
 use super::story::Story;
 use crate::controller::{Controller, Election};
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 
@@ -188,7 +187,7 @@ pub(super) fn await_quiet(stages: &[&Stage], tag: &str, quiet: Duration) {
         let elapsed = last.map_or(quiet, |last| last.elapsed());
         match quiet.checked_sub(elapsed) {
             None => return,
-            Some(left) => thread::sleep(left + Duration::from_millis(5)),
+            Some(left) => wait(left + Duration::from_millis(5)),
         }
     }
 }

@@ -150,10 +150,10 @@ impl Author {
     }
 
     fn class_name(&self, kind: Kind) -> String {
-        match kind {
-            Kind::None => String::new(),
-            other => format!("{}-{other:?}", self.tag).to_lowercase(),
+        if kind == Kind::None {
+            return String::new();
         }
+        format!("{}-{kind:?}", self.tag).to_lowercase()
     }
 
     fn class(&self, kind: Kind) -> Option<Value> {

@@ -11,6 +11,7 @@ pub mod example;
 pub mod exit;
 pub mod files;
 pub mod generate;
+mod notation;
 pub mod plan;
 pub mod reference;
 pub mod rule;
@@ -29,6 +30,9 @@ use crate::config::{self, Configuration};
 
 /// The name under which kubectl finds the binary: `kubectl bindery …`.
 const PLUGIN_NAME: &str = "kubectl-bindery";
+
+/// The version of every report that programs read.
+pub(crate) const API_VERSION: &str = "bindery.dev/v1";
 
 /// Runs the command that `arguments` name; the first is the name of the program.
 pub fn run(arguments: Vec<OsString>) -> Exit {

@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use super::report::{ClaimFate, Plan, PlannedClaim, PlannedVolume, VolumeFate};
+use super::alternatives::alternatives;
+use super::report::{Blocker, ClaimFate, Given, Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::binding::{
-    Asker, Choice, ClaimOutcome, Loss, Mismatch, ReleasedFor, Settlement, View, VolumeOutcome,
-    Write, choose, fit,
+    Asker, Choice, ChosenBy, ClaimOutcome, Loss, Mismatch, Observed, ReleasedFor, Settlement, View,
+    VolumeOutcome, Write, choose, fit,
 };
-use crate::model::{BindingMode, Claim, ClaimKey, NonEmpty, Volume, VolumeName};
+use crate::model::{
+    BindingMode, Claim, ClaimKey, NonEmpty, Reservation, Volume, VolumeClass, VolumeName,
+    VolumePhase,
+};
 
-/// The plan of a cluster that settled from `offered`, where its volumes are ready and no claim is served
-/// yet, to `after`. Claims are told in `order`.
-pub(super) fn plan(
-    offered: &View,
-    after: &View,
-    settlement: &Settlement,
-    order: &[ClaimKey],
-) -> Plan {
-    let mut planner =
-        Planner { offered, after, new: new_pairs(settlement), counted: BTreeMap::new() };
-    let mut claims = Vec::new();
+/// The plan of a cluster that settled to `after`. Claims are told in `order`.
+pub(super) fn plan(after: &View, settlement: &Settlement, order: &[ClaimKey]) -> Plan {
+    let alternatives = alternatives(after, &settlement.writes);
+    let mut planner = Planner::new(after, settlement);
+    let mut claims = Vec::with_capacity(order.len());
     for key in order {
         if let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claims.get(key)) {
-            claims.push(planner.claim(claim, outcome));
+            let equal_alternatives = alternatives.get(key).copied();
+            claims.push(PlannedClaim { equal_alternatives, ..planner.claim(claim, outcome) });
         }
     }
     let volumes = settlement.volumes.iter().filter_map(|(name, outcome)| {
@@ -33,41 +33,38 @@ pub(super) fn plan(
     Plan::new(claims, volumes)
 }
 
-/// The volumes that claims come to name by what was written.
-fn new_pairs(settlement: &Settlement) -> BTreeMap<VolumeName, ClaimKey> {
-    let named = settlement.writes.iter().filter_map(|write| match write {
-        Write::Name { claim, volume, .. } => Some((volume.clone(), claim.name.clone())),
-        Write::Reserve { .. }
-        | Write::Unreserve { .. }
-        | Write::Phase { .. }
-        | Write::Status { .. }
-        | Write::SetClass { .. }
-        | Write::Ask { .. } => None,
-    });
-    named.collect()
-}
-
 /// How many volumes fail for which first reason, by its label and as it is said.
 type Counts = BTreeMap<(&'static str, &'static str), usize>;
 
-struct Planner<'a> {
-    offered: &'a View,
+/// Tells of the claims and volumes of a settled cluster.
+pub(in crate::cli) struct Planner<'a> {
     after: &'a View,
-    new: BTreeMap<VolumeName, ClaimKey>,
+    settlement: &'a Settlement,
+    /// The volumes that claims come to name by what was written.
+    new: BTreeMap<&'a VolumeName, &'a ClaimKey>,
+    /// The volumes that were given, as if they were still free: made when the first claim starves.
+    given: Option<View>,
     /// Reasons by what claims ask for: those that ask for the same fail for the same.
     counted: BTreeMap<String, Counts>,
 }
 
-impl Planner<'_> {
-    fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
+impl<'a> Planner<'a> {
+    /// For a cluster that settled to `after`.
+    pub(in crate::cli) fn new(after: &'a View, settlement: &'a Settlement) -> Self {
+        let new = named(&settlement.writes).map(|(claim, volume, _)| (volume, claim)).collect();
+        Self { after, settlement, new, given: None, counted: BTreeMap::new() }
+    }
+
+    /// What becomes of a claim.
+    pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
         let fate = self.fate(claim, outcome);
         let starves_for_any =
             matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
         let mismatches = if starves_for_any { self.mismatches(claim) } else { Counts::new() };
+        let blocked_by = if starves_for_any { self.blocker(claim) } else { None };
+        let reason = reason(outcome, &mismatches, blocked_by.as_ref());
         let volume = match outcome {
-            ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
-                Some(name.to_string())
-            }
+            ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => Some(name),
             ClaimOutcome::Unseen
             | ClaimOutcome::Terminating
             | ClaimOutcome::Unknown
@@ -85,16 +82,25 @@ impl Planner<'_> {
             namespace: claim.key.namespace.to_string(),
             name: claim.key.name.to_string(),
             outcome: fate,
-            volume,
-            reason: self.reason(claim, outcome, &mismatches),
+            volume: volume.map(ToString::to_string),
+            reason,
             mismatches: mismatches.iter().map(|((label, _), count)| (*label, *count)).collect(),
+            blocked_by,
+            equal_alternatives: None,
+            class: class(claim.class().wanted()),
+            request: claim.request.to_string(),
+            access_modes: claim.access_modes.names().map(str::to_owned).collect(),
+            given: volume.and_then(|name| self.after.volume(name)).map(|volume| Given {
+                size: volume.capacity.to_string(),
+                wasted_bytes: wasted(volume, claim),
+            }),
         }
     }
 
     fn fate(&self, claim: &Claim, outcome: &ClaimOutcome) -> ClaimFate {
         match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
-                if self.new.get(name) == Some(&claim.key) {
+                if self.new.get(name) == Some(&&claim.key) {
                     ClaimFate::Binds
                 } else {
                     ClaimFate::Bound
@@ -140,68 +146,24 @@ impl Planner<'_> {
         counts
     }
 
-    fn reason(&self, claim: &Claim, outcome: &ClaimOutcome, mismatches: &Counts) -> Option<String> {
-        Some(match outcome {
-            ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
-            ClaimOutcome::BoundDespite(_, despite) => {
-                format!("each names the other, although {}", joined(despite))
+    /// Who gets the volume that would have done for a claim that starves.
+    fn blocker(&mut self, claim: &Claim) -> Option<Blocker> {
+        let (after, settlement) = (self.after, self.settlement);
+        let given = self.given.get_or_insert_with(|| given(after, &settlement.writes));
+        match choose(given, claim, Asker::Controller(BindingMode::Immediate)) {
+            Choice::Free(volume) => {
+                let winner = after.volume(&volume.name)?.reservation.key()?.clone();
+                Some(Blocker { claim: winner.to_string(), volume: volume.name.to_string() })
             }
-            ClaimOutcome::Terminating => "it is being deleted".to_owned(),
-            ClaimOutcome::Unknown => "what decides about it could not be read".to_owned(),
-            ClaimOutcome::GetsDefaultClass(class) => {
-                format!("it gets the default class \"{class}\"")
-            }
-            ClaimOutcome::WaitsForConsumer => {
-                "its class waits until a pod that uses it has a node".to_owned()
-            }
-            ClaimOutcome::WaitsForProvisioner(name) => {
-                format!("provisioner \"{name}\" is asked for it")
-            }
-            ClaimOutcome::NothingFits => self.nothing_fits(claim, mismatches),
-            ClaimOutcome::NoClass(class) => {
-                format!(
-                    "class \"{class}\" does not exist; {}",
-                    self.nothing_fits(claim, mismatches)
-                )
-            }
-            ClaimOutcome::NoVolume(name) => {
-                format!("volume \"{name}\", which it names, does not exist")
-            }
-            ClaimOutcome::Unfit(name, reasons) => {
-                format!("volume \"{name}\", which it names, does not fit: {}", joined(reasons))
-            }
-            ClaimOutcome::Taken(name) => {
-                format!("volume \"{name}\", which it names, is kept for another claim")
-            }
-            ClaimOutcome::Lost(loss) => lost(loss),
-        })
+            Choice::Kept(_) | Choice::KeptOutOfReach(_) | Choice::Nothing => None,
+        }
     }
 
-    /// How many volumes fail for what, and who got the one that would have done.
-    fn nothing_fits(&self, claim: &Claim, mismatches: &Counts) -> String {
-        let total: usize = mismatches.values().sum();
-        let mut text = format!("0/{total} volumes fit");
-        let mut separator = ":";
-        for ((_, said), count) in mismatches {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator} {count} {said}");
-            separator = ",";
-        }
-        let asker = Asker::Controller(BindingMode::Immediate);
-        if let Choice::Free(volume) | Choice::Kept(volume) = choose(self.offered, claim, asker)
-            && let Some(winner) =
-                self.after.volume(&volume.name).and_then(|v| v.reservation.key().cloned())
-            && winner != claim.key
-        {
-            let _ = write!(text, "; \"{}\" would, and goes to claim \"{winner}\"", volume.name);
-        }
-        text
-    }
-
-    fn volume(&self, volume: &Volume, outcome: &VolumeOutcome) -> PlannedVolume {
+    /// What becomes of a volume.
+    pub(in crate::cli) fn volume(&self, volume: &Volume, outcome: &VolumeOutcome) -> PlannedVolume {
         let (fate, claim) = match outcome {
             VolumeOutcome::Bound(key) => {
-                let is_new = self.new.get(&volume.name) == Some(key);
+                let is_new = self.new.get(&volume.name) == Some(&key);
                 (if is_new { VolumeFate::Binds } else { VolumeFate::Bound }, Some(key.clone()))
             }
             VolumeOutcome::Released(ReleasedFor::NoDeleter | ReleasedFor::UnknownPolicy) => {
@@ -231,15 +193,125 @@ impl Planner<'_> {
                 None
             }
         };
-        let wasted = bound_to
-            .map(|claim| volume.capacity.rounded_up_units() - claim.request.rounded_up_units());
         PlannedVolume {
             name: volume.name.to_string(),
             outcome: fate,
+            wasted_bytes: bound_to.and_then(|claim| wasted(volume, claim)),
             claim: claim.map(|key| key.to_string()),
-            wasted_bytes: wasted.filter(|bytes| *bytes > 0),
+            class: class(volume.class().as_class()),
+            capacity: volume.capacity.to_string(),
+            access_modes: volume.access_modes.names().map(str::to_owned).collect(),
         }
     }
+}
+
+/// The claims that came to name a volume, and who chose it.
+pub(super) fn named(writes: &[Write]) -> impl Iterator<Item = (&ClaimKey, &VolumeName, ChosenBy)> {
+    writes.iter().filter_map(|write| match write {
+        Write::Name { claim, volume, chosen } => Some((&claim.name, volume, *chosen)),
+        Write::Reserve { .. }
+        | Write::Unreserve { .. }
+        | Write::Phase { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. } => None,
+    })
+}
+
+/// The volumes that the binder gave away, as they were before.
+fn given(after: &View, writes: &[Write]) -> View {
+    let mut view = View::default();
+    let reserved = writes.iter().filter_map(|write| match write {
+        Write::Reserve { volume, chosen: ChosenBy::Binder, .. } => after.volume(&volume.name),
+        Write::Reserve { chosen: ChosenBy::Other, .. }
+        | Write::Unreserve { .. }
+        | Write::Phase { .. }
+        | Write::Name { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. } => None,
+    });
+    for volume in reserved {
+        view.apply(Observed::Volume(Arc::new(freed(volume))));
+    }
+    view
+}
+
+/// The volume as if nobody had it.
+pub(super) fn freed(volume: &Volume) -> Volume {
+    Volume {
+        reservation: Reservation::Free,
+        phase: VolumePhase::Available,
+        ..Volume::clone(volume)
+    }
+}
+
+/// By how many bytes the volume is larger than what the claim asks for; none if it is not.
+fn wasted(volume: &Volume, claim: &Claim) -> Option<i128> {
+    let bytes = volume.capacity.rounded_up_units() - claim.request.rounded_up_units();
+    Some(bytes).filter(|bytes| *bytes > 0)
+}
+
+fn class(class: VolumeClass<'_>) -> Option<String> {
+    match class {
+        VolumeClass::Classless => None,
+        VolumeClass::Named(name) => Some(name.to_string()),
+    }
+}
+
+/// Why a claim ends up as it does, where that needs saying.
+fn reason(
+    outcome: &ClaimOutcome,
+    mismatches: &Counts,
+    blocker: Option<&Blocker>,
+) -> Option<String> {
+    Some(match outcome {
+        ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
+        ClaimOutcome::BoundDespite(_, despite) => {
+            format!("each names the other, although {}", joined(despite))
+        }
+        ClaimOutcome::Terminating => "it is being deleted".to_owned(),
+        ClaimOutcome::Unknown => "what decides about it could not be read".to_owned(),
+        ClaimOutcome::GetsDefaultClass(class) => {
+            format!("it gets the default class \"{class}\"")
+        }
+        ClaimOutcome::WaitsForConsumer => {
+            "its class waits until a pod that uses it has a node".to_owned()
+        }
+        ClaimOutcome::WaitsForProvisioner(name) => {
+            format!("provisioner \"{name}\" is asked for it")
+        }
+        ClaimOutcome::NothingFits => nothing_fits(mismatches, blocker),
+        ClaimOutcome::NoClass(class) => {
+            format!("class \"{class}\" does not exist; {}", nothing_fits(mismatches, blocker))
+        }
+        ClaimOutcome::NoVolume(name) => {
+            format!("volume \"{name}\", which it names, does not exist")
+        }
+        ClaimOutcome::Unfit(name, reasons) => {
+            format!("volume \"{name}\", which it names, does not fit: {}", joined(reasons))
+        }
+        ClaimOutcome::Taken(name) => {
+            format!("volume \"{name}\", which it names, is kept for another claim")
+        }
+        ClaimOutcome::Lost(loss) => lost(loss),
+    })
+}
+
+/// How many volumes fail for what, and who got the one that would have done.
+fn nothing_fits(mismatches: &Counts, blocker: Option<&Blocker>) -> String {
+    let total: usize = mismatches.values().sum();
+    let mut text = format!("0/{total} volumes fit");
+    let mut separator = ":";
+    for ((_, said), count) in mismatches {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator} {count} {said}");
+        separator = ",";
+    }
+    if let Some(Blocker { claim, volume }) = blocker {
+        let _ = write!(text, "; \"{volume}\" would, and goes to claim \"{claim}\"");
+    }
+    text
 }
 
 fn joined(mismatches: &NonEmpty<Mismatch>) -> String {

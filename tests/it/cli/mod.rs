@@ -7,6 +7,7 @@ mod examples;
 mod files;
 mod generated;
 mod plan;
+mod schemas;
 mod webhook;
 
 use std::fs;

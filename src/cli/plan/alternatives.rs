@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outcome::named;
 use crate::binding::{ChosenBy, Left, View, Write};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, Labels, Quantity, Reservation, Volume, VolumeClass,
@@ -16,20 +15,26 @@ use crate::model::{
 /// and size it could have been given at that time.
 ///
 /// Volumes are counted by kind and labels, so that the cost does not grow with the number of equal ones.
-pub(super) fn alternatives(after: &View, writes: &[Write]) -> BTreeMap<ClaimKey, usize> {
-    let chosen = named(writes).filter(|(_, _, chosen)| *chosen == ChosenBy::Binder);
-    let chosen: BTreeSet<&ClaimKey> = chosen.map(|(claim, _, _)| claim).collect();
+pub(super) fn alternatives<'a>(
+    after: &'a View,
+    writes: &'a [Write],
+) -> BTreeMap<&'a ClaimKey, usize> {
     let mut free = Free::before(after, writes);
-    let mut counts = BTreeMap::new();
+    let mut counts = Vec::new();
+    // A claim that named the volume itself had no choice: its name is written after the reservation.
+    let mut reserved = None;
     for write in writes {
         match write {
             Write::Reserve { volume, claim, chosen: ChosenBy::Binder } => {
                 let Some(volume) = after.volume(&volume.name) else { continue };
                 free.take(volume);
-                if chosen.contains(&claim.name)
-                    && let Some(claim) = after.claim(&claim.name)
+                reserved = Some((&claim.name, volume));
+            }
+            Write::Name { claim, chosen: ChosenBy::Binder, .. } => {
+                if let (Some((_, volume)), Some(claim)) =
+                    (reserved.filter(|(key, _)| **key == claim.name), after.claim(&claim.name))
                 {
-                    counts.insert(claim.key.clone(), free.count(volume, claim));
+                    counts.push((&claim.key, free.count(volume, claim)));
                 }
             }
             Write::Unreserve { volume, left: Left::Nothing } => {
@@ -40,13 +45,13 @@ pub(super) fn alternatives(after: &View, writes: &[Write]) -> BTreeMap<ClaimKey,
             Write::Reserve { chosen: ChosenBy::Other, .. }
             | Write::Unreserve { left: Left::Name, .. }
             | Write::Phase { .. }
-            | Write::Name { .. }
+            | Write::Name { chosen: ChosenBy::Other, .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
             | Write::Ask { .. } => {}
         }
     }
-    counts
+    counts.into_iter().collect()
 }
 
 /// What equal volumes have in common.
@@ -60,8 +65,12 @@ struct Sort {
 }
 
 /// The volumes that are free, by sort.
-#[derive(Debug, Default)]
-struct Free<'a>(BTreeMap<Sort, Stock<'a>>);
+#[derive(Debug)]
+struct Free<'a> {
+    stocks: BTreeMap<Sort, Stock<'a>>,
+    /// Whether a claim selects by labels; else they are all the same.
+    by_labels: bool,
+}
 
 /// How many volumes of a sort are free, in all and by their labels: a selector may tell those apart.
 #[derive(Debug, Default)]
@@ -73,48 +82,52 @@ struct Stock<'a> {
 impl<'a> Free<'a> {
     /// The free volumes before the first of `writes`.
     fn before(after: &'a View, writes: &[Write]) -> Self {
-        let mut free = Self::default();
+        let by_labels = after.claims().any(|claim| claim.selector.is_some());
+        let mut free = Self { stocks: BTreeMap::new(), by_labels };
         let mut given_back = BTreeSet::new();
-        let mut taken = BTreeSet::new();
+        let mut taken = Vec::new();
         for write in writes {
             match write {
-                Write::Unreserve { volume, .. } => given_back.insert(&volume.name),
+                Write::Unreserve { volume, .. } => {
+                    given_back.insert(&volume.name);
+                }
                 Write::Reserve { volume, chosen: ChosenBy::Binder, .. } => {
-                    taken.insert(&volume.name)
+                    taken.extend(after.volume(&volume.name));
                 }
                 Write::Reserve { chosen: ChosenBy::Other, .. }
                 | Write::Phase { .. }
                 | Write::Name { .. }
                 | Write::Status { .. }
                 | Write::SetClass { .. }
-                | Write::Ask { .. } => false,
-            };
-        }
-        for volume in after.volumes().filter(|volume| !given_back.contains(&volume.name)) {
-            if is_free(volume) || taken.contains(&volume.name) {
-                free.put(volume);
+                | Write::Ask { .. } => {}
             }
+        }
+        let left = after.volumes().filter(|volume| is_free(volume));
+        for volume in left.chain(taken).filter(|volume| !given_back.contains(&volume.name)) {
+            free.put(volume);
         }
         free
     }
 
     fn put(&mut self, volume: &'a Volume) {
-        let stock = self.0.entry(sort(volume)).or_default();
+        let stock = self.stocks.entry(sort(volume)).or_default();
         stock.total += 1;
-        *stock.by_labels.entry(&volume.labels).or_default() += 1;
+        if self.by_labels {
+            *stock.by_labels.entry(&volume.labels).or_default() += 1;
+        }
     }
 
     fn take(&mut self, volume: &Volume) {
-        let Some(stock) = self.0.get_mut(&sort(volume)) else { return };
-        if let Some(count) = stock.by_labels.get_mut(&volume.labels).filter(|count| **count > 0) {
-            *count -= 1;
-            stock.total -= 1;
+        let Some(stock) = self.stocks.get_mut(&sort(volume)) else { return };
+        stock.total = stock.total.saturating_sub(1);
+        if let Some(count) = stock.by_labels.get_mut(&volume.labels) {
+            *count = count.saturating_sub(1);
         }
     }
 
     /// How many of the volume's sort the claim could be given.
     fn count(&self, volume: &Volume, claim: &Claim) -> usize {
-        let Some(stock) = self.0.get(&sort(volume)) else { return 0 };
+        let Some(stock) = self.stocks.get(&sort(volume)) else { return 0 };
         let Some(selector) = &claim.selector else { return stock.total };
         let admitted = stock.by_labels.iter().filter(|(labels, _)| selector.matches(labels));
         admitted.map(|(_, count)| count).sum()

@@ -19,13 +19,21 @@ use crate::model::{
 pub(super) fn plan(after: &View, settlement: &Settlement, order: &[ClaimKey]) -> Plan {
     let alternatives = alternatives(after, &settlement.writes);
     let mut planner = Planner::new(after, settlement);
+    // Taken by name and told by age: neighbours in a tree are found in a fraction of the time.
+    let mut by_name: Vec<(&ClaimKey, usize)> = order.iter().zip(0..).collect();
+    by_name.sort_unstable();
     let mut claims = Vec::with_capacity(order.len());
-    for key in order {
+    for (key, place) in by_name {
         if let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claims.get(key)) {
             let equal_alternatives = alternatives.get(key).copied();
-            claims.push(PlannedClaim { equal_alternatives, ..planner.claim(claim, outcome) });
+            claims.push((
+                place,
+                PlannedClaim { equal_alternatives, ..planner.claim(claim, outcome) },
+            ));
         }
     }
+    claims.sort_unstable_by_key(|(place, _)| *place);
+    let claims = claims.into_iter().map(|(_, claim)| claim).collect();
     let volumes = settlement.volumes.iter().filter_map(|(name, outcome)| {
         after.volume(name).map(|volume| planner.volume(volume, outcome))
     });
@@ -206,7 +214,7 @@ impl<'a> Planner<'a> {
 }
 
 /// The claims that came to name a volume, and who chose it.
-pub(super) fn named(writes: &[Write]) -> impl Iterator<Item = (&ClaimKey, &VolumeName, ChosenBy)> {
+fn named(writes: &[Write]) -> impl Iterator<Item = (&ClaimKey, &VolumeName, ChosenBy)> {
     writes.iter().filter_map(|write| match write {
         Write::Name { claim, volume, chosen } => Some((&claim.name, volume, *chosen)),
         Write::Reserve { .. }
@@ -238,7 +246,7 @@ fn given(after: &View, writes: &[Write]) -> View {
 }
 
 /// The volume as if nobody had it.
-pub(super) fn freed(volume: &Volume) -> Volume {
+fn freed(volume: &Volume) -> Volume {
     Volume {
         reservation: Reservation::Free,
         phase: VolumePhase::Available,

@@ -38,6 +38,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Show what would bind to what, who waits and why.
     Plan(PlanArgs),
+    /// Explain why a claim, a volume or a pod stands where it stands, and what helps.
+    #[command(visible_alias = "why")]
+    Explain(ExplainArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
     /// Show the webhook refusing and repairing, without a cluster.
@@ -181,6 +184,41 @@ pub struct PlanArgs {
     /// Tell what changed against this plan, which `-o json` wrote earlier.
     #[arg(long, value_name = "OLDPLAN")]
     pub diff: Option<PathBuf>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// Arguments of `bindery explain`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+For a claim: how it ends, every volume that it does not get and all that speaks against it, the nearest \
+first; the nodes, where its class waits for the pod's; the provisioner that is awaited and its last event; \
+and one command after which the binder serves it. A volume is nearer the fewer mismatches it has; of \
+equally many, the easier the hardest one is to repair (labels, class, attributes class, size, access modes, \
+volume mode, phase, holder, node); then the less the sizes differ; then by name.\n\n\
+Who may not list volumes gets what the binder wrote about the claim, and is told so. Dumps may hold nodes, \
+pods and events too.\n\n\
+Exit codes: 0 served, or waiting for what comes by itself; 1 somebody has to do something.\n\n\
+Examples:\n  \
+bindery explain pvc/data -n db\n  \
+kubectl get pv,pvc,sc,nodes,events -A -o yaml | bindery why pvc/db/data -f -\n  \
+bindery explain pod/web-0 -n web -o markdown")]
+pub struct ExplainArgs {
+    /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
+    #[arg(value_name = "KIND/NAME")]
+    pub object: String,
+    /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
+    /// cluster is asked.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: Vec<PathBuf>,
+    /// Namespace of the claim or the pod; else that of the context, or `default` with a dump.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
+    /// repeatable.
+    #[arg(short, long, value_name = "FORM[=PATH]", default_value = "text")]
+    pub output: Vec<Output<Form>>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,

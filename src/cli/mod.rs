@@ -9,6 +9,7 @@ pub mod check;
 pub mod demo;
 pub mod example;
 pub mod exit;
+pub mod explain;
 pub mod files;
 pub mod generate;
 mod notation;
@@ -76,6 +77,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Webhook(arguments) => webhook::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),

@@ -5,8 +5,10 @@
 pub mod bounded;
 pub mod claim;
 pub mod class;
+pub mod event;
 pub mod fixture;
 pub mod metadata;
+pub mod node;
 mod object;
 pub mod patch;
 pub mod pods;

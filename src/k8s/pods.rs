@@ -1,4 +1,4 @@
-//! Pods, only as far as they tell whether a claim is in use.
+//! Pods, only as far as they tell which claims they use.
 
 use serde::Deserialize;
 
@@ -35,6 +35,7 @@ struct PodWire<'a> {
 struct PodMetadata<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
+    namespace: Option<Text<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -93,6 +94,40 @@ pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> 
         PodPage::Used => PodUse::Used,
         PodPage::More(_) | PodPage::End => PodUse::Unused,
     })
+}
+
+/// A pod and the claims that it uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodClaims {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The node that it was given, if it was.
+    pub node: Option<String>,
+    /// The claims, in the order of its volumes.
+    pub claims: Vec<ClaimKey>,
+}
+
+/// Reads a pod from its JSON text.
+///
+/// Kubernetes: `component-helpers/storage/ephemeral`, `VolumeClaimName`: the claim of a generic
+/// ephemeral volume is named after its pod and its volume.
+pub fn pod_claims(pod: &str) -> Result<PodClaims, serde_json::Error> {
+    let pod: PodWire<'_> = super::bounded::read(pod, LabelUse::Skip)?.value;
+    let namespace = or_empty(pod.metadata.namespace.as_ref()).to_owned();
+    let name = or_empty(pod.metadata.name.as_ref()).to_owned();
+    let claims = pod.spec.volumes.iter().filter_map(|volume| {
+        match (&volume.persistent_volume_claim, &volume.ephemeral) {
+            (Some(source), _) => Some(or_empty(source.claim_name.as_ref()).to_owned()),
+            (None, Some(_)) => Some(format!("{name}-{}", or_empty(volume.name.as_ref()))),
+            (None, None) => None,
+        }
+    });
+    let claims = claims.map(|claim| ClaimKey::new(&*namespace, claim)).collect();
+    let node = or_empty(pod.spec.node_name.as_ref()).to_owned();
+    let node = Some(node).filter(|node| !node.is_empty());
+    Ok(PodClaims { namespace, name, node, claims })
 }
 
 fn uses(pod: &PodWire<'_>, claim: &str) -> bool {

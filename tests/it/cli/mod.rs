@@ -4,6 +4,7 @@ mod bad_input;
 mod check;
 mod cluster;
 mod examples;
+mod explain;
 mod files;
 mod generated;
 mod plan;

@@ -31,7 +31,27 @@ pub(in crate::cli) struct State {
     /// The order in which waiting claims are served: by age, then by namespace and name. One without a
     /// time has not been created yet.
     pub(in crate::cli) order: Vec<ClaimKey>,
+    /// Objects of other kinds, as JSON.
+    pub(in crate::cli) others: Vec<Other>,
     created: Vec<(ClaimKey, Option<Box<str>>)>,
+}
+
+/// An object that no binding rests on: a pod, a node, an event.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Other {
+    /// Its kind.
+    pub(in crate::cli) kind: Box<str>,
+    /// Its JSON text.
+    pub(in crate::cli) text: Box<str>,
+}
+
+/// Whether objects that no binding rests on are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Others {
+    /// They are.
+    Kept,
+    /// They are passed over.
+    Skipped,
 }
 
 /// An object that was read.
@@ -51,47 +71,57 @@ impl State {
     pub(in crate::cli) fn read(paths: &[PathBuf], cluster: &ClusterArgs) -> Result<Self, Failure> {
         if paths.is_empty() {
             let (_, lists) = listed(cluster)?;
-            return Self::of_texts(&lists, "cluster");
+            return Self::of_texts(&lists, "cluster", Others::Skipped);
         }
-        Self::of_files(paths)
+        Self::of_files(paths, Others::Skipped)
     }
 
     /// Reads dumps.
-    pub(in crate::cli) fn of_files(paths: &[PathBuf]) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of_files(paths: &[PathBuf], others: Others) -> Result<Self, Failure> {
         let mut state = Self::default();
         for path in paths {
             let is_input = path.as_os_str() == "-";
             let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
-            state.text(&text, &name_of(path))?;
+            state.text(&text, &name_of(path), others)?;
         }
         Ok(state.ordered())
     }
 
     /// Reads texts that `name` gave.
-    pub(in crate::cli) fn of_texts(texts: &[String], name: &str) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of_texts(
+        texts: &[String],
+        name: &str,
+        others: Others,
+    ) -> Result<Self, Failure> {
         let mut state = Self::default();
         for text in texts {
-            state.text(text, name)?;
+            state.text(text, name, others)?;
         }
         Ok(state.ordered())
     }
 
-    fn text(&mut self, text: &str, name: &str) -> Result<(), Failure> {
+    fn text(&mut self, text: &str, name: &str, others: Others) -> Result<(), Failure> {
         if document::is_json(text) {
-            return self.objects(&found(text, name)?, name);
+            return self.objects(&found(text, name)?, name, others);
         }
         let documents = document::read(text).map_err(|error| {
             Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
         })?;
         for document in &documents {
             let text = document.to_json().to_string();
-            self.objects(&found(&text, name)?, name)?;
+            self.objects(&found(&text, name)?, name, others)?;
         }
         Ok(())
     }
 
     /// Takes in what was found; of two objects of one name the later counts.
-    fn objects(&mut self, found: &[Found<'_>], name: &str) -> Result<(), Failure> {
+    fn objects(&mut self, found: &[Found<'_>], name: &str, others: Others) -> Result<(), Failure> {
+        if others == Others::Kept {
+            let kept = found.iter().filter(|found| watched(found).is_none());
+            let kept =
+                kept.map(|found| Other { kind: (*found.kind).into(), text: found.text.into() });
+            self.others.extend(kept);
+        }
         for read in read_all(found, name)? {
             self.take(read?);
         }

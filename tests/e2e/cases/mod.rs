@@ -2,6 +2,7 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod binding;
+mod explain;
 mod lifetime;
 mod quantities;
 mod rules;
@@ -11,5 +12,6 @@ use crate::runner::Case;
 
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
-    [rules::CASES, quantities::CASES, binding::CASES, smoke::CASES, lifetime::CASES].concat()
+    [rules::CASES, quantities::CASES, binding::CASES, explain::CASES, smoke::CASES, lifetime::CASES]
+        .concat()
 }

@@ -9,7 +9,7 @@ use crate::binding::{Asker, ClaimOutcome, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::plan::outcome::Planner;
 use crate::k8s::event::Event;
-use crate::model::{BindingMode, Claim, ClaimKey, Node, Volume, VolumeClass};
+use crate::model::{BindingMode, Claim, ClaimKey, Node, Provisioner, Volume, VolumeClass};
 
 /// How many of the nearest volumes are tried for a repair: each costs a settling of the whole cluster.
 const REPAIRS_TRIED: usize = 8;
@@ -38,8 +38,12 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
     explanation.partner = planned.volume;
     let misses = misses(after, claim, outcome);
     explanation.candidates = misses.iter().map(Miss::of_volume).collect();
-    if waits_for_node(after, claim, outcome) {
-        reach(&mut explanation, world, claim);
+    match delay(after, claim, outcome) {
+        Some(Provisioner::Static) => reach(&mut explanation, world, claim),
+        Some(Provisioner::Named(name)) => explanation.notes.push(format!(
+            "provisioner \"{name}\" makes a volume where the pod goes, if none fits"
+        )),
+        None => {}
     }
     if let ClaimOutcome::WaitsForProvisioner(name) = outcome {
         explanation.provisioner = Some(awaited(&mut explanation.notes, world, key, name));
@@ -94,15 +98,19 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
     }
 }
 
-/// Whether the class leaves the choice to the pod's node.
-fn waits_for_node(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> bool {
-    let is_delayed = match claim.class().wanted() {
-        VolumeClass::Classless => false,
-        VolumeClass::Named(name) => view
-            .class(name)
-            .is_some_and(|class| class.binding_mode == BindingMode::WaitForFirstConsumer),
-    };
-    is_delayed && matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::NothingFits)
+/// Who makes volumes of the claim's class, if the class leaves the choice to the pod's node.
+fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'a Provisioner> {
+    if !matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::NothingFits) {
+        return None;
+    }
+    match claim.class().wanted() {
+        VolumeClass::Classless => None,
+        VolumeClass::Named(name) => {
+            let class = view.class(name)?;
+            let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
+            is_delayed.then_some(&class.provisioner)
+        }
+    }
 }
 
 /// Which volumes the claim could have on which node.
@@ -137,8 +145,14 @@ fn awaited(notes: &mut Vec<String>, world: &World, key: &ClaimKey, name: &str) -
 /// The event that was written last.
 pub(super) fn last(events: impl Iterator<Item = Event>) -> Option<Written> {
     let event = events.max_by(|a, b| a.time.cmp(&b.time))?;
-    let Event { component, reason, message, time, .. } = event;
+    let [component, reason, message, time] =
+        [event.component, event.reason, event.message, event.time].map(|text| one_line(&text));
     Some(Written { component, reason, message, time })
+}
+
+/// Text that others wrote, without what would move a terminal's cursor.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// The first repair, from the nearest volume on, after which the core serves the claim.
@@ -170,8 +184,13 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
              claimRef, or restore the data into a new claim";
         return Some(text.to_owned());
     }
+    let volume = if let ClaimOutcome::NoVolume(name) = outcome {
+        format!("volume \"{name}\"")
+    } else {
+        "a volume".to_owned()
+    };
     Some(format!(
-        "no command fixes it; add a volume of {} with {} and access modes {}, volume mode {}",
+        "no command fixes it; add {volume} of {} with {} and access modes {}, volume mode {}",
         claim.class().wanted(),
         claim.request,
         claim.access_modes,

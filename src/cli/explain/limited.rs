@@ -13,8 +13,8 @@ use crate::model::annotations::STORAGE_PROVISIONER;
 use crate::model::{Claim, ClaimKey, ClaimPhase};
 
 /// What is said first.
-const NOTE: &str =
-    "you may not list volumes, so that no volume is compared; this is what the binder wrote";
+const NOTE: &str = "you may not list volumes and claims of the whole cluster, so that no volume is compared; \
+     this is what the binder wrote";
 
 /// Explains what can be explained without seeing volumes.
 pub(super) fn explain(cluster: &Cluster, target: &Target) -> Result<Explanation, Failure> {

@@ -70,7 +70,7 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     }
     // A pod's claims have told their own.
     if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
-        let _ = writeln!(out, "fix: {} ({})", fix.command, fix.effect);
+        let _ = writeln!(out, "fix ({}):\n{}", fix.effect, fix.command);
     }
     out
 }

@@ -17,6 +17,7 @@ items:
 - {kind: StorageClass, metadata: {name: fast}, provisioner: kubernetes.io/no-provisioner}
 - {kind: StorageClass, metadata: {name: csi}, provisioner: csi.example}
 - {kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}
+- {kind: StorageClass, metadata: {name: csi-late}, provisioner: csi.example, volumeBindingMode: WaitForFirstConsumer}
 - {kind: PersistentVolume, metadata: {name: small}, spec: {storageClassName: fast, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
 - {kind: PersistentVolume, metadata: {name: slow}, spec: {storageClassName: slow, capacity: {storage: 20Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
 - {kind: PersistentVolume, metadata: {name: tiny}, spec: {storageClassName: slow, capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], volumeMode: Block}, status: {phase: Available}}
@@ -27,6 +28,7 @@ items:
 - {kind: PersistentVolumeClaim, metadata: {namespace: db, name: data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}
 - {kind: PersistentVolumeClaim, metadata: {namespace: db, name: waits}, spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 - {kind: PersistentVolumeClaim, metadata: {namespace: db, name: made}, spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: later}, spec: {storageClassName: csi-late, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 - {kind: Event, metadata: {name: e1}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Provisioning, message: begins, source: {component: csi.example_pod_1}, lastTimestamp: "2026-01-01T00:00:00Z"}
 - {kind: Event, metadata: {name: e2}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: ProvisioningFailed, message: no space, reportingComponent: csi.example_pod_1, eventTime: "2026-01-01T00:00:02Z"}
 - {kind: Event, metadata: {name: e3}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Other, message: of another, source: {component: csi.example2_x}, lastTimestamp: "2026-01-03T00:00:00Z"}
@@ -34,6 +36,7 @@ items:
 - {kind: Node, metadata: {name: node-b, labels: {host: b}}}
 - {kind: Pod, metadata: {namespace: db, name: web}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: waits}}]}}
 - {kind: Pod, metadata: {namespace: db, name: elsewhere}, spec: {nodeName: node-b, volumes: [{name: x, persistentVolumeClaim: {claimName: waits}}]}}
+- {kind: Pod, metadata: {namespace: db, name: later}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: later}}]}}
 - {kind: Pod, metadata: {namespace: db, name: broken}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: data}}, {name: z, persistentVolumeClaim: {claimName: absent}}]}}
 "#;
 
@@ -64,7 +67,8 @@ claim \"db/data\" starves: 0/6 volumes fit: 1 other class, 2 kept for another cl
     had: kept for claim \"qa/old\"; phase is Bound, not Available
     left: kept for claim \"qa/gone\"; phase is Released, not Available
   and 1 more (-o wide shows all)
-fix: kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}' (volume \"slow\" gets the class \"fast\")
+fix (volume \"slow\" gets the class \"fast\"):
+kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}'
 ";
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(run.stdout, expected);
@@ -136,6 +140,10 @@ fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
         "{}",
         elsewhere.stdout
     );
+    // Where a volume will be made, none is missing on any node.
+    let later = explain(STATE, &["pod/later"]);
+    assert_eq!(later.code, 0, "{}", later.stdout);
+    assert!(later.stdout.contains("makes a volume where the pod goes"), "{}", later.stdout);
     let broken = explain(STATE, &["pod/broken"]);
     assert_eq!(broken.code, 1);
     assert!(
@@ -170,7 +178,7 @@ fn a_volume_tells_who_has_it_who_waits_and_why_nobody_takes_it() {
     assert_eq!(first("pv/had"), (0, "volume \"had\" is bound to claim \"qa/old\"".to_owned()));
     assert_eq!(
         first("pv/small"),
-        (0, "volume \"small\" is free: it fits none of the 3 claims that wait".to_owned())
+        (0, "volume \"small\" is free: it fits none of the 4 claims that wait".to_owned())
     );
     assert_eq!(
         first("pv/local-a"),
@@ -188,8 +196,8 @@ fn a_volume_tells_who_has_it_who_waits_and_why_nobody_takes_it() {
     );
     let small = explained(STATE, "pv/small");
     assert_eq!(small["candidates"][0]["mismatches"][0]["label"], "class");
-    assert_eq!(small["candidates"][2]["name"], "db/data");
-    assert_eq!(small["candidates"][2]["mismatches"][0]["label"], "too_small");
+    assert_eq!(small["candidates"][3]["name"], "db/data");
+    assert_eq!(small["candidates"][3]["mismatches"][0]["label"], "too_small");
 }
 
 /// A claim and a volume that misses it, for the command that is printed.
@@ -343,7 +351,7 @@ fn tenant(path: &str) -> (u16, Value) {
             200,
             json!({"kind": "EventList", "items": [
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
-                    "reason": "FailedBinding", "message": "0/3 volumes fit: 3 too small",
+                    "reason": "FailedBinding", "message": "0/3 volumes fit:\u{1b}[2J3 too small",
                     "source": {"component": "bindery"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
                     "reason": "Noticed", "message": "by a stranger", "source": {"component": "other"},
@@ -362,8 +370,8 @@ fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(
         run.stdout,
-        "claim \"db/data\" is Pending: FailedBinding: 0/3 volumes fit: 3 too small\n\
-         note: you may not list volumes, so that no volume is compared; this is what the binder wrote\n"
+        "claim \"db/data\" is Pending: FailedBinding: 0/3 volumes fit: [2J3 too small\n\
+         note: you may not list volumes and claims of the whole cluster, so that no volume is compared; this is what the binder wrote\n"
     );
     let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);
     let pod: Value = serde_json::from_str(&run.stdout).expect("JSON");

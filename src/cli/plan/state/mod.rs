@@ -167,17 +167,16 @@ fn stored(mut claim: Arc<Claim>) -> Arc<Claim> {
 }
 
 /// Reads volumes, claims and classes in their order, on all cores if there are many.
-fn read_all(
-    found: &[Found<'_>],
-    name: &str,
-) -> Result<impl Iterator<Item = Result<ReadObject, Failure>>, Failure> {
-    let is_large = found.len() >= MANY;
-    // On anything but a terminal the bar stays hidden.
-    let bar = if is_large { ProgressBar::new(found.len() as u64) } else { ProgressBar::hidden() };
+fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<ReadObject, Failure>>, Failure> {
+    if found.len() < MANY {
+        return Ok(read_share(found, name, &ProgressBar::hidden()));
+    }
+    // On anything but a terminal it stays hidden.
+    let bar = ProgressBar::new(found.len() as u64);
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = if is_large { found.len().div_ceil(cores) } else { found.len().max(1) };
     let read = thread::scope(|scope| {
-        let shares = found.chunks(share).map(|share| scope.spawn(|| read_share(share, name, &bar)));
+        let shares = found.chunks(found.len().div_ceil(cores));
+        let shares = shares.map(|share| scope.spawn(|| read_share(share, name, &bar)));
         let shares: Vec<_> = shares.collect();
         shares.into_iter().map(thread::ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
     });
@@ -185,7 +184,7 @@ fn read_all(
     let read = read.map_err(|_| {
         Failure::usage(format!("{name}: reading it failed for a reason of our own; report this"))
     })?;
-    Ok(read.into_iter().flatten())
+    Ok(read.into_iter().flatten().collect())
 }
 
 fn read_share(

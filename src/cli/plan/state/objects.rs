@@ -48,51 +48,77 @@ struct Identity<'a> {
     creation_timestamp: Option<Text<'a>>,
 }
 
-/// The objects in `text`, which `name` gave.
-pub(super) fn found<'a>(text: &'a str, name: &str) -> Result<Vec<Found<'a>>, Failure> {
+/// The objects in `text`, which `source` gave.
+pub(super) fn found<'a>(text: &'a str, source: &str) -> Result<Vec<Found<'a>>, Failure> {
     let mut found = Vec::new();
-    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        take(value.map_err(|error| no_json(name, &error))?, None, name, &mut found)?;
+    let mut begin = 0;
+    let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
+    while let Some(head) = heads.next() {
+        let head = head.map_err(|error| {
+            if error.is_data() { unreadable(source, &error) } else { no_json(source, &error) }
+        })?;
+        let end = heads.byte_offset();
+        take(head, text.get(begin..end).unwrap_or_default(), None, source, &mut found)?;
+        begin = end;
     }
     Ok(found)
 }
 
 /// Takes an object, or those of a list; `of_list` is the kind of the items of a typed list.
 fn take<'a>(
-    value: &'a RawValue,
+    head: Head<'a>,
+    text: &'a str,
     of_list: Option<&str>,
     source: &str,
     found: &mut Vec<Found<'a>>,
 ) -> Result<(), Failure> {
-    let mut head = Head::default();
-    let reader = HeadReader { head: &mut head, of_list };
-    let read = reader.deserialize(&mut serde_json::Deserializer::from_str(value.get()));
-    // Where enough was read, the error is the one that stopped the reading.
-    if let Err(error) = read
-        && !head.is_enough(of_list)
-    {
-        let reason = told(&error);
-        return Err(Failure::usage(format!(
-            "{source}: an object cannot be read: {reason}; make a new dump"
-        )));
-    }
-    let Head { kind, metadata, items } = head;
-    let kind = kind.or_else(|| of_list.map(|kind| Cow::Owned(kind.to_owned())));
+    let kind = head.kind.or_else(|| of_list.map(|kind| Cow::Owned(kind.to_owned())));
     let kind = kind.unwrap_or_default();
-    if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), &items) {
+    if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), &head.items) {
         let of_items = (!of_items.is_empty()).then_some(of_items);
-        return items.iter().try_for_each(|item| take(item, of_items, source, found));
+        return items.iter().try_for_each(|item| {
+            take(item_head(item, of_items, source)?, item.get(), of_items, source, found)
+        });
     }
-    let identity = metadata.unwrap_or_default();
-    let text = |text: Option<Text<'a>>| text.map(|text| text.0);
+    let identity = head.metadata.unwrap_or_default();
+    let plain = |text: Option<Text<'a>>| text.map(|text| text.0);
     found.push(Found {
         kind,
-        namespace: text(identity.namespace).unwrap_or_default(),
-        name: text(identity.name).unwrap_or_default(),
-        created: text(identity.creation_timestamp),
-        text: value.get(),
+        namespace: plain(identity.namespace).unwrap_or_default(),
+        name: plain(identity.name).unwrap_or_default(),
+        created: plain(identity.creation_timestamp),
+        text,
     });
     Ok(())
+}
+
+/// The head of an item of a list, which was found to be JSON.
+fn item_head<'a>(
+    item: &'a RawValue,
+    of_list: Option<&str>,
+    source: &str,
+) -> Result<Head<'a>, Failure> {
+    let mut head = Head::default();
+    let reader = HeadReader { head: &mut head, until: Until::Enough { of_list } };
+    let read = reader.deserialize(&mut serde_json::Deserializer::from_str(item.get()));
+    match read {
+        // Where enough was read, the error is the one that stopped the reading.
+        Err(error) if !head.is_enough(of_list) => Err(unreadable(source, &error)),
+        Ok(()) | Err(_) => Ok(head),
+    }
+}
+
+fn unreadable(source: &str, error: &serde_json::Error) -> Failure {
+    let reason = told(error);
+    Failure::usage(format!("{source}: an object cannot be read: {reason}; make a new dump"))
+}
+
+impl<'de> Deserialize<'de> for Head<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut head = Self::default();
+        HeadReader { head: &mut head, until: Until::End }.deserialize(deserializer)?;
+        Ok(head)
+    }
 }
 
 impl Head<'_> {
@@ -103,10 +129,19 @@ impl Head<'_> {
     }
 }
 
-/// Reads the head of an object and stops with an error once it is enough.
+/// Reads the head of an object.
 struct HeadReader<'h, 'a> {
     head: &'h mut Head<'a>,
-    of_list: Option<&'h str>,
+    until: Until<'h>,
+}
+
+/// How far an object is read.
+#[derive(Clone, Copy)]
+enum Until<'h> {
+    /// To its end: what follows it is still to be found.
+    End,
+    /// Until it is known which object it is; the reading then ends with an error.
+    Enough { of_list: Option<&'h str> },
 }
 
 impl<'de> DeserializeSeed<'de> for HeadReader<'_, 'de> {
@@ -135,7 +170,9 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                 "items" => self.head.items = map.next_value()?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
-            if self.head.is_enough(self.of_list) {
+            if let Until::Enough { of_list } = self.until
+                && self.head.is_enough(of_list)
+            {
                 return Err(A::Error::custom("the rest is not needed"));
             }
         }

@@ -1,18 +1,18 @@
 //! Bindery keeps `PersistentVolume`s ("volumes") and `PersistentVolumeClaim`s ("claims") correctly
-//! married: one pure binding core, shown to the world as an admission webhook, a command line and,
-//! next, a controller. What it refuses and how it is run is in `README.md`; this page is how it is
+//! married: one pure binding core, shown to the world as an admission webhook, a controller and a
+//! command line. What it refuses and how it is run is in `README.md`; this page is how it is
 //! built.
 //!
 //! # Bird's-eye view
 //!
 //! ```text
-//!     manifests                                AdmissionReview
-//!         │                                           │
-//!  ┌──────▼──────┐  starts, asks  ┌───────────────────▼──┐
-//!  │     cli     ├───────────────►│       webhook        │   shells: async, I/O, clocks
-//!  └──────┬──────┘                └───────────┬──────────┘
-//!         │          ┌─────────┐              │
-//!         └─────────►│ cluster │◄─────────────┘              client, watches, live reads
+//!     manifests                  AdmissionReview
+//!         │                             │
+//!  ┌──────▼──────┐ starts, asks  ┌──────▼──────┐ ┌────────────┐
+//!  │     cli     ├──────────────►│   webhook   │ │ controller │   shells: async, I/O, clocks
+//!  └──────┬──────┘               └──────┬──────┘ └─────┬──────┘
+//!         │          ┌─────────┐        │              │
+//!         └─────────►│ cluster │◄───────┴──────────────┘     client, watches, live reads, lease
 //!                    └────┬────┘    ┌───────┐
 //!                         │         │  sim  │                an API server in memory
 //!                    ┌────▼────┐    └───────┘
@@ -33,6 +33,10 @@
 //! * [`rules::RULES`] and [`rules::edits::REPAIRS`]: everything that is refused or repaired.
 //! * [`webhook::service::Service`]: one review, from its body to its answer, without a socket.
 //! * [`webhook::run::Webhook`]: the process, from its options to its end.
+//! * [`binding::decide_claim`] and [`binding::decide_volume`]: what is to be done next about an
+//!   object, and why; [`binding::settle`] drives them over a whole cluster.
+//! * [`controller::engine::Engine`]: the bind loop without its wires; [`controller::run::run`] with
+//!   them.
 //! * [`binding::fit`]: every reason why a volume and a claim do not belong together.
 //!
 //! # Code map
@@ -48,8 +52,9 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`config`] | the configuration file: modes of rules, whom to trust |
 //! | [`certificates`] | an authority and a serving pair for development |
-//! | [`cluster`] | client, watch loop, live reads, the loop between judging and reading |
+//! | [`cluster`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
+//! | [`controller`] | the bind loop: a line of objects, one decision at a time, many requests under way |
 //! | [`cli`] | arguments, commands, what they print |
 //!
 //! # One review, from bytes to bytes
@@ -67,6 +72,21 @@
 //! 6. The verdict becomes one answer with the request's uid: all violations at once, warnings, audit
 //!    annotations; for `/mutate`, a patch.
 //!
+//! # One binding, from event to event
+//!
+//! 1. [`cluster::watch`] follows volumes, claims, classes and the pods that wait. Each event goes to the
+//!    one task that owns the view, and puts the objects that it concerns into the line.
+//! 2. The core is asked about the first in the line. It answers with reads, with one write, or with
+//!    nothing to do; always with the reason.
+//! 3. A write is shown in the view as done and sent. It names the uid and the version on which it was
+//!    decided. Decisions that rest on the object wait for the reply; all others go on.
+//! 4. The reply is what the view shows from then on, and the object is asked about again: a binding is
+//!    four such turns. A write that was refused is taken back; of one without a reply the API server is
+//!    asked what became of it.
+//!
+//! A volume that becomes free looks for the claim that has waited longest for one like it, so that
+//! nothing waits for a periodic pass. The passes that there are have a constant size.
+//!
 //! # What never happens
 //!
 //! **Architecture invariant:** [`model`], [`binding`] and [`rules`] never wait, read, write, ask a
@@ -77,6 +97,9 @@
 //!
 //! **Architecture invariant:** a verdict depends on no order: not of objects, not of events, not of
 //! map keys. There is no hash map in the package.
+//!
+//! **Architecture invariant:** a write is sent by whoever holds the lease, on the version on which it was
+//! decided, and once. No object has two writes under way.
 //!
 //! **Architecture invariant:** judging has no effect. The webhook writes nothing to the cluster, and
 //! no rule can see whether a request is a dry run.
@@ -112,6 +135,7 @@ pub mod certificates;
 pub mod cli;
 pub mod cluster;
 pub mod config;
+pub mod controller;
 pub mod document;
 pub mod k8s;
 pub mod model;

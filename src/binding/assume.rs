@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
 use super::view::{Observed, View};
 use crate::model::annotations::{
-    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER, YES,
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
+    STORAGE_PROVISIONER, YES,
 };
 use crate::model::{
     Annotations, Claim, ClaimKey, ClaimPhase, ClassRequest, Reported, Reservation, Volume,
@@ -22,6 +23,7 @@ impl View {
         match write {
             Write::Reserve { volume, claim, chosen } => {
                 self.change_volume(&volume.name, |volume| reserve(volume, claim, *chosen));
+                self.is_served(&claim.name);
             }
             Write::Unreserve { volume, left } => {
                 self.change_volume(&volume.name, |volume| unreserve(volume, *left));
@@ -40,10 +42,28 @@ impl View {
             Write::SetClass { claim, class } => self.change_claim(&claim.name, |claim| {
                 claim.class_field = ClassRequest::Named(class.clone());
             }),
-            Write::Ask { claim, provisioner } => self.change_claim(&claim.name, |claim| {
-                claim.annotations.insert(STORAGE_PROVISIONER, provisioner);
-                claim.annotations.insert(BETA_STORAGE_PROVISIONER, provisioner);
-            }),
+            Write::Ask { claim, provisioner, migrated_to } => {
+                self.change_claim(&claim.name, |claim| {
+                    claim.annotations.insert(STORAGE_PROVISIONER, provisioner);
+                    claim.annotations.insert(BETA_STORAGE_PROVISIONER, provisioner);
+                    if migrated_to.is_some() {
+                        mark_driver(&mut claim.annotations, *migrated_to);
+                    }
+                });
+            }
+            Write::MigrateClaim { claim, driver } => {
+                self.change_claim(&claim.name, |claim| {
+                    mark_driver(&mut claim.annotations, *driver);
+                });
+            }
+            Write::MigrateVolume { volume, driver, added, removed } => {
+                self.change_volume(&volume.name, |volume| {
+                    mark_driver(&mut volume.annotations, *driver);
+                    volume.finalizers.retain(|name| !removed.contains(&&**name));
+                    volume.finalizers.extend(added.iter().map(|name| Box::from(*name)));
+                    volume.finalizers.sort_unstable();
+                });
+            }
         }
     }
 
@@ -80,6 +100,13 @@ fn mark(annotations: &mut Annotations, chosen: ChosenBy) {
     match chosen {
         ChosenBy::Binder => annotations.insert(BOUND_BY_CONTROLLER, YES),
         ChosenBy::Other => {}
+    }
+}
+
+fn mark_driver(annotations: &mut Annotations, driver: Option<&str>) {
+    match driver {
+        Some(driver) => annotations.insert(MIGRATED_TO, driver),
+        None => annotations.remove(MIGRATED_TO),
     }
 }
 

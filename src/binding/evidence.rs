@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::view::View;
-use crate::model::{Claim, ClaimKey, Class, ClassName, NonEmpty, Uid, Volume, VolumeName};
+use crate::model::{
+    Claim, ClaimKey, Class, ClassName, Node, NonEmpty, Pod, Uid, Volume, VolumeName,
+};
 
 /// What is known of one object.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,8 +51,12 @@ pub enum Read {
     Volume(VolumeName),
     /// GET of a class.
     Class(ClassName),
-    /// LIST of the pods in the claim's namespace, for those that use it.
+    /// LIST of the pods in the claim's namespace, for whether one that has a node uses it.
     PodsUsing(ClaimKey),
+    /// LIST of the pods in the claim's namespace, for those that use it and have not finished.
+    LivePods(ClaimKey),
+    /// GET of a node.
+    Node(Box<str>),
 }
 
 /// Whether pods use a claim.
@@ -87,6 +93,10 @@ pub struct LiveReads {
     pub classes: BTreeMap<ClassName, Answer<Class>>,
     /// Use of claims by pods.
     pub pods: BTreeMap<ClaimKey, Answer<PodUse>>,
+    /// All pods that use a claim and have not finished.
+    pub live_pods: BTreeMap<ClaimKey, Answer<Vec<Pod>>>,
+    /// Nodes by name.
+    pub nodes: BTreeMap<Box<str>, Answer<Node>>,
 }
 
 impl LiveReads {
@@ -104,10 +114,23 @@ impl LiveReads {
             Read::Volume(name) => of(self.volumes.get(name)),
             Read::Class(name) => of(self.classes.get(name)),
             Read::PodsUsing(key) => of(self.pods.get(key)),
+            Read::LivePods(key) => of(self.live_pods.get(key)),
+            Read::Node(name) => of(self.nodes.get(name)),
         }
     }
 
-    /// Answers `reads` from a view that shows everything there is; how pods use claims, none shows.
+    /// Adds what was read by another hand; where both have an answer, the other's counts.
+    pub fn merge(&mut self, other: Self) {
+        self.claims.extend(other.claims);
+        self.volumes.extend(other.volumes);
+        self.classes.extend(other.classes);
+        self.pods.extend(other.pods);
+        self.live_pods.extend(other.live_pods);
+        self.nodes.extend(other.nodes);
+    }
+
+    /// Answers `reads` from a view that shows everything there is: no pod but those that it shows. How
+    /// running pods use claims, and what nodes there are, none shows.
     pub fn answer_from(&mut self, view: &View, reads: &NonEmpty<Read>) {
         fn of<T>(seen: Option<&Arc<T>>) -> Answer<T> {
             seen.map_or(Answer::NotFound, |object| Answer::Found(Arc::clone(object)))
@@ -123,7 +146,11 @@ impl LiveReads {
                 Read::Class(name) => {
                     self.classes.insert(name.clone(), of(view.class(name)));
                 }
-                Read::PodsUsing(_) => self.fail(read),
+                Read::LivePods(key) => {
+                    let pods = view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
+                    self.live_pods.insert(key.clone(), Answer::Found(Arc::new(pods)));
+                }
+                Read::PodsUsing(_) | Read::Node(_) => self.fail(read),
             }
         }
     }
@@ -148,6 +175,12 @@ impl LiveReads {
             }
             Read::PodsUsing(key) => {
                 self.pods.insert(key.clone(), Answer::Failed);
+            }
+            Read::LivePods(key) => {
+                self.live_pods.insert(key.clone(), Answer::Failed);
+            }
+            Read::Node(name) => {
+                self.nodes.insert(name.clone(), Answer::Failed);
             }
         }
     }
@@ -204,6 +237,7 @@ impl<'a> Evidence<'a> {
         let settled = self.confirmation(&Read::Claim(key.clone())) == Confirmation::Settled;
         match self.claim(key) {
             Lookup::Present(claim) if claim.uid.as_ref() == Some(uid) => Lookup::Present(claim),
+            Lookup::Present(_) | Lookup::Unknown if self.view.is_gone(uid) => Lookup::Absent,
             Lookup::Present(_) if settled => Lookup::Absent,
             Lookup::Present(_) | Lookup::Unknown => Lookup::Unknown,
             Lookup::Absent => Lookup::Absent,
@@ -223,6 +257,16 @@ impl<'a> Evidence<'a> {
     /// Whether pods use the claim; never known from the view.
     pub fn pod_use(&self, key: &ClaimKey) -> Lookup<'a, PodUse> {
         resolve(self.live.pods.get(key), None)
+    }
+
+    /// All pods that use the claim and have not finished; never known from the view.
+    pub fn live_pods(&self, key: &ClaimKey) -> Lookup<'a, Vec<Pod>> {
+        resolve(self.live.live_pods.get(key), None)
+    }
+
+    /// The node of this name; never known from the view.
+    pub fn node(&self, name: &str) -> Lookup<'a, Node> {
+        resolve(self.live.nodes.get(name), None)
     }
 
     /// The volumes kept for a claim of this name, in order, as far as the view shows them.

@@ -6,9 +6,7 @@
 
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
-use crate::model::{
-    BindingMode, Claim, ClassName, Deletion, Node, NonEmpty, Volume, VolumeClass, VolumePhase,
-};
+use crate::model::{BindingMode, Claim, Deletion, Node, NonEmpty, Volume, VolumePhase};
 
 /// Who asks whether a volume fits.
 #[derive(Clone, Copy, Debug)]
@@ -143,13 +141,8 @@ fn free_mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
 fn class_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
     let (request, offered) = (claim.class(), volume.class());
     let (requested, offered) = (request.wanted(), offered.as_class());
-    (requested != offered)
-        .then(|| Mismatch::Class { requested: owned(requested), offered: owned(offered) })
-}
-
-fn owned(class: VolumeClass<'_>) -> Option<ClassName> {
-    match class {
-        VolumeClass::Classless => None,
-        VolumeClass::Named(name) => Some(name.clone()),
-    }
+    (requested != offered).then(|| Mismatch::Class {
+        requested: requested.name().cloned(),
+        offered: offered.name().cloned(),
+    })
 }

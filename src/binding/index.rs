@@ -20,7 +20,7 @@ pub(super) struct FreeVolumes {
 
 /// What a volume and a claim must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Shelf {
+pub(super) struct Shelf {
     class: Option<ClassName>,
     mode: VolumeMode,
     attributes_class: Option<ClassName>,
@@ -39,6 +39,26 @@ struct ModeSet {
 struct Offer {
     size: Quantity,
     name: VolumeName,
+}
+
+impl Shelf {
+    /// The shelf on which a volume stands.
+    pub(super) fn of_volume(volume: &Volume) -> Self {
+        Self {
+            class: owned(volume.class().as_class()),
+            mode: volume.mode.clone(),
+            attributes_class: volume.attributes_class.clone(),
+        }
+    }
+
+    /// The shelf from which a claim is served.
+    pub(super) fn of_claim(claim: &Claim) -> Self {
+        Self {
+            class: owned(claim.class().wanted()),
+            mode: claim.mode.clone(),
+            attributes_class: claim.attributes_class.clone(),
+        }
+    }
 }
 
 impl FreeVolumes {
@@ -76,11 +96,7 @@ impl FreeVolumes {
     ///
     /// Costs O(k log n) to the first name, for k sets of access modes and n volumes.
     pub(super) fn candidates(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
-        let shelf = Shelf {
-            class: owned(claim.class().wanted()),
-            mode: claim.mode.clone(),
-            attributes_class: claim.attributes_class.clone(),
-        };
+        let shelf = Shelf::of_claim(claim);
         let smallest = Offer { size: claim.request.clone(), name: VolumeName::new("") };
         let requested = claim.access_modes.clone();
         let sets = self.shelves.get(&shelf).into_iter().flatten();
@@ -99,14 +115,13 @@ fn is_free(volume: &Volume) -> bool {
 }
 
 fn place(volume: &Volume) -> (Shelf, ModeSet, Offer) {
-    let shelf = Shelf {
-        class: owned(volume.class().as_class()),
-        mode: volume.mode.clone(),
-        attributes_class: volume.attributes_class.clone(),
-    };
     let modes = volume.access_modes.clone();
     let set = ModeSet { count: modes.count(), modes };
-    (shelf, set, Offer { size: volume.capacity.clone(), name: volume.name.clone() })
+    (
+        Shelf::of_volume(volume),
+        set,
+        Offer { size: volume.capacity.clone(), name: volume.name.clone() },
+    )
 }
 
 fn owned(class: VolumeClass<'_>) -> Option<ClassName> {

@@ -70,6 +70,9 @@ pub enum Mismatch {
     WaitsForConsumer,
 }
 
+/// The label of another class, and what is said of many volumes of other classes.
+pub(super) const OTHER_CLASS: (&str, &str) = ("class", "other class");
+
 impl Mismatch {
     /// Stable name for metrics and JSON.
     pub fn label(&self) -> &'static str {
@@ -79,7 +82,7 @@ impl Mismatch {
             Self::TooSmall { .. } => "too_small",
             Self::VolumeMode { .. } => "volume_mode",
             Self::AccessModes { .. } => "access_modes",
-            Self::Class { .. } => "class",
+            Self::Class { .. } => OTHER_CLASS.0,
             Self::AttributesClass { .. } => "attributes_class",
             Self::Terminating => "terminating",
             Self::NotAvailable { .. } => "not_available",
@@ -99,7 +102,7 @@ impl Mismatch {
             Self::TooSmall { .. } => "too small",
             Self::VolumeMode { .. } => "other volume mode",
             Self::AccessModes { .. } => "without the access modes",
-            Self::Class { .. } => "other class",
+            Self::Class { .. } => OTHER_CLASS.1,
             Self::AttributesClass { .. } => "other attributes class",
             Self::Terminating => "being deleted",
             Self::NotAvailable { .. } => "not available",

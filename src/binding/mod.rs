@@ -4,29 +4,45 @@
 //! Pure: it decides from values and never asks for more than it is given; what it would have to
 //! know is part of its answer. Verdicts on requests are in `rules`.
 
+mod announcement;
 mod assume;
 mod bind;
+mod by_class;
 mod choice;
 mod claim;
 mod evidence;
 mod fit;
 mod index;
+mod migration;
 mod mismatch;
+mod offer;
 mod pairing;
+mod pods;
+mod prebind;
+mod recycle;
 mod settle;
 mod step;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod view;
 mod volume;
+mod waiting;
 
+pub use announcement::{
+    Announcement, Severity, Subject, announce_claim, announce_prebind, announce_recycling,
+    announce_volume,
+};
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
 pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read};
 pub use fit::{Asker, Fit, fit};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
+pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};
+pub use recycle::{Recycling, after_recycling};
 pub use settle::{Settlement, settle};
-pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, Reclaim, Write};
+pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, ObjectKey, Reclaim, Write};
+pub use tally::{Tally, tally};
 pub use view::{Observed, View};
 pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

@@ -51,6 +51,9 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
                 let decision = decide_claim(evidence, key);
                 (decision.next, decision.why)
             });
+            if why.waits_for_any() {
+                view.wait(key);
+            }
             (key.clone(), why)
         });
         settlement.claims = claims.collect();

@@ -4,6 +4,8 @@
 //! the one before it, so that a crash or a conflict anywhere is just another view. Not here: how a
 //! write is sent (`cluster`), what it looks like as a patch (`k8s`).
 
+use std::fmt;
+
 use super::evidence::Read;
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, NonEmpty, Quantity, ResourceVersion, Uid, Volume,
@@ -39,6 +41,15 @@ pub enum Reclaim {
     Recycle,
     /// A driver outside deletes storage and volume; nothing is left to do here but to wait for it.
     ByDriver,
+}
+
+/// An object that is decided about and written to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKey {
+    /// A volume.
+    Volume(VolumeName),
+    /// A claim.
+    Claim(ClaimKey),
 }
 
 /// The object on which a write was decided; a newer version of it makes the write lose.
@@ -118,6 +129,27 @@ pub enum Write {
         claim: Basis<ClaimKey>,
         /// The provisioner.
         provisioner: Box<str>,
+        /// Set if it is the driver that serves the plug-in which the class names: the claim is marked so.
+        migrated_to: Option<&'static str>,
+    },
+    /// The claim is marked with the driver that serves the plug-in that it asked.
+    MigrateClaim {
+        /// The claim.
+        claim: Basis<ClaimKey>,
+        /// The driver; none takes the mark back.
+        driver: Option<&'static str>,
+    },
+    /// The volume is marked with the driver that serves the plug-in which made it, and is kept by the
+    /// finalizer of whoever deletes its storage.
+    MigrateVolume {
+        /// The volume.
+        volume: Basis<VolumeName>,
+        /// The driver; none takes the mark back.
+        driver: Option<&'static str>,
+        /// Finalizers that it gets; all others stay.
+        added: Vec<&'static str>,
+        /// Finalizers that it loses.
+        removed: Vec<&'static str>,
     },
 }
 
@@ -146,6 +178,47 @@ pub enum NewStatus {
         /// The volume's attributes class, likewise.
         attributes_class: Option<ClassName>,
     },
+}
+
+impl Write {
+    /// The object that it changes.
+    pub fn object(&self) -> ObjectKey {
+        match self {
+            Self::Reserve { volume, .. }
+            | Self::Unreserve { volume, .. }
+            | Self::Phase { volume, .. }
+            | Self::MigrateVolume { volume, .. } => ObjectKey::Volume(volume.name.clone()),
+            Self::Name { claim, .. }
+            | Self::Status { claim, .. }
+            | Self::SetClass { claim, .. }
+            | Self::Ask { claim, .. }
+            | Self::MigrateClaim { claim, .. } => ObjectKey::Claim(claim.name.clone()),
+        }
+    }
+
+    /// Its name in logs and metrics.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Reserve { .. } => "reserve",
+            Self::Unreserve { .. } => "unreserve",
+            Self::Phase { .. } => "volume_phase",
+            Self::Name { .. } => "name",
+            Self::Status { .. } => "claim_status",
+            Self::SetClass { .. } => "set_class",
+            Self::Ask { .. } => "ask",
+            Self::MigrateClaim { .. } => "migrate_claim",
+            Self::MigrateVolume { .. } => "migrate_volume",
+        }
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(name) => write!(f, "volume \"{name}\""),
+            Self::Claim(key) => write!(f, "claim \"{key}\""),
+        }
+    }
 }
 
 impl Basis<VolumeName> {

@@ -4,10 +4,18 @@
 //! question may conclude from it is in `evidence`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
+use super::by_class::VolumesByClass;
 use super::index::FreeVolumes;
-use crate::model::{Claim, ClaimKey, Class, ClassName, DefaultMark, Volume, VolumeName};
+use super::pods::WaitingPods;
+use super::step::ObjectKey;
+use super::waiting::WaitingClaims;
+use crate::model::{
+    Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey, Reservation, Uid,
+    Volume, VolumeClass, VolumeName,
+};
 
 /// One observation: an object as it is now, or that it is gone from the watch.
 #[derive(Clone, Debug)]
@@ -24,16 +32,34 @@ pub enum Observed {
     Class(Arc<Class>),
     /// The watch says that the class is gone.
     ClassGone(ClassName),
+    /// The pod as it is now. Only pods that wait are watched (phase Pending, with or without a node).
+    Pod(Arc<Pod>),
+    /// The watch says that the pod is gone, or does not wait any more.
+    PodGone(PodKey),
 }
 
-/// Volumes, claims and classes as last observed, with their pointers indexed.
+/// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     volumes: BTreeMap<VolumeName, Arc<Volume>>,
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    by_class: VolumesByClass,
     free: FreeVolumes,
+    pods: WaitingPods,
+    /// Claims that name a volume and are not bound, by the volume.
+    naming: BTreeMap<VolumeName, BTreeSet<ClaimKey>>,
+    promises: Promises,
+    waiting: WaitingClaims,
+    dead: BTreeSet<Uid>,
+}
+
+/// Free volumes that are as good as given, by either side: a write stands in the way of saying so.
+#[derive(Clone, Debug, Default)]
+struct Promises {
+    by_volume: BTreeMap<VolumeName, ClaimKey>,
+    by_claim: BTreeMap<ClaimKey, VolumeName>,
 }
 
 impl View {
@@ -41,8 +67,12 @@ impl View {
     pub fn apply(&mut self, observed: Observed) {
         match observed {
             Observed::Volume(volume) => {
-                self.take_volume(&volume.name);
-                self.free.insert(&volume);
+                let old = self.take_volume(&volume.name);
+                self.forget_holder(old.as_deref(), Some(&volume));
+                self.by_class.insert(&volume);
+                if !self.promises.by_volume.contains_key(&volume.name) {
+                    self.free.insert(&volume);
+                }
                 if let Some(key) = volume.reservation.key() {
                     let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
                     kept.insert(volume.name.clone());
@@ -50,13 +80,19 @@ impl View {
                 self.volumes.insert(volume.name.clone(), volume);
             }
             Observed::VolumeGone(name) => {
-                self.take_volume(&name);
+                let old = self.take_volume(&name);
+                self.forget_holder(old.as_deref(), None);
             }
             Observed::Claim(claim) => {
+                self.take_claim(&claim.key);
+                if let Some(name) = named_in_vain(&claim) {
+                    let naming = self.naming.entry(name.clone()).or_default();
+                    naming.insert(claim.key.clone());
+                }
                 self.claims.insert(claim.key.clone(), claim);
             }
             Observed::ClaimGone(key) => {
-                self.claims.remove(&key);
+                self.take_claim(&key);
             }
             Observed::Class(class) => {
                 self.classes.insert(class.name.clone(), class);
@@ -64,6 +100,8 @@ impl View {
             Observed::ClassGone(name) => {
                 self.classes.remove(&name);
             }
+            Observed::Pod(pod) => self.pods.insert(pod),
+            Observed::PodGone(key) => self.pods.remove(&key),
         }
     }
 
@@ -87,10 +125,68 @@ impl View {
         self.volumes_by_reservation.get(key).into_iter().flatten()
     }
 
+    /// The claims that name this volume and are not bound, in order.
+    pub fn naming(&self, name: &VolumeName) -> impl Iterator<Item = &ClaimKey> {
+        self.naming.get(name).into_iter().flatten()
+    }
+
     /// The free volumes that `claim` could be given by class, modes and size, best first. What else
     /// speaks against one, [`fit`](super::fit()) knows.
     pub fn free_for(&self, claim: &Claim) -> impl Iterator<Item = &Arc<Volume>> {
         self.free.candidates(claim).filter_map(|name| self.volumes.get(name))
+    }
+
+    /// Notes that the claim was decided to wait for any volume that fits. It holds until the claim is
+    /// observed again, or has a volume.
+    pub fn wait(&mut self, key: &ClaimKey) {
+        if let Some(claim) = self.claims.get(key) {
+            self.waiting.insert(claim);
+        }
+    }
+
+    /// The waiting claims that `volume` could serve by class, modes and size, in the order in which they
+    /// are served: by age, then by namespace and name.
+    pub fn waiting_for(&self, volume: &Volume) -> impl Iterator<Item = &Arc<Claim>> {
+        self.waiting.served_by(volume).filter_map(|key| self.claims.get(key))
+    }
+
+    /// Gives a free volume to a claim before that can be written: for every other claim it is taken.
+    pub fn promise(&mut self, name: &VolumeName, key: &ClaimKey) {
+        self.withdraw(key);
+        if let Some(volume) = self.volumes.get(name) {
+            self.free.remove(volume);
+            self.promises.by_volume.insert(name.clone(), key.clone());
+            self.promises.by_claim.insert(key.clone(), name.clone());
+        }
+    }
+
+    /// Takes back what was promised to the claim, if anything: the volume is as free as it is.
+    pub fn withdraw(&mut self, key: &ClaimKey) {
+        let Some(name) = self.promises.by_claim.remove(key) else { return };
+        self.promises.by_volume.remove(&name);
+        if let Some(volume) = self.volumes.get(&name) {
+            self.free.insert(volume);
+        }
+    }
+
+    /// Forgets which claims wait and what was promised: whoever decides begins anew.
+    pub fn forget_turns(&mut self) {
+        self.waiting = WaitingClaims::default();
+        let promised: Vec<ClaimKey> = self.promises.by_claim.keys().cloned().collect();
+        for key in promised {
+            self.withdraw(&key);
+        }
+    }
+
+    /// Notes that a live read proved the claim of this uid gone. A uid never comes back; it is kept as
+    /// long as a volume names it.
+    pub fn note_gone(&mut self, uid: &Uid) {
+        self.dead.insert(uid.clone());
+    }
+
+    /// Whether the claim of this uid was proven gone.
+    pub fn is_gone(&self, uid: &Uid) -> bool {
+        self.dead.contains(uid)
     }
 
     /// The class for claims that ask for none: of those that are marked the newest, then by name.
@@ -101,9 +197,34 @@ impl View {
         marked.min_by(|a, b| b.default.cmp(&a.default).then_with(|| a.name.cmp(&b.name)))
     }
 
+    /// The keys of all volumes, then of all claims, in order from `start`.
+    pub fn keys_from(&self, start: Option<&ObjectKey>) -> impl Iterator<Item = ObjectKey> {
+        let (volume, claim) = match start {
+            None => (Bound::Unbounded, Bound::Unbounded),
+            Some(ObjectKey::Volume(name)) => (Bound::Included(name), Bound::Unbounded),
+            Some(ObjectKey::Claim(key)) => (Bound::Unbounded, Bound::Included(key)),
+        };
+        let are_volumes_over = matches!(start, Some(ObjectKey::Claim(_)));
+        let volumes = self.volumes.range((volume, Bound::Unbounded));
+        let volumes = volumes.take_while(move |_| !are_volumes_over);
+        let volumes = volumes.map(|(name, _)| ObjectKey::Volume(name.clone()));
+        let claims = self.claims.range((claim, Bound::Unbounded));
+        volumes.chain(claims.map(|(key, _)| ObjectKey::Claim(key.clone())))
+    }
+
     /// All observed volumes, by name.
     pub fn volumes(&self) -> impl Iterator<Item = &Arc<Volume>> {
         self.volumes.values()
+    }
+
+    /// How many volumes were observed.
+    pub fn volumes_count(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// The observed volumes of this class, by name.
+    pub fn volumes_of_class(&self, class: VolumeClass<'_>) -> impl Iterator<Item = &Arc<Volume>> {
+        self.by_class.of(class).filter_map(|name| self.volumes.get(name))
     }
 
     /// All observed claims, by namespace and name.
@@ -116,10 +237,26 @@ impl View {
         self.classes.values()
     }
 
+    /// The waiting pods that use this claim, in order. That there is none says nothing of pods that run.
+    pub fn pods_of(&self, key: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.of(key)
+    }
+
+    /// The waiting pod of this name, if it was observed.
+    pub fn pod(&self, key: &PodKey) -> Option<&Arc<Pod>> {
+        self.pods.get(key)
+    }
+
+    /// All observed waiting pods, by namespace and name.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.all()
+    }
+
     /// Takes a volume out of the view and its indices.
     pub(super) fn take_volume(&mut self, name: &VolumeName) -> Option<Arc<Volume>> {
         let old = self.volumes.remove(name)?;
         self.free.remove(&old);
+        self.by_class.remove(&old);
         let key = old.reservation.key();
         if let Some((key, kept)) =
             key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))
@@ -132,8 +269,41 @@ impl View {
         Some(old)
     }
 
-    /// Takes a claim out of the view.
-    pub(super) fn take_claim(&mut self, key: &ClaimKey) -> Option<Arc<Claim>> {
-        self.claims.remove(key)
+    /// That a claim is gone is remembered as long as a volume names its uid.
+    fn forget_holder(&mut self, old: Option<&Volume>, new: Option<&Volume>) {
+        let holder = |volume: Option<&Volume>| match volume.map(|volume| &volume.reservation) {
+            Some(Reservation::Held(_, uid)) => Some(uid.clone()),
+            Some(Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..))
+            | None => None,
+        };
+        let (old, new) = (holder(old), holder(new));
+        if let Some(uid) = old.filter(|uid| new.as_ref() != Some(uid)) {
+            self.dead.remove(&uid);
+        }
     }
+
+    /// Takes a claim out of the view and its indices.
+    pub(super) fn take_claim(&mut self, key: &ClaimKey) -> Option<Arc<Claim>> {
+        let old = self.claims.remove(key)?;
+        self.waiting.remove(key);
+        if let Some(name) = named_in_vain(&old)
+            && let Some(naming) = self.naming.get_mut(name)
+        {
+            naming.remove(key);
+            if naming.is_empty() {
+                self.naming.remove(name);
+            }
+        }
+        Some(old)
+    }
+
+    /// A claim that was given a volume waits no more.
+    pub(super) fn is_served(&mut self, key: &ClaimKey) {
+        self.waiting.remove(key);
+    }
+}
+
+/// The volume that a claim names without being bound.
+fn named_in_vain(claim: &Claim) -> Option<&VolumeName> {
+    claim.volume.as_ref().filter(|_| claim.phase != ClaimPhase::Bound)
 }

@@ -34,6 +34,8 @@ pub struct Bindery {
 pub enum Command {
     /// Serve the admission webhook.
     Webhook(WebhookArgs),
+    /// Bind volumes and claims.
+    Controller(ControllerArgs),
     /// Judge a change as the webhook would, before it is made.
     Check(CheckArgs),
     /// Show what would bind to what, who waits and why.
@@ -86,6 +88,48 @@ pub struct WebhookArgs {
     /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LogLevel,
+}
+
+/// Arguments of `bindery controller`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+observe writes no binding: it tells what it would do. prebind reserves volumes for claims that no \
+scheduler will see, and leaves the rest to the cluster's own binder. full is the only binder of its cluster: start \
+kube-controller-manager with --controllers=*,-persistentvolume-binder-controller first, and say so \
+with --in-tree-binder-disabled.")]
+pub struct ControllerArgs {
+    /// How much it may write.
+    #[arg(long, value_name = "MODE", default_value = "observe")]
+    pub mode: ControllerMode,
+    /// Confirms that kube-controller-manager runs without its own binder; needed for `--mode full`.
+    #[arg(long)]
+    pub in_tree_binder_disabled: bool,
+    /// Contend for the lead with other replicas; without it, this is the only one.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub leader_elect: bool,
+    /// Namespace of the lease.
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    pub lease_namespace: String,
+    /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Form of the log; text on a terminal and JSON elsewhere if left out.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log_level: LogLevel,
+}
+
+/// How much the controller may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControllerMode {
+    /// No binding: it tells what it would do.
+    Observe,
+    /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
+    Prebind,
+    /// Everything, as the only binder of the cluster.
+    Full,
 }
 
 /// Form of a log.

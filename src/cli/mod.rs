@@ -6,6 +6,7 @@
 pub mod args;
 pub mod certs;
 pub mod check;
+pub mod controller;
 pub mod demo;
 pub mod example;
 pub mod exit;
@@ -14,6 +15,7 @@ pub mod files;
 pub mod generate;
 mod notation;
 pub mod plan;
+mod process;
 pub mod reference;
 pub mod rule;
 pub mod webhook;
@@ -75,6 +77,7 @@ fn refused(error: &clap::Error) -> Exit {
 fn dispatch(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Webhook(arguments) => webhook::run(arguments),
+        Command::Controller(arguments) => controller::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),

@@ -1,13 +1,12 @@
 //! `bindery webhook`: hands its arguments to the webhook and waits for the signal to end.
 
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::args::{LogFormat, WebhookArgs};
+use super::args::WebhookArgs;
 use super::exit::{Exit, Failure};
+use super::process::{self, Signals};
 use crate::cluster::client::Address;
 use crate::telemetry::logging;
 use crate::webhook::run::{Options, Webhook, WebhookError};
@@ -28,7 +27,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
     };
-    start_logging(arguments);
+    process::start_logging(arguments.log_format, &arguments.log_level);
     // One thread: watches and metrics are little work, reviews have threads of their own.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -41,7 +40,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
 
 async fn serve(options: Options) -> Result<(), WebhookError> {
     // Waited for before anything is served, so that no signal ends the process half-way.
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new().map_err(WebhookError::Signals)?;
     let webhook = Webhook::start(options).await?;
     let address = webhook.address().to_string();
     let health = webhook.health_address().to_string();
@@ -64,42 +63,6 @@ async fn serve(options: Options) -> Result<(), WebhookError> {
             tracing::warn!("told to end again; not drained");
             Ok(())
         }
-    }
-}
-
-/// The signals that tell the process to end, from when this is made.
-struct Signals {
-    terminated: Signal,
-    interrupted: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, WebhookError> {
-        let of = |kind| signal(kind).map_err(WebhookError::Signals);
-        Ok(Self {
-            terminated: of(SignalKind::terminate())?,
-            interrupted: of(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Resolves on SIGTERM, as Kubernetes ends a pod, or on an interrupt.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminated.recv() => {}
-            _ = self.interrupted.recv() => {}
-        }
-    }
-}
-
-fn start_logging(arguments: &WebhookArgs) {
-    let fitting =
-        || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
-    let format = match arguments.log_format.unwrap_or_else(fitting) {
-        LogFormat::Text => logging::LogFormat::Text,
-        LogFormat::Json => logging::LogFormat::Json,
-    };
-    if let Err(error) = logging::start(format, &arguments.log_level) {
-        super::complain(&format!("logging is as it was before: {error}"));
     }
 }
 

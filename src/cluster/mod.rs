@@ -3,9 +3,12 @@
 //! No decision is taken here. What is read goes into the pure core; what the core wants to know is
 //! fetched and handed back.
 
+pub mod announce;
 pub mod ask;
 pub mod client;
+pub mod lease;
 pub mod reads;
 pub mod resource;
+pub mod send;
 pub mod state;
 pub mod watch;

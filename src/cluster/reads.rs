@@ -15,9 +15,10 @@ use crate::binding::{Answer, LiveReads, PodUse, Read};
 use crate::k8s::bounded::LabelUse;
 use crate::k8s::claim::claim;
 use crate::k8s::class::class;
-use crate::k8s::pods::{PodPage, pod_page};
+use crate::k8s::node::node;
+use crate::k8s::pods::{PodPage, pod_page, users_page};
 use crate::k8s::volume::volume;
-use crate::model::ClaimKey;
+use crate::model::Pod;
 
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
 const PODS_COUNT_MAX: usize = 50;
@@ -49,29 +50,60 @@ pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mu
 enum Fetched {
     Found(String),
     Pods(PodUse),
+    LivePods(Vec<Pod>),
     NotFound,
     Failed,
 }
 
 async fn fetch_for(client: &Client, read: &Read) -> Fetched {
     match read {
-        Read::Volume(_) | Read::Class(_) | Read::Claim(_) => fetch(client, path(read)).await,
-        Read::PodsUsing(key) => fetch_pods(client, key, &path(read)).await,
+        Read::Volume(_) | Read::Class(_) | Read::Claim(_) | Read::Node(_) => {
+            fetch(client, path(read)).await
+        }
+        Read::PodsUsing(key) => {
+            let until_used = |page: &str| {
+                Ok(match pod_page(page, key)? {
+                    PodPage::Used => Turn::Done(Fetched::Pods(PodUse::Used)),
+                    PodPage::End => Turn::Done(Fetched::Pods(PodUse::Unused)),
+                    PodPage::More(next) => Turn::More(next),
+                })
+            };
+            fetch_pods(client, &path(read), until_used).await
+        }
+        Read::LivePods(key) => {
+            let mut users = Vec::new();
+            let all = |page: &str| {
+                let page = users_page(page, key)?;
+                users.extend(page.users);
+                let done = |users: &mut Vec<Pod>| Fetched::LivePods(std::mem::take(users));
+                Ok(page.next.map_or_else(|| Turn::Done(done(&mut users)), Turn::More))
+            };
+            fetch_pods(client, &path(read), all).await
+        }
     }
 }
 
-/// Pages through the pods of the claim's namespace until one uses it.
-async fn fetch_pods(client: &Client, key: &ClaimKey, path: &str) -> Fetched {
+/// What a page of a list leaves to do.
+enum Turn {
+    Done(Fetched),
+    More(String),
+}
+
+/// Pages through the pods of a namespace until `take` has what it wants.
+async fn fetch_pods(
+    client: &Client,
+    path: &str,
+    mut take: impl FnMut(&str) -> Result<Turn, serde_json::Error>,
+) -> Fetched {
     // It is never closed.
     let _turn = POD_LISTS.acquire().await;
     let mut token = String::new();
     loop {
         let page = fetch(client, format!("{path}?limit={PODS_COUNT_MAX}&continue={token}")).await;
         let Fetched::Found(text) = page else { return page };
-        match pod_page(&text, key) {
-            Ok(PodPage::Used) => return Fetched::Pods(PodUse::Used),
-            Ok(PodPage::End) => return Fetched::Pods(PodUse::Unused),
-            Ok(PodPage::More(next)) => token = next,
+        match take(&text) {
+            Ok(Turn::Done(fetched)) => return fetched,
+            Ok(Turn::More(next)) => token = next,
             Err(error) => {
                 tracing::warn!(%error, "the API server sent pods that cannot be read");
                 return Fetched::Failed;
@@ -107,7 +139,10 @@ fn path(read: &Read) -> String {
             escaped(&key.namespace),
             escaped(&key.name)
         ),
-        Read::PodsUsing(key) => format!("/api/v1/namespaces/{}/pods", escaped(&key.namespace)),
+        Read::PodsUsing(key) | Read::LivePods(key) => {
+            format!("/api/v1/namespaces/{}/pods", escaped(&key.namespace))
+        }
+        Read::Node(name) => format!("/api/v1/nodes/{}", escaped(name)),
     }
 }
 
@@ -144,9 +179,23 @@ fn put(live: &mut LiveReads, read: &Read, fetched: &Fetched) {
         Read::PodsUsing(key) => {
             let answer = match fetched {
                 Fetched::Pods(pods) => Answer::Found(Arc::new(*pods)),
-                Fetched::NotFound | Fetched::Failed | Fetched::Found(_) => Answer::Failed,
+                Fetched::NotFound | Fetched::Failed | Fetched::Found(_) | Fetched::LivePods(_) => {
+                    Answer::Failed
+                }
             };
             live.pods.insert(key.clone(), answer);
+        }
+        Read::LivePods(key) => {
+            let answer = match fetched {
+                Fetched::LivePods(pods) => Answer::Found(Arc::new(pods.clone())),
+                Fetched::NotFound | Fetched::Failed | Fetched::Found(_) | Fetched::Pods(_) => {
+                    Answer::Failed
+                }
+            };
+            live.live_pods.insert(key.clone(), answer);
+        }
+        Read::Node(name) => {
+            live.nodes.insert(name.clone(), answer(fetched, node));
         }
     }
 }
@@ -157,7 +206,7 @@ fn answer<T>(
 ) -> Answer<T> {
     match fetched {
         Fetched::NotFound => Answer::NotFound,
-        Fetched::Failed | Fetched::Pods(_) => Answer::Failed,
+        Fetched::Failed | Fetched::Pods(_) | Fetched::LivePods(_) => Answer::Failed,
         Fetched::Found(text) => match decode(text) {
             Ok(object) => Answer::Found(Arc::new(object)),
             Err(error) => {

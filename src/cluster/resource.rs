@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::binding::{Observed, View};
 use crate::k8s::bounded::LabelUse;
 use crate::k8s::claim::claim;
 use crate::k8s::class::class;
+use crate::k8s::pods::pod;
 use crate::k8s::volume::volume;
-use crate::model::{ClaimKey, ClassName, VolumeName};
+use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// A resource that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,11 +21,15 @@ pub enum Watched {
     Claims,
     /// `StorageClass`es.
     Classes,
+    /// Pods of all namespaces that wait: those whose phase is Pending.
+    Pods,
 }
 
 impl Watched {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Volumes, Self::Claims, Self::Classes];
+    /// What a verdict looks at.
+    pub const STORAGE: [Self; 3] = [Self::Volumes, Self::Claims, Self::Classes];
+    /// What the bind loop looks at.
+    pub const ALL: [Self; 4] = [Self::Volumes, Self::Claims, Self::Classes, Self::Pods];
 
     /// Its name, for logs and metrics.
     pub fn label(self) -> &'static str {
@@ -30,15 +37,7 @@ impl Watched {
             Self::Volumes => "persistentvolumes",
             Self::Claims => "persistentvolumeclaims",
             Self::Classes => "storageclasses",
-        }
-    }
-
-    /// Its place among [`Watched::ALL`].
-    pub fn index(self) -> usize {
-        match self {
-            Self::Volumes => 0,
-            Self::Claims => 1,
-            Self::Classes => 2,
+            Self::Pods => "pods",
         }
     }
 
@@ -48,6 +47,15 @@ impl Watched {
             Self::Volumes => "/api/v1/persistentvolumes",
             Self::Claims => "/api/v1/persistentvolumeclaims",
             Self::Classes => "/apis/storage.k8s.io/v1/storageclasses",
+            Self::Pods => "/api/v1/pods",
+        }
+    }
+
+    /// What a query for it must say besides, to be told of these objects only.
+    pub fn selection(self) -> &'static str {
+        match self {
+            Self::Volumes | Self::Claims | Self::Classes => "",
+            Self::Pods => "&fieldSelector=status.phase%3DPending",
         }
     }
 
@@ -60,6 +68,10 @@ impl Watched {
             }
             Self::Claims => Observed::Claim(Arc::new(claim(object, "")?.value)),
             Self::Classes => Observed::Class(Arc::new(class(object)?)),
+            Self::Pods => match pod(object)? {
+                Some(pod) => Observed::Pod(Arc::new(pod)),
+                None => self.gone(&serde_json::from_str::<Named>(object)?.metadata),
+            },
         })
     }
 
@@ -71,6 +83,7 @@ impl Watched {
                 Observed::ClaimGone(ClaimKey::new(&*identity.namespace, &*identity.name))
             }
             Self::Classes => Observed::ClassGone(ClassName::new(&*identity.name)),
+            Self::Pods => Observed::PodGone(PodKey::new(&*identity.namespace, &*identity.name)),
         }
     }
 
@@ -84,15 +97,26 @@ impl Watched {
                 let keys = view.claims().map(|claim| claim.key.clone());
                 keys.map(|key| Identity { namespace: key.namespace, name: key.name }).collect()
             }
+            Self::Pods => {
+                let keys = view.pods().map(|pod| pod.key.clone());
+                keys.map(|key| Identity { namespace: key.namespace, name: key.name }).collect()
+            }
         }
     }
 }
 
 /// Namespace and name of an object; the namespace is empty where there is none.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
 pub struct Identity {
     /// The namespace.
     pub namespace: Box<str>,
     /// The name.
     pub name: Box<str>,
+}
+
+/// An object of which only the identity is read.
+#[derive(Deserialize)]
+struct Named {
+    metadata: Identity,
 }

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::resource::{Identity, Watched};
+use super::watch::Sink;
 use crate::binding::{Observed, View};
+use crate::model::ResourceVersion;
 
 /// A view and how far it can be believed.
 #[derive(Debug, Default)]
 pub struct Shared {
     view: RwLock<View>,
-    freshness: [Freshness; 3],
+    freshness: [Freshness; 4],
 }
 
 /// How fresh one resource of the view is.
@@ -35,30 +37,10 @@ impl Shared {
         observations.into_iter().for_each(|observed| view.apply(observed));
     }
 
-    /// Forgets every object of `watched` that is not in `listed` (sorted): the list is complete.
-    pub fn keep_only(&self, watched: Watched, listed: &[Identity]) {
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        for identity in watched.identities(&view) {
-            if listed.binary_search(&identity).is_err() {
-                view.apply(watched.gone(&identity));
-            }
-        }
-    }
-
-    /// Notes that the list of `watched` was complete once.
-    pub fn mark_synced(&self, watched: Watched) {
-        self.of(watched).is_synced.store(true, Ordering::Release);
-    }
-
-    /// Notes that the watch of `watched` was heard of at `now` (seconds of the caller's clock).
-    pub fn mark_heard(&self, watched: Watched, now: u64) {
-        self.of(watched).heard_at.store(now, Ordering::Relaxed);
-    }
-
-    /// Whether every resource was listed completely once. It never turns false again: a watch that
+    /// Whether everything that a verdict looks at was listed completely once. It never turns false again: a watch that
     /// is cut would take all replicas down at the same time.
     pub fn is_synced(&self) -> bool {
-        self.freshness.iter().all(|freshness| freshness.is_synced.load(Ordering::Acquire))
+        Watched::STORAGE.into_iter().all(|watched| self.is_listed(watched))
     }
 
     /// Whether this resource was listed completely once.
@@ -71,12 +53,43 @@ impl Shared {
         self.of(watched).heard_at.load(Ordering::Relaxed)
     }
 
+    /// Forgets every object of `watched` that is not in `listed` (sorted).
+    fn keep_only(&self, watched: Watched, listed: &[Identity]) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        for identity in watched.identities(&view) {
+            if listed.binary_search(&identity).is_err() {
+                view.apply(watched.gone(&identity));
+            }
+        }
+    }
+
     fn of(&self, watched: Watched) -> &Freshness {
-        let [volumes, claims, classes] = &self.freshness;
+        let [volumes, claims, classes, pods] = &self.freshness;
         match watched {
             Watched::Volumes => volumes,
             Watched::Claims => claims,
             Watched::Classes => classes,
+            Watched::Pods => pods,
         }
+    }
+}
+
+impl Sink for Shared {
+    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
+        self.apply([observed]);
+    }
+
+    fn listed(&self, watched: Watched, listed: Vec<Identity>, _: ResourceVersion) {
+        self.keep_only(watched, &listed);
+        self.of(watched).is_synced.store(true, Ordering::Release);
+    }
+
+    fn unreadable(&self, watched: Watched, identity: &Identity, _: ResourceVersion) {
+        // Unknown rather than wrong: a live read will say what it is.
+        self.apply([watched.gone(identity)]);
+    }
+
+    fn heard(&self, watched: Watched, now: u64) {
+        self.of(watched).heard_at.store(now, Ordering::Relaxed);
     }
 }

@@ -17,8 +17,24 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::resource::{Identity, Watched};
-use super::state::Shared;
+use crate::binding::Observed;
+use crate::model::ResourceVersion;
 use crate::telemetry::logging::cause;
+
+/// Where a watch puts what it sees.
+pub trait Sink: Send + Sync {
+    /// An object as it is now, or that it is gone, as of `version`. `text` is the object as it was sent.
+    fn observe(&self, watched: Watched, observed: Observed, version: ResourceVersion, text: &str);
+
+    /// The list is complete as of `version`: what is not in `listed` (sorted) does not exist.
+    fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion);
+
+    /// An object exists that cannot be read.
+    fn unreadable(&self, watched: Watched, identity: &Identity, version: ResourceVersion);
+
+    /// The API server was heard of at `now`, in seconds of the caller's clock.
+    fn heard(&self, watched: Watched, now: u64);
+}
 
 /// The API server sends a bookmark about every minute; twice that without a word is a dead stream.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
@@ -37,11 +53,11 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Follows `watched` for ever, from `start` on the clock by which freshness is told.
-pub async fn follow(client: Client, watched: Watched, shared: Arc<Shared>, start: Instant) {
+pub async fn follow<S: Sink>(client: Client, watched: Watched, sink: Arc<S>, start: Instant) {
     let mut follower = Follower {
         client,
         watched,
-        shared,
+        sink,
         start,
         version: None,
         streams: true,
@@ -81,10 +97,10 @@ enum Interruption {
     Unreadable(#[from] serde_json::Error),
 }
 
-struct Follower {
+struct Follower<S> {
     client: Client,
     watched: Watched,
-    shared: Arc<Shared>,
+    sink: Arc<S>,
     start: Instant,
     /// Where to resume; none before the first list and after the history is gone.
     version: Option<String>,
@@ -152,7 +168,7 @@ enum Turn {
     Gone,
 }
 
-impl Follower {
+impl<S: Sink> Follower<S> {
     /// Lists if there is nothing to resume from, then watches until the stream ends.
     async fn run(&mut self) -> Result<(), Interruption> {
         if self.version.is_none() && !self.streams {
@@ -180,7 +196,7 @@ impl Follower {
             let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
             let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
-            self.shared.mark_heard(self.watched, self.start.elapsed().as_secs());
+            self.sink.heard(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
             if let Turn::Gone = self.take_lines(&mut buffer, &mut listing)? {
                 self.version = None;
@@ -216,7 +232,8 @@ impl Follower {
             Some(version) => format!("resourceVersion={version}"),
             None => "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
         };
-        let uri = format!("{path}?watch=true&allowWatchBookmarks=true&{query}");
+        let selection = self.watched.selection();
+        let uri = format!("{path}?watch=true&allowWatchBookmarks=true&{query}{selection}");
         let response = self.send(&uri).await?;
         if response.status().is_success() {
             return Ok(response);
@@ -264,7 +281,10 @@ impl Follower {
         let head: HeadWire = serde_json::from_str(text)?;
         match event.r#type.as_str() {
             "ADDED" | "MODIFIED" => self.observe(&head, text, listing),
-            "DELETED" => self.shared.apply([self.watched.gone(&identity(&head))]),
+            "DELETED" => {
+                let gone = self.watched.gone(&identity(&head));
+                self.sink.observe(self.watched, gone, version(&head), text);
+            }
             "BOOKMARK" => {
                 let ended = head
                     .metadata
@@ -273,8 +293,7 @@ impl Follower {
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
                 if ended && let Some(mut listed) = listing.take() {
                     listed.sort();
-                    self.shared.keep_only(self.watched, &listed);
-                    self.shared.mark_synced(self.watched);
+                    self.sink.listed(self.watched, listed, version(&head));
                 }
             }
             // The history is gone, or the server is: either way a new list tells the truth.
@@ -293,12 +312,12 @@ impl Follower {
     fn observe(&self, head: &HeadWire, text: &str, listing: &mut Option<Vec<Identity>>) {
         let identity = identity(head);
         match self.watched.observed(text) {
-            Ok(observed) => self.shared.apply([observed]),
+            Ok(observed) => self.sink.observe(self.watched, observed, version(head), text),
             Err(error) => {
-                // Unknown rather than wrong: a live read will say what it is.
-                let name = &identity.name;
-                tracing::warn!(resource = self.watched.label(), %name, %error, "unreadable object");
-                self.shared.apply([self.watched.gone(&identity)]);
+                let Identity { namespace, name } = &identity;
+                let resource = self.watched.label();
+                tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
+                self.sink.unreadable(self.watched, &identity, version(head));
             }
         }
         if let Some(listed) = listing {
@@ -312,7 +331,8 @@ impl Follower {
         let mut more = String::new();
         loop {
             let path = self.watched.path();
-            let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}");
+            let selection = self.watched.selection();
+            let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}{selection}");
             let response = self.send(&uri).await?;
             let status = response.status();
             let body = response.into_body().collect().await;
@@ -329,8 +349,8 @@ impl Follower {
             }
             if page.metadata.r#continue.is_empty() {
                 listed.sort();
-                self.shared.keep_only(self.watched, &listed);
-                self.shared.mark_synced(self.watched);
+                let version = ResourceVersion::new(page.metadata.resource_version.as_str());
+                self.sink.listed(self.watched, listed, version);
                 self.version = Some(page.metadata.resource_version);
                 return Ok(());
             }
@@ -344,4 +364,8 @@ fn identity(head: &HeadWire) -> Identity {
         namespace: head.metadata.namespace.as_str().into(),
         name: head.metadata.name.as_str().into(),
     }
+}
+
+fn version(head: &HeadWire) -> ResourceVersion {
+    ResourceVersion::new(head.metadata.resource_version.as_str())
 }

@@ -75,6 +75,7 @@ fn assemble(
         ),
         uid: metadata.uid(),
         version: metadata.version(),
+        created: metadata.created(),
         deletion: metadata.deletion(),
         owners: owners.filter_map(|owner| filled(owner.0.uid.as_ref())).map(Uid::new).collect(),
         access_modes: AccessModes::from_names(mode_names),

@@ -1,10 +1,11 @@
 //! `metadata` of any object, as far as decisions read it.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::bounded::{Finalizers, List, Object, ReadAnnotations, ReadLabels, Text};
-use crate::model::{Deletion, ResourceVersion, Uid};
+use crate::model::{Created, Deletion, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
 #[derive(Debug, Default, Deserialize)]
@@ -53,6 +54,12 @@ impl Metadata<'_> {
     /// The uid, where one was given.
     pub fn uid(&self) -> Option<Uid> {
         filled(self.uid.as_ref()).map(Uid::new)
+    }
+
+    /// When it was created, where that is told and a time.
+    pub fn created(&self) -> Option<Created> {
+        let time: Timestamp = filled(self.creation_timestamp.as_ref())?.parse().ok()?;
+        Some(Created::at(time.as_second()))
     }
 
     /// The resourceVersion, where one was given.

@@ -7,6 +7,7 @@ pub mod claim;
 pub mod class;
 pub mod event;
 pub mod fixture;
+pub mod managers;
 pub mod metadata;
 pub mod node;
 mod object;

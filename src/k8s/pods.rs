@@ -1,18 +1,25 @@
-//! Pods, only as far as they tell which claims they use.
+//! Pods, only as far as they use claims: wire form to model, one by one or a page of a list.
+//!
+//! Each pod is read with an allowance of its own. One that names more claims than that holds is an
+//! error: what it uses is not known.
+
+use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::{Error, IgnoredAny};
+use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, Text};
-use super::metadata::or_empty;
+use super::bounded::{LabelUse, List, Object, Text, read};
+use super::metadata::{filled, or_empty};
 use crate::binding::PodUse;
-use crate::model::ClaimKey;
+use crate::model::{ClaimKey, Pod, PodKey};
 
 #[derive(Deserialize)]
 struct PodListWire<'a> {
     #[serde(default)]
     metadata: ListMetadata,
     #[serde(borrow, default)]
-    items: Vec<PodWire<'a>>,
+    items: Vec<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -21,21 +28,21 @@ struct ListMetadata {
     r#continue: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct PodWire<'a> {
     #[serde(borrow)]
-    metadata: PodMetadata<'a>,
-    spec: PodSpec<'a>,
+    metadata: Object<PodMetadata<'a>>,
+    spec: Object<PodSpec<'a>>,
+    status: Option<Object<PodStatus<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PodMetadata<'a> {
     #[serde(borrow)]
-    name: Option<Text<'a>>,
     namespace: Option<Text<'a>>,
+    name: Option<Text<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -43,7 +50,7 @@ struct PodMetadata<'a> {
 struct PodSpec<'a> {
     #[serde(borrow)]
     node_name: Option<Text<'a>>,
-    volumes: Vec<PodVolume<'a>>,
+    volumes: List<Object<PodVolume<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -51,8 +58,8 @@ struct PodSpec<'a> {
 struct PodVolume<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
-    persistent_volume_claim: Option<ClaimSource<'a>>,
-    ephemeral: Option<serde::de::IgnoredAny>,
+    persistent_volume_claim: Option<Object<ClaimSource<'a>>>,
+    ephemeral: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -60,6 +67,63 @@ struct PodVolume<'a> {
 struct ClaimSource<'a> {
     #[serde(borrow)]
     claim_name: Option<Text<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PodStatus<'a> {
+    #[serde(borrow)]
+    phase: Option<Text<'a>>,
+}
+
+/// Reads a pod from its JSON text; none if it has finished.
+///
+/// Kubernetes: `pkg/volume/util`, `IsPodTerminated`, which also passes over a pod that is being deleted
+/// and runs no container. Its volumes may still be mounted, so that here the phase alone counts.
+pub fn pod(text: &str) -> Result<Option<Pod>, serde_json::Error> {
+    let wire = read_whole(text)?;
+    Ok((!is_finished(&wire)).then(|| to_model(&wire)))
+}
+
+/// Reads a pod from its JSON text, finished or not.
+pub fn any_pod(text: &str) -> Result<Pod, serde_json::Error> {
+    Ok(to_model(&read_whole(text)?))
+}
+
+/// One page of a list of pods, for those that use a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsersPage {
+    /// The pods on it that use the claim and have not finished.
+    pub users: Vec<Pod>,
+    /// What gives the next page; none on the last.
+    pub next: Option<String>,
+}
+
+/// The pods on a page of a list (JSON text) that use the claim and have not finished, whether they have a
+/// node or not.
+pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::Error> {
+    let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
+    let mut users = Vec::new();
+    for item in pods.items {
+        users.extend(pod(item.get())?.filter(|pod| pod.uses(key)));
+    }
+    Ok(UsersPage { users, next: pods.metadata.r#continue.filter(|token| !token.is_empty()) })
+}
+
+fn is_finished(wire: &PodWire<'_>) -> bool {
+    let phase = or_empty(wire.status.as_ref().and_then(|status| status.0.phase.as_ref()));
+    matches!(phase, "Succeeded" | "Failed")
+}
+
+fn to_model(wire: &PodWire<'_>) -> Pod {
+    let PodMetadata { namespace, name } = &wire.metadata.0;
+    let (namespace, name) = (or_empty(namespace.as_ref()), or_empty(name.as_ref()));
+    let mut claims: Vec<ClaimKey> =
+        claim_names(wire).map(|claim| ClaimKey::new(namespace, &*claim)).collect();
+    claims.sort_unstable();
+    claims.dedup();
+    let node = filled(wire.spec.0.node_name.as_ref()).map(Box::from);
+    Pod { key: PodKey::new(namespace, name), node, claims }
 }
 
 /// What one page of a list of pods says about a claim.
@@ -78,14 +142,16 @@ pub enum PodPage {
 /// Kubernetes: `pvc_protection_controller.go`, `podUsesPVC`: pods without a node do not count,
 /// finished ones do until their object is gone.
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
-    let pods: PodListWire<'_> = super::bounded::read(page, LabelUse::Skip)?.value;
-    if pods.items.iter().any(|pod| uses(pod, &key.name)) {
-        return Ok(PodPage::Used);
+    let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
+    for item in pods.items {
+        let pod = read_whole(item.get())?;
+        let has_node = filled(pod.spec.0.node_name.as_ref()).is_some();
+        if has_node && claim_names(&pod).any(|claim| *claim == *key.name) {
+            return Ok(PodPage::Used);
+        }
     }
-    Ok(match pods.metadata.r#continue {
-        Some(token) if !token.is_empty() => PodPage::More(token),
-        Some(_) | None => PodPage::End,
-    })
+    let next = pods.metadata.r#continue.filter(|token| !token.is_empty());
+    Ok(next.map_or(PodPage::End, PodPage::More))
 }
 
 /// Whether one of the pods in a complete list (JSON text) uses the claim.
@@ -96,54 +162,104 @@ pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> 
     })
 }
 
-/// A pod and the claims that it uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodClaims {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The node that it was given, if it was.
-    pub node: Option<String>,
-    /// The claims, in the order of its volumes.
-    pub claims: Vec<ClaimKey>,
-}
-
-/// Reads a pod from its JSON text.
-///
-/// Kubernetes: `component-helpers/storage/ephemeral`, `VolumeClaimName`: the claim of a generic
-/// ephemeral volume is named after its pod and its volume.
-pub fn pod_claims(pod: &str) -> Result<PodClaims, serde_json::Error> {
-    let pod: PodWire<'_> = super::bounded::read(pod, LabelUse::Skip)?.value;
-    let namespace = or_empty(pod.metadata.namespace.as_ref()).to_owned();
-    let name = or_empty(pod.metadata.name.as_ref()).to_owned();
-    let claims = pod.spec.volumes.iter().filter_map(|volume| {
-        match (&volume.persistent_volume_claim, &volume.ephemeral) {
-            (Some(source), _) => Some(or_empty(source.claim_name.as_ref()).to_owned()),
-            (None, Some(_)) => Some(format!("{name}-{}", or_empty(volume.name.as_ref()))),
-            (None, None) => None,
-        }
-    });
-    let claims = claims.map(|claim| ClaimKey::new(&*namespace, claim)).collect();
-    let node = or_empty(pod.spec.node_name.as_ref()).to_owned();
-    let node = Some(node).filter(|node| !node.is_empty());
-    Ok(PodClaims { namespace, name, node, claims })
-}
-
-fn uses(pod: &PodWire<'_>, claim: &str) -> bool {
-    if or_empty(pod.spec.node_name.as_ref()).is_empty() {
-        return false;
+fn read_whole(text: &str) -> Result<PodWire<'_>, serde_json::Error> {
+    let pod = read(text, LabelUse::Skip)?;
+    if pod.is_cut {
+        return Err(serde_json::Error::custom(
+            "the pod names more claims than are read of one pod",
+        ));
     }
-    let pod_name = or_empty(pod.metadata.name.as_ref());
-    pod.spec.volumes.iter().any(|volume| {
+    Ok(pod.value)
+}
+
+/// Names of the claims that a pod uses, in the order of its volumes.
+fn claim_names<'a>(pod: &'a PodWire<'_>) -> impl Iterator<Item = Cow<'a, str>> {
+    let pod_name = or_empty(pod.metadata.0.name.as_ref());
+    pod.spec.0.volumes.0.iter().filter_map(move |Object(volume)| {
         match (&volume.persistent_volume_claim, &volume.ephemeral) {
-            (Some(source), _) => or_empty(source.claim_name.as_ref()) == claim,
+            (Some(source), _) => Some(Cow::Borrowed(or_empty(source.0.claim_name.as_ref()))),
             // The claim of a generic ephemeral volume is named after its pod.
             (None, Some(_)) => {
-                claim.strip_prefix(pod_name).and_then(|rest| rest.strip_prefix('-'))
-                    == Some(or_empty(volume.name.as_ref()))
+                Some(Cow::Owned(format!("{pod_name}-{}", or_empty(volume.name.as_ref()))))
             }
-            (None, None) => false,
+            (None, None) => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn web(phase: &str, node: Option<&str>) -> Value {
+        json!({
+            "metadata": {"namespace": "db", "name": "web", "labels": {"a": "b"}},
+            "spec": {"nodeName": node, "volumes": [
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+                {"name": "again", "persistentVolumeClaim": {"claimName": "data", "readOnly": true}},
+                {"name": "plain", "emptyDir": {}},
+            ]},
+            "status": {"phase": phase},
+        })
+    }
+
+    #[test]
+    fn a_pod_that_has_not_finished_is_read_with_its_node_and_its_claims() {
+        for (node, expected) in [(None, None), (Some(""), None), (Some("n1"), Some("n1".into()))] {
+            let read = pod(&web("Pending", node).to_string()).unwrap().unwrap();
+            let claims = ["data", "web-scratch"].map(|name| ClaimKey::new("db", name)).to_vec();
+            assert_eq!(read, Pod { key: PodKey::new("db", "web"), node: expected, claims });
+            assert!(read.uses(&ClaimKey::new("db", "web-scratch")));
+            assert!(!read.uses(&ClaimKey::new("qa", "data")));
+        }
+        for phase in ["Running", "Unknown", ""] {
+            assert!(pod(&web(phase, Some("n1")).to_string()).unwrap().is_some(), "{phase}");
+        }
+        for phase in ["Succeeded", "Failed"] {
+            let text = web(phase, Some("n1")).to_string();
+            assert_eq!(pod(&text).unwrap(), None, "{phase}");
+            assert!(any_pod(&text).unwrap().uses(&ClaimKey::new("db", "data")), "{phase}");
+        }
+        let bare = json!({"metadata": {"name": "x"}, "spec": {"volumes": null}});
+        assert_eq!(pod(&bare.to_string()).unwrap().unwrap().claims, []);
+    }
+
+    #[test]
+    fn a_page_tells_of_pods_with_a_node_finished_or_not() {
+        let page = |phase: &str, node: Option<&str>, claim: &str| {
+            let list = json!({"items": [web(phase, node)]}).to_string();
+            pod_page(&list, &ClaimKey::new("db", claim)).unwrap()
+        };
+        assert_eq!(page("Running", Some("n1"), "data"), PodPage::Used);
+        assert_eq!(page("Succeeded", Some("n1"), "web-scratch"), PodPage::Used);
+        assert_eq!(page("Running", Some("n1"), "scratch"), PodPage::End);
+        assert_eq!(page("Pending", None, "data"), PodPage::End);
+    }
+
+    #[test]
+    fn the_users_on_a_page_have_not_finished_and_need_no_node() {
+        let items =
+            [web("Pending", None), web("Succeeded", Some("n1")), web("Running", Some("n1"))];
+        let list = json!({"metadata": {"continue": "token"}, "items": items}).to_string();
+        let page = users_page(&list, &ClaimKey::new("db", "data")).unwrap();
+        let nodes: Vec<_> = page.users.iter().map(|pod| pod.node.as_deref()).collect();
+        assert_eq!((nodes, page.next.as_deref()), (vec![None, Some("n1")], Some("token")));
+        let last = json!({"metadata": {"continue": ""}, "items": [web("Running", None)]});
+        let page = users_page(&last.to_string(), &ClaimKey::new("qa", "data")).unwrap();
+        assert_eq!(page, UsersPage { users: Vec::new(), next: None });
+    }
+
+    /// A tenant writes pods: what a huge one uses is unknown, not nothing.
+    #[test]
+    fn a_pod_that_cannot_be_read_whole_is_an_error() {
+        let volume = |number: usize| json!({"name": format!("v-{number}"), "emptyDir": {}});
+        let volumes: Vec<Value> = (0..20_000).map(volume).collect();
+        let huge = json!({"metadata": {"name": "x"}, "spec": {"volumes": volumes}});
+        assert!(pod(&huge.to_string()).is_err());
+        let list = json!({"items": [huge]}).to_string();
+        assert!(pod_page(&list, &ClaimKey::new("db", "data")).is_err());
+    }
 }

@@ -1,27 +1,36 @@
-//! A write of the binding core as the API server takes it: a merge patch of one object.
+//! A write of the binding core as the API server takes it: a patch of one object.
 //!
 //! Every patch names the uid and the resourceVersion on which it was decided, so that one that comes
-//! too late is refused; fields that it does not name stay as they are. Not here: sending it.
+//! too late is refused; fields that it does not name stay as they are. Nearly all are merge patches. A
+//! merge would replace the list of finalizers as a whole, and with it those that nobody here reads, so
+//! that a change of these is a strategic merge patch: the API server adds and takes out single ones.
+//! Not here: sending it.
 
 use serde_json::{Map, Value, json};
 
 use crate::binding::{Basis, ChosenBy, Left, NewStatus, Write};
 use crate::model::annotations::{
-    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, STORAGE_PROVISIONER, YES,
+    BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
+    STORAGE_PROVISIONER, YES,
 };
 use crate::model::{ClaimKey, VolumeName};
 
-/// A merge patch and where it goes.
+/// A patch and where it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MergePatch {
+pub struct WritePatch {
     /// The path of the object, or of its status.
     pub path: String,
+    /// What kind of patch it is: the type of the request's content.
+    pub content_type: &'static str,
     /// The patch.
     pub body: Value,
 }
 
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
+
 /// The patch that makes `write`.
-pub fn merge_patch(write: &Write) -> MergePatch {
+pub fn write_patch(write: &Write) -> WritePatch {
     match write {
         Write::Reserve { volume, claim, chosen } => {
             let spec = json!({"claimRef": reference(claim)});
@@ -51,10 +60,28 @@ pub fn merge_patch(write: &Write) -> MergePatch {
             let spec = json!({"storageClassName": class.as_str()});
             of_claim(claim, "", Value::Null, ("spec", spec))
         }
-        Write::Ask { claim, provisioner } => {
-            let asked =
+        Write::Ask { claim, provisioner, migrated_to } => {
+            let mut asked =
                 json!({STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner});
+            if let Some(driver) = migrated_to {
+                asked[MIGRATED_TO] = json!(driver);
+            }
             of_claim(claim, "", asked, ("spec", json!({})))
+        }
+        Write::MigrateClaim { claim, driver } => {
+            of_claim(claim, "", json!({MIGRATED_TO: driver}), ("spec", json!({})))
+        }
+        Write::MigrateVolume { volume, driver, added, removed } => {
+            let mark = json!({MIGRATED_TO: driver});
+            let mut patch = of_volume(volume, "", mark, ("spec", json!({})));
+            let metadata = &mut patch.body["metadata"];
+            if !added.is_empty() {
+                metadata["finalizers"] = json!(added);
+            }
+            if !removed.is_empty() {
+                metadata["$deleteFromPrimitiveList/finalizers"] = json!(removed);
+            }
+            WritePatch { content_type: STRATEGIC_MERGE, ..patch }
         }
     }
 }
@@ -106,9 +133,9 @@ fn of_volume(
     part: &str,
     annotations: Value,
     change: (&str, Value),
-) -> MergePatch {
+) -> WritePatch {
     let path = format!("/api/v1/persistentvolumes/{}{part}", basis.name);
-    MergePatch { path, body: body(basis, annotations, change) }
+    WritePatch { path, content_type: MERGE, body: body(basis, annotations, change) }
 }
 
 fn of_claim(
@@ -116,10 +143,10 @@ fn of_claim(
     part: &str,
     annotations: Value,
     change: (&str, Value),
-) -> MergePatch {
+) -> WritePatch {
     let ClaimKey { namespace, name } = &basis.name;
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}{part}");
-    MergePatch { path, body: body(basis, annotations, change) }
+    WritePatch { path, content_type: MERGE, body: body(basis, annotations, change) }
 }
 
 fn body<N>(basis: &Basis<N>, annotations: Value, (field, change): (&str, Value)) -> Value {

@@ -21,6 +21,8 @@ pub struct Claim {
     pub uid: Option<Uid>,
     /// Its resourceVersion; absent where none was sent.
     pub version: Option<ResourceVersion>,
+    /// When it was created; absent before it is stored.
+    pub created: Option<Created>,
     /// Whether somebody asked to delete it.
     pub deletion: Deletion,
     /// The annotations that decisions read.
@@ -51,6 +53,17 @@ pub struct Claim {
     pub allocated: Option<Quantity>,
 }
 
+/// `metadata.creationTimestamp`, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Created(i64);
+
+impl Created {
+    /// The time of this many seconds since 1970.
+    pub fn at(seconds: i64) -> Self {
+        Self(seconds)
+    }
+}
+
 impl Claim {
     /// The class that counts: the legacy annotation, even an empty one, before the field.
     ///
@@ -65,6 +78,12 @@ impl Claim {
     /// How far its binding has come.
     pub fn stage(&self) -> Stage {
         if self.annotations.has(BIND_COMPLETED) { Stage::Completed } else { Stage::Unbound }
+    }
+
+    /// Its place among those that wait: the oldest first, then by namespace and name. One without a time
+    /// is not stored yet.
+    pub fn turn(&self) -> (bool, Option<Created>, &ClaimKey) {
+        (self.created.is_none(), self.created, &self.key)
     }
 
     /// Whether the finalizer is on the claim.

@@ -49,6 +49,16 @@ pub enum VolumeClass<'a> {
     Named(&'a ClassName),
 }
 
+impl<'a> VolumeClass<'a> {
+    /// The name, if there is one.
+    pub fn name(self) -> Option<&'a ClassName> {
+        match self {
+            Self::Classless => None,
+            Self::Named(name) => Some(name),
+        }
+    }
+}
+
 impl fmt::Display for VolumeClass<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,6 +9,7 @@ mod claim;
 mod class;
 mod names;
 mod nonempty;
+mod pod;
 mod quantity;
 mod selector;
 mod topology;
@@ -16,12 +17,13 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Reported, Stage};
+pub use claim::{Claim, ClaimPhase, Created, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use nonempty::NonEmpty;
+pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
 pub use selector::{Labels, Selector, Term, TermError};
 pub use topology::{Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeTerm, NodeTermError};

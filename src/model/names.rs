@@ -52,8 +52,19 @@ text_name! {
     Uid
 }
 text_name! {
-    /// `metadata.resourceVersion`: opaque, compared for equality only.
+    /// `metadata.resourceVersion`: a whole number that grows with every write to any object of its kind.
+    ///
+    /// Kubernetes: opaque to clients for long, comparable since 1.35 (KEP-5504); upstream's own binder has
+    /// always compared it.
     ResourceVersion
+}
+
+impl ResourceVersion {
+    /// Whether this is the version of a later write than `other`.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        // As numbers without leading zeros, so that no size is too large.
+        (self.0.len(), &self.0) > (other.0.len(), &other.0)
+    }
 }
 
 /// Namespace and name of a claim.

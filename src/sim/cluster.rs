@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::history::History;
 use super::json::text;
 use super::outcome::{Outcome, Progress, Response};
 use super::request::{Call, Method, Request};
@@ -20,6 +21,7 @@ pub struct Cluster {
     pub(super) store: Store,
     pub(super) uids: Uids,
     pub(super) now: Timestamp,
+    pub(super) history: History,
 }
 
 /// Namespaces that every cluster has from its start.
@@ -29,7 +31,8 @@ impl Cluster {
     /// A cluster with only its first namespaces. `seed` fixes every uid and generated name, `now`
     /// is the time of its clock until [`Self::set_now`].
     pub fn new(seed: u64, now: Timestamp) -> Self {
-        let mut cluster = Self { store: Store::new(), uids: Uids::new(seed), now };
+        let mut cluster =
+            Self { store: Store::new(), uids: Uids::new(seed), now, history: History::default() };
         for name in FIRST_NAMESPACES {
             let namespace = json!({
                 "apiVersion": "v1",
@@ -78,7 +81,8 @@ impl Cluster {
         let started = Call::parse(request).and_then(|call| match (call.method, &call.name) {
             (Method::Get, name) if name.is_empty() => self.collection(&call),
             (Method::Get, _) => self.get(&call),
-            (Method::Post, _) => self.create(call),
+            (Method::Post, name) if name.is_empty() => self.create(call),
+            (Method::Post, _) => self.place(&call),
             (Method::Put | Method::Patch, _) => self.update(call, Vec::new()),
             (Method::Delete, name) if name.is_empty() => self.delete_collection(call),
             (Method::Delete, _) => self.delete(call),
@@ -152,7 +156,7 @@ impl Cluster {
 
     pub(super) fn review(&mut self, phase: Phase, pending: Pending) -> Progress {
         let uid = self.uids.next_uid();
-        Progress::Review(Box::new(Review::new(phase, &uid, pending)))
+        Progress::Review(Box::new(Review::new(phase, uid, pending)))
     }
 
     fn get(&self, call: &Call) -> Result<Progress, Refusal> {

@@ -110,14 +110,14 @@ impl Cluster {
         let is_stored = !call.is_dry_run() && self.store.get(&key).is_some();
         let reply = match fate {
             Fate::Unchanged => (**existing).clone(),
-            Fate::Marked(object) if is_stored => (*self.store.put(key, object)).clone(),
+            Fate::Marked(object) if is_stored => (*self.put(&call, key, object)).clone(),
             Fate::MarkedAndGone(object) if is_stored => {
-                self.store.put(key.clone(), object);
-                self.store.remove(&key).unwrap_or_default()
+                self.put(&call, key.clone(), object);
+                self.remove(&call, &key).unwrap_or_default()
             }
             Fate::Marked(object) | Fate::MarkedAndGone(object) => object,
             Fate::Gone => {
-                let last = if is_stored { self.store.remove(&key) } else { None };
+                let last = if is_stored { self.remove(&call, &key) } else { None };
                 let last = last.unwrap_or_else(|| (**existing).clone());
                 if call.resource.strategy.returns_deleted() { last } else { deleted(&call, &last) }
             }

@@ -68,7 +68,8 @@ impl Cluster {
             Some(token) if token.version == 0 => newest,
             Some(token) => token.version,
             None if is_exact => asked.parse().unwrap_or(newest),
-            None => newest,
+            None if asked.is_empty() => newest,
+            None => self.cached(call, asked.parse().unwrap_or(newest)),
         };
         if version < self.store.compacted() {
             return Err(expired(token.as_ref(), version, self.store.compacted()));
@@ -95,6 +96,12 @@ impl Cluster {
             }
         }
         Ok(Progress::Done(Response::json(200, list)))
+    }
+
+    /// The version at which the server's cache is, for a read that must not be older than `asked`.
+    pub(super) fn cached(&self, call: &Call, asked: u64) -> u64 {
+        let newest = self.store.version();
+        newest.saturating_sub(call.lag).max(asked).max(self.store.compacted()).min(newest)
     }
 
     /// Refuses a version that is no number or lies in the future.

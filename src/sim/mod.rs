@@ -9,12 +9,18 @@
 //! arrive meanwhile. [`Server`] is the thin asynchronous adapter over it.
 //!
 //! How faithful it is, is measured: `tests/sim` replays a recorded conversation with a real server.
-//! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields,
-//! server-side apply and strategic merge patches (answered with 415), quotas, authorization, and
+//! [`faults`] lets things go wrong between it and a client.
+//!
+//! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields (so
+//! a write that only makes its author own a field is none), events under `events.k8s.io`, server-side
+//! apply and strategic merge patches of lists (answered with 415), quotas, authorization, and
 //! controllers: nobody removes a protection finalizer unless the caller does.
 
+mod chance;
 mod cluster;
 mod delete;
+pub mod faults;
+mod history;
 mod json;
 mod kinds;
 mod list;
@@ -34,9 +40,11 @@ mod uid;
 mod watch;
 mod write;
 
+pub use chance::Chance;
 pub use cluster::Cluster;
+pub use history::{Accepted, Witness};
 pub use outcome::{Body, Outcome, Progress, Response};
 pub use request::{Method, Request, User};
 pub use review::{Phase, Review};
-pub use service::{Reviewer, Server, Stream};
+pub use service::{Lost, Reviewer, Server, Stream};
 pub use watch::Watch;

@@ -1,9 +1,10 @@
 //! Carrying out a `PATCH` body on a stored object.
 //!
-//! JSON merge patches and JSON patches only: strategic merge and server-side apply need the schema
-//! and the managed fields that the simulated server does not keep, and say so with 415.
+//! JSON merge patches and JSON patches; of strategic merge patches those whose only list is that of
+//! finalizers, as how other lists merge is told by a schema that the simulated server does not keep.
+//! The rest, and server-side apply, which needs managed fields, are answered with 415.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::request::Call;
 use super::status::Refusal;
@@ -18,12 +19,10 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
                 .map_err(|error| undecodable(call, &error))?;
             json_patch::patch(&mut object, &patch).map_err(|_| Refusal::unprocessable())?;
         }
-        kind @ ("application/strategic-merge-patch+json" | "application/apply-patch+yaml") => {
-            return Err(Refusal::unsupported_media_type(format!(
-                "the simulated API server does not serve {kind}; send application/merge-patch+json \
-                 or application/json-patch+json"
-            )));
+        kind @ "application/strategic-merge-patch+json" => {
+            merge_strategically(&mut object, &call.body).map_err(|()| unserved(kind))?;
         }
+        kind @ "application/apply-patch+yaml" => return Err(unserved(kind)),
         _ => return Err(Refusal::unsupported_media_type("415: Unsupported Media Type")),
     }
     if object.is_object() {
@@ -31,6 +30,54 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
     } else {
         Err(Refusal::bad_request("the patch leaves no object"))
     }
+}
+
+/// What deletes single finalizers in a strategic merge patch.
+const WITHOUT_FINALIZERS: &str = "$deleteFromPrimitiveList/finalizers";
+
+/// Maps merge, null deletes, finalizers are added and taken out one by one (Kubernetes:
+/// `apimachinery/pkg/util/strategicpatch`). Error: another list, or another directive.
+fn merge_strategically(target: &mut Value, patch: &Value) -> Result<(), ()> {
+    let Value::Object(patch) = patch else { return Err(()) };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Value::Object(target) = target else { return Err(()) };
+    for (key, value) in patch {
+        match (key.as_str(), value) {
+            (WITHOUT_FINALIZERS, Value::Array(removed)) => {
+                if let Some(Value::Array(kept)) = target.get_mut("finalizers") {
+                    kept.retain(|name| !removed.contains(name));
+                }
+            }
+            ("finalizers", Value::Array(added)) => {
+                let kept = target.entry("finalizers").or_insert_with(|| json!([]));
+                let Value::Array(kept) = kept else { return Err(()) };
+                kept.retain(|name| !added.contains(name));
+                // What is added comes first, as on a real server.
+                kept.splice(..0, added.iter().cloned());
+            }
+            (directive, _) if directive.starts_with('$') => return Err(()),
+            (_, Value::Array(_)) => return Err(()),
+            (_, Value::Null) => {
+                target.remove(key);
+            }
+            (_, Value::Object(_)) => {
+                merge_strategically(target.entry(key.clone()).or_insert(Value::Null), value)?;
+            }
+            (_, Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                target.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unserved(kind: &str) -> Refusal {
+    Refusal::unsupported_media_type(format!(
+        "the simulated API server does not serve this {kind}; send application/merge-patch+json or \
+         application/json-patch+json"
+    ))
 }
 
 fn undecodable(call: &Call, error: &serde_json::Error) -> Refusal {

@@ -21,6 +21,9 @@ pub struct Request {
     pub body: Value,
     /// Who asks.
     pub user: User,
+    /// By how many versions the cache of the server that answers lags. Only reads that allow an
+    /// older state notice it: lists and watches from version 0 or "not older than".
+    pub lag: u64,
 }
 
 /// The HTTP verbs that an API server serves.
@@ -58,19 +61,20 @@ pub(super) struct Call {
     pub(super) namespace: String,
     /// Empty for a collection.
     pub(super) name: String,
-    /// Empty, `status` or `finalize`.
+    /// Empty, `status`, `finalize` or `binding`.
     pub(super) subresource: String,
     pub(super) query: BTreeMap<String, String>,
     pub(super) content_type: String,
     pub(super) body: Value,
     pub(super) user: User,
+    pub(super) lag: u64,
 }
 
 impl Request {
     /// A request with a JSON body (`Value::Null` for none) by the cluster's administrator.
     pub fn new(method: Method, target: impl Into<String>, body: Value) -> Self {
         let content_type = "application/json".to_owned();
-        Self { method, target: target.into(), content_type, body, user: User::admin() }
+        Self { method, target: target.into(), content_type, body, user: User::admin(), lag: 0 }
     }
 
     /// A JSON merge patch (RFC 7396) by the administrator.
@@ -114,6 +118,7 @@ impl Call {
             content_type: request.content_type,
             body: request.body,
             user: request.user,
+            lag: request.lag,
         };
         if call.is_served() { Ok(call) } else { Err(Refusal::method_not_allowed()) }
     }
@@ -144,13 +149,16 @@ impl Call {
         let whole = self.name.is_empty();
         let homeless = self.resource.namespaced && self.namespace.is_empty();
         match self.method {
-            Method::Get => true,
-            Method::Post => whole && !homeless,
-            Method::Put | Method::Patch => !whole,
+            Method::Get => self.subresource != PLACING,
+            Method::Post => !homeless && (whole || self.subresource == PLACING),
+            Method::Put | Method::Patch => !whole && self.subresource != PLACING,
             Method::Delete => self.subresource.is_empty() && !homeless,
         }
     }
 }
+
+/// The subresource that puts a pod on a node: it is only created.
+const PLACING: &str = "binding";
 
 struct Place {
     resource: &'static Resource,

@@ -5,7 +5,7 @@
 //! registration is not known here.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,9 @@ use super::request::{Call, Method, User};
 #[derive(Debug, Clone)]
 pub struct Review {
     phase: Phase,
-    body: Value,
+    uid: String,
+    /// Made when somebody asks for it: most writes are not reviewed.
+    body: OnceLock<Value>,
     pub(super) pending: Pending,
 }
 
@@ -55,13 +57,8 @@ pub(super) struct Collection {
 }
 
 impl Review {
-    pub(super) fn new(phase: Phase, uid: &str, pending: Pending) -> Self {
-        let body = json!({
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": request(&pending, uid),
-        });
-        Self { phase, body, pending }
+    pub(super) fn new(phase: Phase, uid: String, pending: Pending) -> Self {
+        Self { phase, uid, body: OnceLock::new(), pending }
     }
 
     /// Which kind of webhook is to be asked.
@@ -71,12 +68,18 @@ impl Review {
 
     /// The whole `AdmissionReview`, version `admission.k8s.io/v1`.
     pub fn body(&self) -> &Value {
-        &self.body
+        self.body.get_or_init(|| {
+            json!({
+                "apiVersion": "admission.k8s.io/v1",
+                "kind": "AdmissionReview",
+                "request": request(&self.pending, &self.uid),
+            })
+        })
     }
 
     /// Its `request`.
     pub fn request(&self) -> &Value {
-        &self.body["request"]
+        &self.body()["request"]
     }
 }
 

@@ -5,15 +5,17 @@
 
 use serde_json::Value;
 
-use super::json::{at, text};
+use super::json::at;
+use super::kinds::Strategy;
 use super::request::Call;
 use super::status::Refusal;
 
 /// What an object must look like to be listed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Selector {
     labels: Vec<Term>,
-    fields: Vec<(Vec<&'static str>, Expect)>,
+    fields: Vec<Term>,
+    strategy: &'static dyn Strategy,
 }
 
 #[derive(Debug, Clone)]
@@ -34,7 +36,8 @@ enum Expect {
 impl Selector {
     /// Reads `labelSelector` and `fieldSelector`. 400 for a broken one or an unknown field.
     pub(super) fn parse(call: &Call) -> Result<Self, Refusal> {
-        let mut selector = Self::default();
+        let strategy = call.resource.strategy;
+        let mut selector = Self { labels: Vec::new(), fields: Vec::new(), strategy };
         for part in split_terms(call.parameter("labelSelector")) {
             let term = parse_term(part).ok_or_else(|| {
                 let found = part.split_whitespace().nth(1).unwrap_or_default();
@@ -51,7 +54,8 @@ impl Selector {
                     "invalid selector: '{part}'; can't understand '{part}'"
                 ))
             })?;
-            selector.fields.push((field_path(call, &term.key)?, term.expect));
+            check_selectable(strategy, &term.key)?;
+            selector.fields.push(term);
         }
         Ok(selector)
     }
@@ -68,7 +72,7 @@ impl Selector {
             term.expect.holds(label)
         };
         let fields =
-            |(path, expect): &(Vec<&'static str>, Expect)| expect.holds(Some(text(object, path)));
+            |term: &Term| term.expect.holds(Some(self.strategy.selected(object, &term.key)));
         self.labels.iter().all(labels) && self.fields.iter().all(fields)
     }
 }
@@ -84,15 +88,18 @@ impl Expect {
     }
 }
 
-fn field_path(call: &Call, field: &str) -> Result<Vec<&'static str>, Refusal> {
-    let metadata = ["metadata.name", "metadata.namespace"];
-    let mut known = metadata.iter().chain(call.resource.strategy.selectable());
-    if let Some(found) = known.find(|one| **one == field) {
-        return Ok(found.split('.').collect());
-    }
-    Err(Refusal::bad_request(format!(
-        "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-    )))
+fn check_selectable(strategy: &dyn Strategy, field: &str) -> Result<(), Refusal> {
+    let (known, refusal) = match strategy.selectable() {
+        Some(known) => (known, format!("field label not supported: {field}")),
+        None => (
+            ["metadata.name", "metadata.namespace"].as_slice(),
+            format!(
+                "{field:?} is not a known field selector: only \"metadata.name\", \
+                 \"metadata.namespace\""
+            ),
+        ),
+    };
+    if known.contains(&field) { Ok(()) } else { Err(Refusal::bad_request(refusal)) }
 }
 
 /// Splits at the commas that stand outside parentheses.

@@ -16,6 +16,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Bytes, Frame};
 use hyper::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use serde_json::Value;
+use thiserror::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tower::Service;
 
@@ -34,21 +35,28 @@ pub type Reviewer =
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Mutex<Shared>>,
-    user: User,
+    pub(super) user: User,
     reviewer: Option<Reviewer>,
 }
 
 struct Shared {
     cluster: Cluster,
-    streams: Vec<(Watch, UnboundedSender<Bytes>)>,
+    streams: Vec<(Watch, UnboundedSender<Result<Bytes, Lost>>)>,
 }
 
 /// The body of an HTTP answer: one document, or the lines of a watch.
 #[derive(Debug)]
 pub struct Stream {
-    document: Option<Bytes>,
-    lines: Option<UnboundedReceiver<Bytes>>,
+    pub(super) document: Option<Bytes>,
+    pub(super) lines: Option<UnboundedReceiver<Result<Bytes, Lost>>>,
+    /// How many of the lines are the state at the beginning of the watch.
+    pub(super) initial: usize,
 }
+
+/// The connection broke. The server itself never breaks one; [`super::faults`] do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the connection was lost")]
+pub struct Lost;
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,7 +96,7 @@ impl Server {
         shared.deliver();
         let Shared { cluster, streams } = &mut *shared;
         streams.retain(|(watch, sender)| {
-            cluster.bookmark(watch).is_none_or(|event| sender.send(line(&event)).is_ok())
+            cluster.bookmark(watch).is_none_or(|event| sender.send(Ok(line(&event))).is_ok())
         });
     }
 
@@ -97,7 +105,7 @@ impl Server {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).streams.clear();
     }
 
-    async fn answer(self, request: Request) -> hyper::Response<Stream> {
+    pub(super) async fn answer(self, request: Request) -> hyper::Response<Stream> {
         let mut progress = self.with(|cluster| cluster.begin(request));
         loop {
             match progress {
@@ -115,15 +123,16 @@ impl Server {
         }
     }
 
-    fn reply(&self, response: Response) -> hyper::Response<Stream> {
+    pub(super) fn reply(&self, response: Response) -> hyper::Response<Stream> {
         let body = match response.body {
-            Body::Json(value) => Stream { document: Some(line(&value)), lines: None },
+            Body::Json(value) => Stream::document(line(&value)),
             Body::Watch(watch) => {
                 let (sender, receiver) = unbounded_channel();
                 let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let initial = watch.initial();
                 shared.streams.push((*watch, sender));
                 shared.deliver();
-                Stream { document: None, lines: Some(receiver) }
+                Stream { document: None, lines: Some(receiver), initial }
             }
         };
         let mut reply = hyper::Response::new(body);
@@ -140,12 +149,18 @@ impl Server {
     }
 }
 
+impl Stream {
+    pub(super) fn document(text: Bytes) -> Self {
+        Self { document: Some(text), lines: None, initial: 0 }
+    }
+}
+
 impl Shared {
     fn deliver(&mut self) {
         let cluster = &self.cluster;
         self.streams.retain_mut(|(watch, sender)| {
             let mut events = cluster.events(watch).into_iter();
-            events.all(|event| sender.send(line(&event)).is_ok())
+            events.all(|event| sender.send(Ok(line(&event))).is_ok())
                 && !sender.is_closed()
                 && !watch.is_over()
         });
@@ -179,25 +194,26 @@ where
 
 impl hyper::body::Body for Stream {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Lost;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Lost>>> {
         if let Some(document) = self.document.take() {
             return Poll::Ready(Some(Ok(Frame::data(document))));
         }
         match &mut self.lines {
             Some(lines) => {
-                lines.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line))))
+                lines.poll_recv(context).map(|line| line.map(|line| line.map(Frame::data)))
             }
             None => Poll::Ready(None),
         }
     }
 }
 
-async fn read<B>(request: hyper::Request<B>, user: User) -> Result<Request, Refusal>
+/// Takes an HTTP request off the wire.
+pub(super) async fn read<B>(request: hyper::Request<B>, user: User) -> Result<Request, Refusal>
 where
     B: hyper::body::Body,
     B::Error: fmt::Display,
@@ -231,10 +247,11 @@ where
         serde_json::from_slice(&bytes).map_err(|error| Refusal::bad_request(error.to_string()))?
     };
     let target = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    Ok(Request { method, target, content_type: header("content-type"), body, user })
+    Ok(Request { method, target, content_type: header("content-type"), body, user, lag: 0 })
 }
 
-fn line(value: &Value) -> Bytes {
+/// A document as it travels.
+pub(super) fn line(value: &Value) -> Bytes {
     let mut text = value.to_string();
     text.push('\n');
     Bytes::from(text)

@@ -74,6 +74,14 @@ impl Refusal {
         Self::new(409, "Conflict", message).about(resource.group, resource.plural, name)
     }
 
+    /// 409 for a subresource that cannot be written now; the server names it beside the resource.
+    pub(super) fn conflict_at(resource: &Resource, part: &str, name: &str, why: &str) -> Self {
+        let (plural, qualified) = (format!("{}/{part}", resource.plural), resource.qualified());
+        let message =
+            format!("Operation cannot be fulfilled on {qualified}/{part} {name:?}: {why}");
+        Self::new(409, "Conflict", message).about(resource.group, &plural, name)
+    }
+
     /// 409 for a delete whose preconditions fail; the server names the kind here.
     pub(super) fn failed_precondition(resource: &Resource, name: &str, why: &str) -> Self {
         let kind = resource.qualified_kind();

@@ -3,7 +3,9 @@
 //! One row per resource; a new one is one line. What is particular to a kind is its
 //! [`Strategy`]; `Plain` has nothing particular.
 
-use super::kinds::{Attachment, Claim, Class, Namespace, Node, Plain, Pod, Strategy, Volume};
+use super::kinds::{
+    Attachment, Claim, Class, Event, Lease, Namespace, Node, Plain, Pod, Strategy, Volume,
+};
 
 /// Every resource that is served.
 pub(super) static TABLE: &[Resource] = &[
@@ -14,11 +16,11 @@ pub(super) static TABLE: &[Resource] = &[
     Resource::of("storage.k8s.io", "storageclasses", "StorageClass", &Class),
     Resource::of("storage.k8s.io", "volumeattachments", "VolumeAttachment", &Attachment)
         .with(&["status"]),
-    Resource::of("", "pods", "Pod", &Pod).in_namespaces().with(&["status"]),
+    Resource::of("", "pods", "Pod", &Pod).in_namespaces().with(&["status", "binding"]),
     Resource::of("", "namespaces", "Namespace", &Namespace).with(&["status", "finalize"]),
     Resource::of("", "nodes", "Node", &Node).with(&["status"]),
-    Resource::of("coordination.k8s.io", "leases", "Lease", &Plain).in_namespaces(),
-    Resource::of("events.k8s.io", "events", "Event", &Plain).in_namespaces(),
+    Resource::of("coordination.k8s.io", "leases", "Lease", &Lease).in_namespaces(),
+    Resource::of("", "events", "Event", &Event).in_namespaces(),
     Resource::of("", "secrets", "Secret", &Plain).in_namespaces(),
 ];
 

@@ -306,8 +306,13 @@ fn a_page_is_read_at_the_version_of_the_first_one() {
 fn patches_that_need_a_schema_are_refused_with_a_reason() {
     let mut cluster = cluster();
     create(&mut cluster, "a");
-    for kind in ["application/strategic-merge-patch+json", "application/apply-patch+yaml"] {
-        let mut request = Request::merge_patch(format!("{VOLUMES}/a"), json!({}));
+    let modes = json!({"spec": {"accessModes": ["ReadOnlyMany"]}});
+    let order = json!({"metadata": {"$setElementOrder/finalizers": []}});
+    let strategic = "application/strategic-merge-patch+json";
+    for (kind, patch) in
+        [(strategic, modes), (strategic, order), ("application/apply-patch+yaml", json!({}))]
+    {
+        let mut request = Request::merge_patch(format!("{VOLUMES}/a"), patch);
         request.content_type = kind.to_owned();
         let response = cluster.handle(request);
         assert_eq!(response.code, 415);

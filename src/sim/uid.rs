@@ -1,9 +1,11 @@
 //! Identifiers that look random and repeat under the same seed.
 
+use super::chance::Chance;
+
 /// A sequence of identifiers; the same seed gives the same sequence.
 #[derive(Debug, Clone)]
 pub(super) struct Uids {
-    state: u64,
+    chance: Chance,
 }
 
 /// Letters of a generated name's suffix. Kubernetes: `k8s.io/apimachinery/pkg/util/rand` leaves out
@@ -16,12 +18,12 @@ const SUFFIX_LENGTH: usize = 5;
 impl Uids {
     /// A sequence that depends on `seed` alone.
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self { chance: Chance::new(seed) }
     }
 
     /// The next identifier, in the shape of a version 4 UUID.
     pub(super) fn next_uid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.chance.next_number(), self.chance.next_number());
         let third = 0x4000 | (high & 0x0fff);
         let fourth = 0x8000 | (low >> 50);
         let (first, second) = (high >> 32, (high >> 16) & 0xffff);
@@ -30,7 +32,7 @@ impl Uids {
 
     /// The next suffix of a generated name.
     pub(super) fn next_suffix(&mut self) -> String {
-        let mut rest = self.next();
+        let mut rest = self.chance.next_number();
         let mut suffix = String::with_capacity(SUFFIX_LENGTH);
         for letters in std::iter::repeat_n(SUFFIX_LETTERS, SUFFIX_LENGTH) {
             let count = letters.len() as u64;
@@ -39,14 +41,5 @@ impl Uids {
             rest /= count;
         }
         suffix
-    }
-
-    /// The generator `SplitMix64`: a full period over the seed, and neighbours share no visible pattern.
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }

@@ -31,6 +31,11 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// How many events of the state at its beginning are still to come.
+    pub(super) fn initial(&self) -> usize {
+        self.initial.len()
+    }
+
     /// Whether it has ended: its history was compacted and the client has been told.
     pub fn is_over(&self) -> bool {
         self.is_over
@@ -90,7 +95,10 @@ impl Cluster {
         let streams_list = call.is_on("sendInitialEvents");
         let skips_list = call.query.contains_key("sendInitialEvents") && !streams_list;
         if streams_list || (version == 0 && !skips_list) {
-            self.fill(&mut watch, streams_list);
+            // Without a version, a streamed list is as new as the store.
+            let from =
+                if asked.is_empty() { self.store.version() } else { self.cached(call, version) };
+            self.fill(&mut watch, streams_list, from);
         } else if version == 0 {
             watch.position = self.store.version();
         }
@@ -98,11 +106,11 @@ impl Cluster {
         Ok(Progress::Done(Response { code: 200, warnings: Vec::new(), body }))
     }
 
-    /// Puts the present state before the changes, and after it the bookmark that ends it.
-    fn fill(&self, watch: &mut Watch, is_streamed_list: bool) {
-        let mut objects = self.store.objects(watch.resource, &watch.namespace);
+    /// Puts the state of version `from` before the changes, and after it the bookmark that ends it.
+    fn fill(&self, watch: &mut Watch, is_streamed_list: bool, from: u64) {
+        let mut objects = self.store.objects_at(watch.resource, &watch.namespace, from);
         objects.retain(|object| watch.selector.matches(object));
-        watch.position = self.store.version();
+        watch.position = from;
         watch.initial =
             objects.iter().map(|object| json!({"type": "ADDED", "object": &**object})).collect();
         if is_streamed_list && watch.bookmarks {

@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::json::{at, remove, set, set_default, text, texts, tidy};
-use super::metadata::{
-    DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, name_causes, reset, update_causes,
-};
+use super::kinds::place;
+use super::metadata::{DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, reset, update_causes};
 use super::outcome::{Progress, Response};
 use super::patch::patched;
 use super::request::{Call, Method};
@@ -58,7 +57,7 @@ impl Cluster {
             set(object, &UID, json!(self.uids.next_uid()));
             set(object, &["metadata", "creationTimestamp"], json!(self.time()));
             strategy.prepare_create(object, &self.time());
-            let mut causes = name_causes(text(object, &NAME));
+            let mut causes = strategy.name_causes(text(object, &NAME));
             causes.extend(strategy.validate(object));
             check(&pending.call, text(object, &NAME), &causes)?;
             pending.warnings.extend(strategy.warnings(object));
@@ -83,16 +82,38 @@ impl Cluster {
             return Err(Refusal::already_exists(call.resource, text(&object, &NAME)));
         }
         let stored =
-            if call.is_dry_run() { object } else { (*self.store.put(key, object)).clone() };
+            if call.is_dry_run() { object } else { (*self.put(call, key, object)).clone() };
         Ok(Response::warned(201, stored, warnings))
+    }
+
+    /// Puts a pod on a node, as its `binding` asks. Webhooks are not asked: a `Binding` is no kind
+    /// that any of them looks at here.
+    pub(super) fn place(&mut self, call: &Call) -> Result<Progress, Refusal> {
+        let mut pod = (*self.find(call)?).clone();
+        check_uid(call, &call.body, &pod)?;
+        place(&mut pod, text(&call.body, &["target", "name"]))
+            .map_err(|why| Refusal::conflict_at(call.resource, "binding", &call.name, &why))?;
+        if !call.is_dry_run() {
+            self.put(call, call.key(), pod);
+        }
+        Ok(Progress::Done(Response::json(201, created_status())))
     }
 
     /// Begins an update: up to mutating admission.
     pub(super) fn update(
         &mut self,
-        call: Call,
+        mut call: Call,
         warnings: Vec<String>,
     ) -> Result<Progress, Refusal> {
+        let is_new = call.method == Method::Put
+            && call.subresource.is_empty()
+            && call.resource.strategy.is_made_by_put()
+            && self.store.get(&call.key()).is_none();
+        if is_new {
+            check_name(&call, &call.body)?;
+            remove(&mut call.body, &VERSION);
+            return self.create(call);
+        }
         let existing = if call.method == Method::Put {
             let object = decoded(&call, call.body.clone())?;
             check_name(&call, &object)?;
@@ -120,6 +141,9 @@ impl Cluster {
         if let Step::Update { object, existing } = &mut pending.step {
             *object = decoded(call, object.take())?;
             let sent = text(object, &VERSION);
+            if sent.is_empty() && !strategy.takes_blind_updates() {
+                return Err(unversioned(call));
+            }
             if !sent.is_empty() && sent != text(existing, &VERSION) {
                 let why = "the object has been modified; please apply your changes to the latest \
                            version and try again";
@@ -127,6 +151,9 @@ impl Cluster {
             }
             reset(object, existing);
             let mut causes = update_causes(object, existing);
+            if strategy.repeats_metadata(&call.subresource) {
+                causes.extend_from_within(..);
+            }
             match call.subresource.as_str() {
                 "" => {
                     strategy.prepare_update(object, existing);
@@ -167,10 +194,10 @@ impl Cluster {
         let stored = if call.is_dry_run() || object == **existing {
             object
         } else if is_finished {
-            self.store.remove(&key);
+            self.remove(call, &key);
             object
         } else {
-            (*self.store.put(key, object)).clone()
+            (*self.put(call, key, object)).clone()
         };
         Ok(Response::warned(200, stored, warnings))
     }
@@ -187,6 +214,19 @@ impl Cluster {
             Some(_) => Ok(()),
         }
     }
+}
+
+/// The answer to a binding that took place.
+fn created_status() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+/// The server names the resource where it names the kind elsewhere, and a number where the version
+/// is a text.
+fn unversioned(call: &Call) -> Refusal {
+    let cause =
+        Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+    Refusal::invalid(call.resource.group, call.resource.plural, &call.name, &[cause])
 }
 
 fn missing_namespace(name: &str) -> Refusal {

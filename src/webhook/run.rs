@@ -119,7 +119,7 @@ impl Webhook {
         let start = Instant::now();
         let shared = Arc::new(Shared::default());
         let mut watches = tokio::task::JoinSet::new();
-        for watched in Watched::ALL {
+        for watched in Watched::STORAGE {
             watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
         }
         let service = Arc::new(Service {

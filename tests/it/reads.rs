@@ -6,10 +6,12 @@ use std::time::Duration;
 use bindery::binding::{Confirmation, LiveReads, Lookup, Read};
 use bindery::binding::{Evidence, View};
 use bindery::cluster::reads::read;
-use bindery::model::ClaimKey;
+use bindery::model::{ClaimKey, Pod};
+use bindery::sim::{Method, Request};
 use http::StatusCode;
 use kube::Client;
 use kube::client::Body;
+use serde_json::json;
 
 use crate::stage::Scene;
 
@@ -41,6 +43,38 @@ async fn the_api_server_proves_presence_and_absence() {
     assert_eq!(read_claim(&absent.client()).await, (Confirmation::Settled, true));
     let present = Scene::of("claim db/data 1Gi RWO");
     assert_eq!(read_claim(&present.client()).await, (Confirmation::Settled, false));
+}
+
+/// Pods come in pages, of which each may hold one that uses the claim; nodes with their labels.
+#[tokio::test]
+async fn all_pods_of_a_claim_and_their_node_are_read() {
+    let users = [0, 40, 119];
+    let pod = |number: usize| {
+        let (claim, node) = if users.contains(&number) { ("data", "n1") } else { ("other", "n2") };
+        format!("pod db/p-{number:03} claim={claim} node={node}\n")
+    };
+    let scene = Scene::of(&(0..120).map(pod).collect::<String>());
+    let node = json!({"metadata": {"name": "n1", "labels": {"zone": "a"}}});
+    let made = Request::new(Method::Post, "/api/v1/nodes", node);
+    let answer = scene.server.with(|cluster| cluster.handle(made));
+    assert_eq!(answer.code, 201, "{answer:?}");
+    let key = ClaimKey::new("db", "data");
+    let nodes = ["n1", "n2"].map(|name| Read::Node(name.into()));
+    let wanted = [&nodes[..], &[Read::LivePods(key.clone())]].concat();
+    let mut live = LiveReads::default();
+    read(&scene.client(), &wanted, Duration::from_secs(10), &mut live).await;
+    let view = View::default();
+    let evidence = Evidence::new(&view, &live);
+    let pods = evidence.live_pods(&key).present().expect("a list");
+    let told = |pod: &Pod| format!("{} {}", pod.key.name, pod.node.as_deref().unwrap_or_default());
+    let expected = users.map(|number| format!("p-{number:03} n1"));
+    assert_eq!(pods.iter().map(told).collect::<Vec<_>>(), expected);
+    let zone = evidence.node("n1").present().map(|node| node.labels.get("zone"));
+    assert_eq!(zone, Some(Some("a")));
+    assert_eq!(evidence.node("n2"), Lookup::Absent);
+    let refusing = answering(StatusCode::FORBIDDEN, "{}");
+    read(&refusing, &wanted, Duration::from_secs(10), &mut live).await;
+    assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Failed));
 }
 
 /// The words of the API server prove absence, not the number: whatever stands in front of it knows

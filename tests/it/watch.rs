@@ -11,7 +11,6 @@ use bindery::cluster::watch::follow;
 use bindery::model::VolumeName;
 use bindery::sim::{Method, Request, Server, Stream};
 use http::StatusCode;
-use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -83,7 +82,7 @@ impl Counting {
                     if let Some((_, status)) = refused {
                         head.status = status;
                     }
-                    http::Response::from_parts(head, body.map_err(|never| match never {}).boxed())
+                    http::Response::from_parts(head, body)
                 })
             }
         });

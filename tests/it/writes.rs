@@ -5,7 +5,7 @@ use bindery::binding::{
     Basis, Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
 use bindery::cluster::resource::Watched;
-use bindery::k8s::write::merge_patch;
+use bindery::k8s::write::{WritePatch, write_patch};
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
 use bindery::sim::{Cluster, Method, Request};
 use serde_json::{Value, json};
@@ -94,9 +94,8 @@ impl World {
         while let Some(write) = self.next() {
             let mut assumed = self.view();
             assumed.assume(&write);
-            let patch = merge_patch(&write);
-            let request = Request::merge_patch(patch.path.clone(), patch.body.clone());
-            let response = self.cluster.handle(request);
+            let patch = write_patch(&write);
+            let response = self.cluster.handle(request(patch.clone()));
             assert_eq!(response.code, 200, "{patch:?}: {:?}", response.object());
             let stored = self.view();
             assert_eq!(told(&stored), told(&assumed), "{write:?}");
@@ -105,6 +104,11 @@ impl World {
         }
         writes
     }
+}
+
+fn request(patch: WritePatch) -> Request {
+    let content_type = patch.content_type.to_owned();
+    Request { content_type, ..Request::new(Method::Patch, patch.path, patch.body) }
 }
 
 fn settled(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
@@ -133,6 +137,8 @@ fn words(writes: &[Write]) -> Vec<&'static str> {
         Write::Status { .. } => "status",
         Write::SetClass { .. } => "class",
         Write::Ask { .. } => "ask",
+        Write::MigrateClaim { .. } => "migrate claim",
+        Write::MigrateVolume { .. } => "migrate volume",
     };
     writes.iter().map(word).collect()
 }
@@ -186,6 +192,42 @@ fn a_volume_whose_claim_chose_another_is_given_back_whole_or_by_name() {
     assert_eq!(claim.phase, ClaimPhase::Bound);
 }
 
+/// Finalizers of others stay, whoever deletes the storage.
+#[test]
+fn plug_ins_that_moved_leave_their_marks_and_take_only_their_own_finalizers() {
+    const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+    const IN_TREE: &str = "kubernetes.io/pv-controller";
+    let mut world = World::new();
+    let finalizers = |world: &mut World, name: &str| {
+        let (_, volume) = world.send(Method::Get, &format!("{VOLUMES}/{name}"), &Value::Null);
+        volume["metadata"]["finalizers"].clone()
+    };
+    for (name, provisioner, deleter) in [
+        ("pv-moved", "kubernetes.io/gce-pd", IN_TREE),
+        ("pv-in-tree", "kubernetes.io/host-path", EXTERNAL),
+    ] {
+        world.volume(name, &json!({"persistentVolumeReclaimPolicy": "Delete"}));
+        let made = json!({"metadata": {
+            "annotations": {"pv.kubernetes.io/provisioned-by": provisioner},
+            "finalizers": ["theirs.example/z", deleter, "theirs.example/a"]}});
+        let path = format!("{VOLUMES}/{name}");
+        assert_eq!(world.cluster.handle(Request::merge_patch(path, made)).code, 200);
+    }
+    world.claim("data", &json!({"storageClassName": "none"}));
+    let asked = json!({"metadata": {"annotations": {
+        "volume.kubernetes.io/storage-provisioner": "kubernetes.io/gce-pd"}}});
+    world.cluster.handle(Request::merge_patch(format!("{CLAIMS}/data"), asked));
+    let writes = words(&world.settle());
+    let migrated = |word: &str| writes.iter().filter(|written| **written == word).count();
+    assert_eq!((migrated("migrate volume"), migrated("migrate claim")), (2, 1), "{writes:?}");
+    let theirs = ["theirs.example/z", "theirs.example/a"];
+    assert_eq!(finalizers(&mut world, "pv-moved"), json!(theirs));
+    assert_eq!(finalizers(&mut world, "pv-in-tree"), json!([IN_TREE, theirs[0], theirs[1]]));
+    let (_, claim) = world.send(Method::Get, &format!("{CLAIMS}/data"), &Value::Null);
+    let mark = &claim["metadata"]["annotations"]["pv.kubernetes.io/migrated-to"];
+    assert_eq!(mark, "pd.csi.storage.gke.io");
+}
+
 #[test]
 fn a_write_on_an_older_version_or_another_object_is_refused() {
     let mut world = World::new();
@@ -194,8 +236,8 @@ fn a_write_on_an_older_version_or_another_object_is_refused() {
     let Some(Write::Phase { volume, phase, message }) = world.next() else { panic!("no phase") };
     let refused = |world: &mut World, volume: Basis<_>| {
         let write = Write::Phase { volume, phase: phase.clone(), message: message.clone() };
-        let patch = merge_patch(&write);
-        world.cluster.handle(Request::merge_patch(patch.path, patch.body)).code
+        let patch = write_patch(&write);
+        world.cluster.handle(request(patch)).code
     };
     let old = Basis { version: Some(ResourceVersion::new("1")), ..volume.clone() };
     let other = Basis { uid: Some(Uid::new("another")), ..volume.clone() };

@@ -1,6 +1,16 @@
-//! The simulated API server against the real one, and under kube's own client.
+//! The simulated API server: against the real one, under kube's own client, with faults, and as the world
+//! in which a binder is judged.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 mod client;
+mod controller;
+mod conversation;
+mod faults;
+mod history;
+mod invariants;
+mod kinds;
+mod life;
 mod replay;
+mod users;
+mod writes;

@@ -7,10 +7,11 @@ use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::fit::{Asker, fit};
+use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
-use crate::model::annotations::{SELECTED_NODE, STORAGE_PROVISIONER};
+use crate::model::annotations::{BOUND_BY_CONTROLLER, SELECTED_NODE, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, Expansion,
     NonEmpty, Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
@@ -32,8 +33,10 @@ pub enum ClaimOutcome {
     BoundDespite(VolumeName, NonEmpty<Mismatch>),
     /// It asks for no class and no classless volume fits: it gets the default class.
     GetsDefaultClass(ClassName),
-    /// Its class waits until a pod that uses it has a node.
+    /// Its class waits until a pod that uses it has a node, and none that waits for one uses it.
     WaitsForConsumer,
+    /// Its class waits until one of these pods, which use it, has a node; their names in order.
+    WaitsForPods(NonEmpty<Box<str>>),
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
     /// No volume fits, and nobody makes volumes of its class.
@@ -63,16 +66,68 @@ pub enum Loss {
     Unfit(VolumeName, NonEmpty<Mismatch>),
 }
 
+impl ClaimOutcome {
+    /// The volume on which the outcome rests, if it is one.
+    pub fn volume(&self) -> Option<&VolumeName> {
+        match self {
+            Self::Bound(name)
+            | Self::BoundDespite(name, _)
+            | Self::NoVolume(name)
+            | Self::Unfit(name, _)
+            | Self::Taken(name)
+            | Self::Lost(Loss::Volume(name) | Loss::Misbound(name) | Loss::Unfit(name, _)) => {
+                Some(name)
+            }
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::GetsDefaultClass(_)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::WaitsForProvisioner(_)
+            | Self::NothingFits
+            | Self::NoClass(_)
+            | Self::Lost(Loss::Reference) => None,
+        }
+    }
+
+    /// Whether any volume that fits would do for the claim, should one come.
+    pub fn waits_for_any(&self) -> bool {
+        match self {
+            Self::NothingFits | Self::NoClass(_) | Self::WaitsForProvisioner(_) => true,
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::Bound(_)
+            | Self::BoundDespite(..)
+            | Self::GetsDefaultClass(_)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::NoVolume(_)
+            | Self::Unfit(..)
+            | Self::Taken(_)
+            | Self::Lost(_) => false,
+        }
+    }
+}
+
 /// Decides about the claim of this name.
 ///
 /// # Guarantees
 ///
-/// A claim is called Lost only when a live read proved that its volume is gone, or on a volume that was
-/// seen. A claim of a class that was not seen is bound only when a live read proved that there is none.
+/// A claim is called Lost only on a live read of its volume, or because it names none. A claim of a class that was not seen is bound only when a live read proved that there is none.
 pub fn decide_claim(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<ClaimOutcome> {
     let Some(claim) = evidence.claim(key).present() else {
         return Decision { next: Next::Settled, why: ClaimOutcome::Unseen };
     };
+    let decision = decide(evidence, claim);
+    match migration::mark_claim(claim) {
+        Some(mark) => Decision { next: Next::Write(mark), ..decision },
+        None => decision,
+    }
+}
+
+fn decide(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
     match (claim.stage(), &claim.volume) {
         (Stage::Completed, named) => completed(evidence, claim, named.as_ref()),
         // **Differs from Kubernetes**: there, a claim that is being deleted is still given a volume.
@@ -104,7 +159,10 @@ fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
 }
 
 /// The live class of a claim; none for a claim without one or of a class that does not exist.
-fn class_of<'a>(evidence: &Evidence<'a>, claim: &Claim) -> Result<Option<&'a Class>, Read> {
+pub(super) fn class_of<'a>(
+    evidence: &Evidence<'a>,
+    claim: &Claim,
+) -> Result<Option<&'a Class>, Read> {
     match claim.class().wanted() {
         VolumeClass::Classless => Ok(None),
         VolumeClass::Named(name) => match evidence.class(name) {
@@ -134,27 +192,43 @@ fn without_volume(
         (ClassRequest::Named(name), None) => {
             Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
         }
-        (ClassRequest::Named(_), Some(class)) => of_class(claim, class),
+        (ClassRequest::Named(_), Some(class)) => of_class(evidence, claim, class),
     }
 }
 
-fn of_class(claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
+fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<ClaimOutcome> {
     let is_delayed = class.binding_mode == BindingMode::WaitForFirstConsumer;
     if is_delayed && !claim.annotations.has(SELECTED_NODE) {
-        return pending(claim, ClaimOutcome::WaitsForConsumer);
+        return pending(claim, waits(evidence, claim));
     }
     match &class.provisioner {
         Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
-        Provisioner::Named(provisioner) => {
-            let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&**provisioner);
-            let ask =
-                Write::Ask { claim: Basis::of_claim(claim), provisioner: provisioner.clone() };
-            Decision {
-                next: if is_asked { Next::Settled } else { Next::Write(ask) },
-                why: ClaimOutcome::WaitsForProvisioner(provisioner.clone()),
-            }
-        }
+        Provisioner::Named(name) => asking(claim, name),
     }
+}
+
+/// A claim whose class names a provisioner.
+fn asking(claim: &Claim, provisioner: &str) -> Decision<ClaimOutcome> {
+    let migrated_to = migration::driver(provisioner);
+    let provisioner: Box<str> = migrated_to.unwrap_or(provisioner).into();
+    if provisioner.starts_with(IN_TREE_PREFIX) {
+        // A plug-in that Kubernetes does not have any more, and that no driver serves.
+        return Decision { next: Next::Settled, why: ClaimOutcome::NothingFits };
+    }
+    let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
+    let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
+    let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
+    Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
+}
+
+/// For what a claim of a delayed class waits.
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, `findNonScheduledPodsByPVC`: a pod that has a node
+/// already is none that the claim waits for.
+fn waits(evidence: &Evidence<'_>, claim: &Claim) -> ClaimOutcome {
+    let pods = evidence.view().pods_of(&claim.key).filter(|pod| pod.node.is_none());
+    let names = pods.map(|pod| pod.key.name.clone()).collect();
+    NonEmpty::from_vec(names).map_or(ClaimOutcome::WaitsForConsumer, ClaimOutcome::WaitsForPods)
 }
 
 /// A claim that names a volume and was never bound.
@@ -172,8 +246,20 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
         | Pairing::ClaimElsewhere
         | Pairing::Strangers
         | Pairing::Reserved
-        | Pairing::Held => pending(claim, ClaimOutcome::Taken(name.clone())),
+        | Pairing::Held => taken(claim, name),
     }
+}
+
+/// The volume that the claim names is another's. A claim for which the binder itself chose it, and which
+/// somebody took the mark from, keeps its status: nobody knows what its pods are using.
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, an error without a write.
+fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
+    let why = ClaimOutcome::Taken(name.clone());
+    if claim.annotations.has(BOUND_BY_CONTROLLER) {
+        return Decision { next: Next::Settled, why };
+    }
+    pending(claim, why)
 }
 
 fn asked(volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
@@ -256,7 +342,9 @@ fn completed(
         Lookup::Unknown => return unknown(Read::Volume(name.clone())),
         Lookup::Absent => Loss::Volume(name.clone()),
         Lookup::Present(volume) => match (&volume.reservation, against_return(volume, claim)) {
-            (Reservation::Held(_, uid), _) if Some(uid) == claim.uid.as_ref() => {
+            (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
+                if Some(uid) == claim.uid.as_ref() =>
+            {
                 return Decision {
                     next: bind(volume, claim),
                     why: ClaimOutcome::Bound(name.clone()),

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::*;
 use crate::binding::tests::{claim, volume};
 use crate::binding::{ChosenBy, LiveReads, Observed, View};
-use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS};
-use crate::model::{AccessModes, Annotations, DefaultMark, Uid, VolumeMode, VolumePhase};
+use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS, MIGRATED_TO};
+use crate::model::{
+    AccessModes, Annotations, DefaultMark, Pod, PodKey, Uid, VolumeMode, VolumePhase,
+};
 
 /// A cluster that is seen whole: a read finds what the view shows.
 fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<ClaimOutcome> {
@@ -44,6 +46,8 @@ fn told(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
         Next::Write(Write::Status { status: NewStatus::Bound { .. }, .. }) => "bound",
         Next::Write(Write::SetClass { .. }) => "class",
         Next::Write(Write::Ask { .. }) => "ask",
+        Next::Write(Write::MigrateClaim { .. }) => "migrate",
+        Next::Write(Write::MigrateVolume { .. }) => "migrate volume",
     };
     (word, decision.why.clone())
 }
@@ -89,6 +93,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
     let immediate = class(BindingMode::Immediate, driver.clone());
     let delayed = class(BindingMode::WaitForFirstConsumer, driver);
     let fixed = class(BindingMode::Immediate, Provisioner::Static);
+    let gone = class(BindingMode::Immediate, Provisioner::Named("kubernetes.io/rbd".into()));
     let mut selected = of_class(claim());
     selected.annotations.insert(SELECTED_NODE, "n1");
     let mut asked = of_class(claim());
@@ -127,6 +132,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
         (vec![], of_class(claim()), vec![immediate.clone()], ("ask", waits.clone())),
         (vec![], asked, vec![immediate], ("nothing", waits.clone())),
         (vec![], of_class(claim()), vec![fixed], ("nothing", ClaimOutcome::NothingFits)),
+        (vec![], of_class(claim()), vec![gone], ("nothing", ClaimOutcome::NothingFits)),
         (
             vec![fast.clone()],
             of_class(claim()),
@@ -139,6 +145,51 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
     for (number, (volumes, claim, classes, expected)) in rows.into_iter().enumerate() {
         assert_eq!(told(&decided(&volumes, &[claim], &classes)), expected, "row {number}");
     }
+}
+
+#[test]
+fn a_class_of_a_plug_in_that_moved_asks_its_driver() {
+    let ebs = Provisioner::Named("kubernetes.io/aws-ebs".into());
+    let class = class(BindingMode::Immediate, ebs);
+    let decision = decided(&[], &[of_class(claim())], std::slice::from_ref(&class));
+    let waits = ClaimOutcome::WaitsForProvisioner("ebs.csi.aws.com".into());
+    assert_eq!(told(&decision), ("ask", waits.clone()));
+    let Next::Write(write) = decision.next else { panic!("no write") };
+    let mut view = View::default();
+    view.apply(Observed::Claim(Arc::new(of_class(claim()))));
+    view.assume(&write);
+    let asked = Claim::clone(view.claim(&claim().key).unwrap());
+    assert_eq!(asked.annotations.get(MIGRATED_TO), Some("ebs.csi.aws.com"));
+    assert_eq!(told(&decided(&[], &[asked], std::slice::from_ref(&class))), ("nothing", waits));
+    // An older release asked the plug-in by its own name; the mark comes first, then the new name.
+    let mut old = of_class(claim());
+    old.annotations.insert(STORAGE_PROVISIONER, "kubernetes.io/aws-ebs");
+    assert_eq!(told(&decided(&[], std::slice::from_ref(&old), &[class])).0, "migrate");
+    let bound = Volume { phase: VolumePhase::Bound, ..held() };
+    let bound_claim = Claim { volume: Some(pv()), ..old };
+    assert_eq!(told(&decided(&[bound], &[bound_claim], &[])).0, "migrate");
+}
+
+#[test]
+fn a_delayed_claim_tells_for_which_pods_it_waits() {
+    let delayed = class(BindingMode::WaitForFirstConsumer, Provisioner::Static);
+    let waits = |pods: &[(&str, Option<&str>)]| {
+        let mut view = View::default();
+        view.apply(Observed::Claim(Arc::new(of_class(claim()))));
+        view.apply(Observed::Class(Arc::new(delayed.clone())));
+        for (name, node) in pods {
+            let (key, node) = (PodKey::new("db", *name), node.map(Box::from));
+            view.apply(Observed::Pod(Arc::new(Pod { key, node, claims: vec![claim().key] })));
+        }
+        let decision = decide_claim(&Evidence::new(&view, &LiveReads::default()), &claim().key);
+        told(&decision)
+    };
+    assert_eq!(waits(&[]), ("nothing", ClaimOutcome::WaitsForConsumer));
+    // A pod that was given a node by hand passed the scheduler by, which alone would choose a volume.
+    assert_eq!(waits(&[("by-hand", Some("n1"))]), ("nothing", ClaimOutcome::WaitsForConsumer));
+    let names = NonEmpty::from_vec(vec!["a".into(), "b".into()]).unwrap();
+    let pods = [("b", None), ("by-hand", Some("n1")), ("a", None)];
+    assert_eq!(waits(&pods), ("nothing", ClaimOutcome::WaitsForPods(names)));
 }
 
 #[test]
@@ -167,6 +218,7 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
             | ClaimOutcome::Unknown
             | ClaimOutcome::GetsDefaultClass(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
             | ClaimOutcome::NothingFits
             | ClaimOutcome::NoClass(_)
@@ -178,6 +230,11 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
     assert_eq!(word(&[volume()], named(), &[]), ("reserve", "bound"));
     assert_eq!(word(&[small()], named(), &[]), ("nothing", "unfit"));
     assert_eq!(word(&[others()], named(), &[]), ("nothing", "taken"));
+    let calls_itself_bound = Claim { phase: ClaimPhase::Bound, ..named() };
+    assert_eq!(word(&[others()], calls_itself_bound.clone(), &[]), ("pending", "taken"));
+    let mut chosen_by_the_binder = calls_itself_bound;
+    chosen_by_the_binder.annotations.insert(BOUND_BY_CONTROLLER, "yes");
+    assert_eq!(word(&[others()], chosen_by_the_binder, &[]), ("nothing", "taken"));
     assert_eq!(word(&[held()], named(), &[]), ("phase", "bound"));
     assert_eq!(word(&[agreed], named(), &[]), ("reserve", "bound"));
     // **Differs from Kubernetes**: a pair that agrees is bound there whatever it is.

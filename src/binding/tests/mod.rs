@@ -1,5 +1,11 @@
 //! The two pointers in every combination, and every reason against a pair.
 
+mod coverage;
+mod interleaved;
+mod offers;
+mod orders;
+mod restarts;
+mod rows;
 mod world;
 
 use proptest::prelude::*;
@@ -44,6 +50,7 @@ pub(super) fn claim() -> Claim {
         key: ClaimKey::new("db", "data"),
         uid: Some(Uid::new("uid-1")),
         version: None,
+        created: None,
         deletion: Deletion::NotAsked,
         annotations: Annotations::default(),
         finalizers: Vec::new(),

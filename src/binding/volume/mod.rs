@@ -4,11 +4,15 @@
 //! Kubernetes: `pv_controller.go`, `syncVolume`, `unbindVolume`, `reclaimVolume`. Not here: giving it
 //! to a claim, which is decided from the claim's side (`claim`).
 
+use super::bind::bind;
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::migration::{self, IN_TREE_PREFIX};
+use super::offer::taker;
 use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
-    Backend, Claim, ClaimKey, ReclaimPolicy, Reservation, Uid, Volume, VolumeName, VolumePhase,
+    Backend, Claim, ClaimKey, NonEmpty, PodKey, ReclaimPolicy, Reservation, Uid, Volume,
+    VolumeName, VolumePhase,
 };
 
 /// Where a volume stands.
@@ -18,6 +22,8 @@ pub enum VolumeOutcome {
     Unseen,
     /// It is kept for nobody, or for a claim of a name that may come.
     Offered,
+    /// It is free, and this claim waited for one like it.
+    Serves(ClaimKey),
     /// Its reservation can belong to no claim: namespace or name is missing.
     Unusable,
     /// Whether its claim lives is not known.
@@ -34,6 +40,24 @@ pub enum VolumeOutcome {
     Released(ReleasedFor),
 }
 
+impl VolumeOutcome {
+    /// The claim on which the outcome rests, if it is one.
+    pub fn claim(&self) -> Option<&ClaimKey> {
+        match self {
+            Self::Serves(key)
+            | Self::AwaitsClaim(key)
+            | Self::OtherMode(key)
+            | Self::Bound(key)
+            | Self::GivenBack(key) => Some(key),
+            Self::Unseen
+            | Self::Offered
+            | Self::Unusable
+            | Self::ClaimUnknown
+            | Self::Released(_) => None,
+        }
+    }
+}
+
 /// What a released volume waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleasedFor {
@@ -43,10 +67,27 @@ pub enum ReleasedFor {
     Driver,
     /// The recycler.
     Recycler,
+    /// These pods, which use its claim's name and have not finished; then the recycler.
+    Pods(NonEmpty<PodKey>),
     /// Nothing that could be done: nobody here deletes such storage.
     NoDeleter,
     /// Nothing: the policy is one of a newer API.
     UnknownPolicy,
+}
+
+/// What is said of a volume whose policy is one of a newer API.
+pub(super) const UNKNOWN_POLICY: &str = "Volume has unrecognized PersistentVolumeReclaimPolicy";
+
+/// What is said of a volume whose storage nobody here deletes (Kubernetes: `findDeletablePlugin`, by the
+/// plug-in that made it, else by its source).
+pub(super) fn no_deleter(volume: &Volume) -> String {
+    match volume.annotations.get(PROVISIONED_BY) {
+        Some(plugin) if !plugin.is_empty() => format!("no volume plugin matched name: {plugin}"),
+        Some(_) | None => format!(
+            "error getting deleter volume plugin for volume \"{}\": no volume plugin matched",
+            volume.name
+        ),
+    }
 }
 
 /// Decides about the volume of this name.
@@ -54,14 +95,23 @@ pub enum ReleasedFor {
 /// # Guarantees
 ///
 /// A volume is released only when a live read proved that its claim is gone, or that the claim has
-/// another volume; reclaimed only after that.
+/// another volume; reclaimed only after that; recycled only when live reads proved besides that it is
+/// still what it was and that no pod uses its claim's name.
 pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<VolumeOutcome> {
     let Some(volume) = evidence.volume(name).present() else {
         return Decision { next: Next::Settled, why: VolumeOutcome::Unseen };
     };
+    let decision = decide(evidence, volume);
+    match migration::mark_volume(volume) {
+        Some(mark) => Decision { next: Next::Write(mark), ..decision },
+        None => decision,
+    }
+}
+
+fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
     match &volume.reservation {
         Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(_, None) => {
-            offered(volume)
+            offered(evidence, volume)
         }
         // **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete
         // destroyed, for a claim that cannot exist.
@@ -72,7 +122,17 @@ pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<Vol
     }
 }
 
-fn offered(volume: &Volume) -> Decision<VolumeOutcome> {
+fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
+    match taker(evidence, volume) {
+        Ok(None) => {}
+        Ok(Some(claim)) => {
+            let why = VolumeOutcome::Serves(claim.key.clone());
+            return Decision { next: bind(volume, claim), why };
+        }
+        Err(read) => {
+            return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+        }
+    }
     let why = match volume.reservation {
         Reservation::Incomplete(..) => VolumeOutcome::Unusable,
         Reservation::Free | Reservation::Named(_) | Reservation::Held(..) => VolumeOutcome::Offered,
@@ -92,7 +152,7 @@ fn held(
             why: VolumeOutcome::ClaimUnknown,
         },
         Lookup::Absent if was_never_bound(volume) => given_back(volume, key),
-        Lookup::Absent => released(volume),
+        Lookup::Absent => released(evidence, volume, key),
         Lookup::Present(claim) => match &claim.volume {
             None => unnamed(volume, claim),
             Some(named) if *named == volume.name => Decision {
@@ -136,18 +196,25 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
     if evidence.confirmation(&read) != Confirmation::Settled {
         return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
     }
-    released(volume)
+    released(evidence, volume, key)
 }
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
-    let is_ours = volume.annotations.has(BOUND_BY_CONTROLLER);
-    let left = if is_ours { Left::Nothing } else { Left::Name };
-    let write = Write::Unreserve { volume: Basis::of_volume(volume), left };
+    let write = give_back(volume);
     Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
 }
 
-fn released(volume: &Volume) -> Decision<VolumeOutcome> {
-    let (awaited, reclaim) = reclaim(volume);
+/// The write that takes a reservation back: what the binder made goes, a person's keeps the name.
+///
+/// Kubernetes: `pv_controller.go`, `unbindVolume`.
+pub(super) fn give_back(volume: &Volume) -> Write {
+    let is_ours = volume.annotations.has(BOUND_BY_CONTROLLER);
+    let left = if is_ours { Left::Nothing } else { Left::Name };
+    Write::Unreserve { volume: Basis::of_volume(volume), left }
+}
+
+fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
+    let (awaited, reclaim) = reclaim(evidence, volume, key);
     let why = VolumeOutcome::Released(awaited);
     let is_told = matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
     let next = if is_told { reclaim } else { phase(volume, VolumePhase::Released) };
@@ -155,23 +222,38 @@ fn released(volume: &Volume) -> Decision<VolumeOutcome> {
 }
 
 /// What follows for a volume that is Released or Failed.
-fn reclaim(volume: &Volume) -> (ReleasedFor, Next) {
+fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (ReleasedFor, Next) {
     let is_migrated = volume.annotations.get(MIGRATED_TO).is_some_and(|driver| !driver.is_empty());
     match &volume.policy {
         _ if is_migrated => (ReleasedFor::Driver, Next::Reclaim(Reclaim::ByDriver)),
         ReclaimPolicy::Retain => (ReleasedFor::Administrator, Next::Settled),
-        ReclaimPolicy::Recycle => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),
+        ReclaimPolicy::Recycle => recycle(evidence, volume, key),
         ReclaimPolicy::Delete if has_driver(volume) => {
             (ReleasedFor::Driver, Next::Reclaim(Reclaim::ByDriver))
         }
-        ReclaimPolicy::Delete => {
-            let message = "no driver deletes this kind of storage";
-            (ReleasedFor::NoDeleter, failed(volume, message))
-        }
-        ReclaimPolicy::Newer(_) => {
-            let message = "Volume has unrecognized PersistentVolumeReclaimPolicy";
-            (ReleasedFor::UnknownPolicy, failed(volume, message))
-        }
+        ReclaimPolicy::Delete => (ReleasedFor::NoDeleter, failed(volume, &no_deleter(volume))),
+        ReclaimPolicy::Newer(_) => (ReleasedFor::UnknownPolicy, failed(volume, UNKNOWN_POLICY)),
+    }
+}
+
+/// Whether the files of a volume may be removed: its claim is proven gone (else it would not be here), it
+/// is still what it was, and no pod that has not finished uses the claim's name.
+///
+/// **Differs from Kubernetes**: there, a claim is gone if it was not seen, and pods do not count once
+/// another claim of the name was seen, although they may have the old volume mounted and lose its files.
+fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (ReleasedFor, Next) {
+    let reads = [Read::Volume(volume.name.clone()), Read::LivePods(key.clone())];
+    let open =
+        reads.into_iter().filter(|read| evidence.confirmation(read) != Confirmation::Settled);
+    let open: Vec<Read> = open.collect();
+    if !open.is_empty() {
+        return (ReleasedFor::Recycler, Next::reads(open));
+    }
+    let pods = evidence.live_pods(key).present().into_iter().flatten();
+    let users = pods.filter(|pod| pod.uses(key)).map(|pod| pod.key.clone()).collect();
+    match NonEmpty::from_vec(users) {
+        Some(users) => (ReleasedFor::Pods(users), Next::Settled),
+        None => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),
     }
 }
 
@@ -180,7 +262,7 @@ fn reclaim(volume: &Volume) -> (ReleasedFor, Next) {
 /// Kubernetes: `pv_controller.go`, `findDeletablePlugin`: by `provisioned-by`, else by the source.
 fn has_driver(volume: &Volume) -> bool {
     match volume.annotations.get(PROVISIONED_BY) {
-        Some(name) if !name.is_empty() => !name.starts_with("kubernetes.io/"),
+        Some(name) if !name.is_empty() => !name.starts_with(IN_TREE_PREFIX),
         Some(_) | None => matches!(volume.backend, Backend::Csi(_)),
     }
 }

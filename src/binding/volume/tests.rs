@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::*;
 use crate::binding::tests::{claim, volume};
 use crate::binding::{Answer, LiveReads, Observed, View};
-use crate::model::annotations::BIND_COMPLETED;
-use crate::model::{Annotations, VolumeMode};
+use crate::model::annotations::{BIND_COMPLETED, IN_TREE_DELETION};
+use crate::model::{Annotations, Pod, VolumeMode};
 
 /// What a decision does, in a word.
 fn word(next: &Next) -> String {
@@ -18,12 +18,14 @@ fn word(next: &Next) -> String {
         Next::Write(Write::Phase { phase, message, .. }) => format!("{phase}{message}"),
         Next::Write(Write::Unreserve { left: Left::Nothing, .. }) => "free".to_owned(),
         Next::Write(Write::Unreserve { left: Left::Name, .. }) => "keep name".to_owned(),
+        Next::Write(Write::MigrateVolume { .. }) => "migrate".to_owned(),
         Next::Write(
             Write::Reserve { .. }
             | Write::Name { .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
-            | Write::Ask { .. },
+            | Write::Ask { .. }
+            | Write::MigrateClaim { .. },
         ) => format!("not a volume's: {next:?}"),
     }
 }
@@ -38,12 +40,19 @@ fn seen(volume: &Volume, claim: Option<&Claim>, live: &LiveReads) -> Decision<Vo
     decide_volume(&Evidence::new(&view, live), &volume.name)
 }
 
-/// A decision where the claim, or its absence, was read live.
+/// A decision where the claim, or its absence, was read live, and that no pod uses it.
 fn decided(volume: &Volume, claim: Option<&Claim>) -> Decision<VolumeOutcome> {
+    seen(volume, claim, &read_live(volume, claim, &[]))
+}
+
+/// What live reads give where this is all there is.
+fn read_live(volume: &Volume, claim: Option<&Claim>, pods: &[Pod]) -> LiveReads {
     let mut live = LiveReads::default();
     let answer = claim.map_or(Answer::NotFound, |claim| Answer::Found(Arc::new(claim.clone())));
     live.claims.insert(key(), answer);
-    seen(volume, claim, &live)
+    live.volumes.insert(volume.name.clone(), Answer::Found(Arc::new(volume.clone())));
+    live.live_pods.insert(key(), Answer::Found(Arc::new(pods.to_vec())));
+    live
 }
 
 fn key() -> ClaimKey {
@@ -113,10 +122,13 @@ fn a_volume_follows_its_claim() {
 fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     let with_policy = |policy: ReclaimPolicy, volume: Volume| Volume { policy, ..volume };
     let csi = Volume { backend: Backend::Csi("csi.example".into()), ..held(VolumePhase::Bound) };
+    let no_deleter = format!("Failed{}", no_deleter(&volume()));
     let unknown = "FailedVolume has unrecognized PersistentVolumeReclaimPolicy";
     let newer = ReclaimPolicy::Newer("Shred".into());
     let migrated = with(held(VolumePhase::Bound), MIGRATED_TO, "csi.example");
+    let finalizers = vec![IN_TREE_DELETION.into()];
     let in_tree = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gone");
+    let in_tree = Volume { finalizers, ..in_tree };
     let rows = [
         (with_policy(ReclaimPolicy::Retain, csi.clone()), "nothing", ReleasedFor::Administrator),
         (with_policy(ReclaimPolicy::Delete, csi.clone()), "driver", ReleasedFor::Driver),
@@ -125,12 +137,12 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
         (with_policy(newer, csi), unknown, ReleasedFor::UnknownPolicy),
         (
             with_policy(ReclaimPolicy::Delete, held(VolumePhase::Bound)),
-            "Failedno driver deletes this kind of storage",
+            &no_deleter,
             ReleasedFor::NoDeleter,
         ),
         (
             with_policy(ReclaimPolicy::Delete, in_tree),
-            "Failedno driver deletes this kind of storage",
+            "Failedno volume plugin matched name: kubernetes.io/gone",
             ReleasedFor::NoDeleter,
         ),
     ];
@@ -149,6 +161,57 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     // Another claim under the name is not the claim.
     let other = Claim { uid: Some(Uid::new("uid-2")), ..claim() };
     assert_eq!(word(&decided(&held(VolumePhase::Bound), Some(&other)).next), "Released");
+}
+
+/// **Differs from Kubernetes**: there, pods do not count once another claim of the name was seen, and the
+/// claim's absence need not be read.
+#[test]
+fn files_are_removed_only_when_nobody_can_have_them_mounted() {
+    let volume = Volume { policy: ReclaimPolicy::Recycle, ..held(VolumePhase::Released) };
+    let pod = |node: Option<&str>| Pod {
+        key: PodKey::new("db", "web"),
+        node: node.map(Box::from),
+        claims: vec![key()],
+    };
+    let replaced = Claim { uid: Some(Uid::new("uid-2")), ..claim() };
+    for claim in [None, Some(&replaced)] {
+        let decision = decided(&volume, claim);
+        let expected = ("recycle", VolumeOutcome::Released(ReleasedFor::Recycler));
+        assert_eq!((word(&decision.next).as_str(), decision.why), expected);
+        for node in [None, Some("n1")] {
+            let live = read_live(&volume, claim, &[pod(node)]);
+            let decision = seen(&volume, claim, &live);
+            let users = NonEmpty::from_vec(vec![PodKey::new("db", "web")]).unwrap();
+            let expected = ("nothing", VolumeOutcome::Released(ReleasedFor::Pods(users)));
+            assert_eq!((word(&decision.next).as_str(), decision.why), expected);
+        }
+        for read in [Read::Volume(volume.name.clone()), Read::LivePods(key())] {
+            let mut live = read_live(&volume, claim, &[]);
+            live.fail_all(std::slice::from_ref(&read));
+            assert_eq!(seen(&volume, claim, &live).next, Next::reads(vec![read]));
+        }
+    }
+    // Somebody cleared the reservation, or made it a claim's that lives, and the watch is behind.
+    let free = Volume { reservation: Reservation::Free, ..volume.clone() };
+    assert_eq!(word(&seen(&volume, None, &read_live(&free, None, &[])).next), "Available");
+}
+
+/// A volume of a plug-in that moved must be marked before its driver can be waited for.
+#[test]
+fn marks_of_migration_come_before_everything_else() {
+    let made = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gce-pd");
+    let made = Volume { policy: ReclaimPolicy::Delete, ..made };
+    let decision = decided(&made, None);
+    assert_eq!(word(&decision.next), "migrate");
+    let Next::Write(write) = decision.next else { panic!("no write") };
+    let mut view = View::default();
+    view.apply(Observed::Volume(Arc::new(made)));
+    view.assume(&write);
+    let marked = Volume::clone(view.volume(&volume().name).unwrap());
+    assert_eq!(marked.annotations.get(MIGRATED_TO), Some("pd.csi.storage.gke.io"));
+    assert_eq!(word(&decided(&marked, None).next), "Released");
+    let released = Volume { phase: VolumePhase::Released, ..marked };
+    assert_eq!(word(&decided(&released, None).next), "driver");
 }
 
 /// **Differs from Kubernetes**: released there, and with the policy Delete destroyed unused.

@@ -145,6 +145,8 @@ impl Known {
                         .map(|answer| live.classes.insert(name.clone(), answer))
                         .is_some()
                 }
+                // No rule asks for these.
+                Read::LivePods(_) | Read::Node(_) => false,
                 Read::PodsUsing(claim) => {
                     let listed = self.pods.as_ref().map(|pods| {
                         let items = pods.get(&*claim.namespace).cloned().unwrap_or_default();

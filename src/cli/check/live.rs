@@ -75,7 +75,7 @@ impl Cluster {
 
     /// Its volumes, claims and classes, a list each, as JSON texts.
     pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, Refusal> {
-        Watched::ALL.iter().map(|watched| self.get(watched.path())).collect()
+        Watched::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
     /// Makes `reads` and puts the answers into `live`.

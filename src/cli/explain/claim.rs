@@ -79,7 +79,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
             nearness::volumes(view, claim, immediate)
         }
         // It is not for want of a volume that it waits: only those of its class are worth a word.
-        ClaimOutcome::WaitsForConsumer => {
+        ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_) => {
             let mut misses = nearness::volumes(view, claim, immediate);
             misses.retain(|miss| miss.volume.class().as_class() == claim.class().wanted());
             misses
@@ -100,7 +100,11 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
 
 /// Who makes volumes of the claim's class, if the class leaves the choice to the pod's node.
 fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'a Provisioner> {
-    if !matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::NothingFits) {
+    let may_delay = matches!(
+        outcome,
+        ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_) | ClaimOutcome::NothingFits
+    );
+    if !may_delay {
         return None;
     }
     match claim.class().wanted() {

@@ -7,6 +7,7 @@ use super::target::Target;
 use super::world::{self, Seen, found};
 use crate::cli::check::live::Cluster;
 use crate::cli::exit::Failure;
+use crate::cluster::announce::COMPONENT;
 use crate::k8s::claim::claim;
 use crate::k8s::event::Event;
 use crate::model::annotations::STORAGE_PROVISIONER;
@@ -24,7 +25,7 @@ pub(super) fn explain(cluster: &Cluster, target: &Target) -> Result<Explanation,
             let pod = world::pod(cluster, key)?;
             let claims: Result<Vec<Explanation>, Failure> =
                 pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
-            let mut explanation = pod::of_claims(key, &pod, claims?);
+            let mut explanation = pod::of_claims(&pod, claims?);
             explanation.notes.push(NOTE.to_owned());
             Ok(explanation)
         }
@@ -87,19 +88,15 @@ fn provisioner(claim: &Claim, events: &[Event]) -> Option<Awaited> {
 
 /// Kubernetes: the in-tree binder is `persistentvolume-controller`.
 fn is_binder(component: &str) -> bool {
-    matches!(component, "bindery" | "persistentvolume-controller")
+    matches!(component, COMPONENT | "persistentvolume-controller")
 }
 
-/// Kubernetes: `pkg/controller/volume/events`: the reasons that somebody must act on. The others tell
-/// what is waited for.
-fn is_failure(reason: &str) -> bool {
+/// Whether somebody must act on an event of this reason about a claim. The others tell what is waited for.
+///
+/// Kubernetes: `pkg/controller/volume/events`, and `pv_controller.go` for those of a lost claim.
+pub(super) fn is_failure(reason: &str) -> bool {
     matches!(
         reason,
-        "FailedBinding"
-            | "VolumeMismatch"
-            | "ClaimLost"
-            | "ClaimMisbound"
-            | "ProvisioningFailed"
-            | "RequestedVolumeNotFound"
+        "FailedBinding" | "VolumeMismatch" | "ClaimLost" | "ClaimMisbound" | "ProvisioningFailed"
     )
 }

@@ -6,11 +6,10 @@ use super::claim;
 use super::report::{Explanation, Object, Reach};
 use super::world::World;
 use crate::cli::exit::Failure;
-use crate::k8s::pods::PodClaims;
-use crate::model::ClaimKey;
+use crate::model::{ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
-pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
+pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failure> {
     let pod = world.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
@@ -20,11 +19,11 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
             missing(claim)
         });
     }
-    Ok(of_claims(key, &pod, claims))
+    Ok(of_claims(&pod, claims))
 }
 
 /// A pod whose claims are explained.
-pub(super) fn of_claims(key: &ClaimKey, pod: &PodClaims, claims: Vec<Explanation>) -> Explanation {
+pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
     let stuck: Vec<&str> =
         claims.iter().filter(|claim| claim.stuck).map(|claim| &*claim.object.name).collect();
     let delayed: Vec<&Explanation> =
@@ -44,8 +43,9 @@ pub(super) fn of_claims(key: &ClaimKey, pod: &PodClaims, claims: Vec<Explanation
         },
         (stuck, _) => ("stuck", format!("is kept waiting by {}", stuck.join(", "))),
     };
-    let summary = format!("pod \"{key}\" {told}");
-    let mut explanation = Explanation::of(Object::pod(key), outcome, outcome == "stuck", summary);
+    let summary = format!("pod \"{}\" {told}", pod.key);
+    let mut explanation =
+        Explanation::of(Object::pod(&pod.key), outcome, outcome == "stuck", summary);
     explanation.nodes = nodes;
     if !delayed.is_empty() {
         let text = "only volumes are looked at, not what else the scheduler asks of a node";

@@ -198,6 +198,7 @@ pub(super) fn helps(repair: &Repair, view: &View, claim: &Claim) -> bool {
         Some(
             ClaimOutcome::Bound(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_),
         ) => true,
         Some(

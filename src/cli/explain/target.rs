@@ -2,7 +2,7 @@
 
 use super::report::Object;
 use crate::cli::exit::Failure;
-use crate::model::{ClaimKey, VolumeName};
+use crate::model::{ClaimKey, PodKey, VolumeName};
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub(super) enum Target {
     Claim(ClaimKey),
     /// A volume.
     Volume(VolumeName),
-    /// A pod, by namespace and name.
-    Pod(ClaimKey),
+    /// A pod.
+    Pod(PodKey),
 }
 
 impl Target {
@@ -31,12 +31,12 @@ impl Target {
         if name.is_empty() || name.contains('/') || given == Some("") {
             return Err(refused("names no object"));
         }
-        let key = ClaimKey::new(given.unwrap_or(namespace), name);
+        let namespace = given.unwrap_or(namespace);
         match kind.to_ascii_lowercase().as_str() {
             "pvc" | "claim" | "persistentvolumeclaim" | "persistentvolumeclaims" => {
-                Ok(Self::Claim(key))
+                Ok(Self::Claim(ClaimKey::new(namespace, name)))
             }
-            "pod" | "po" | "pods" => Ok(Self::Pod(key)),
+            "pod" | "po" | "pods" => Ok(Self::Pod(PodKey::new(namespace, name))),
             "pv" | "volume" | "persistentvolume" | "persistentvolumes" if given.is_none() => {
                 Ok(Self::Volume(VolumeName::new(name)))
             }
@@ -61,8 +61,9 @@ impl Object {
     }
 
     /// A pod.
-    pub(super) fn pod(key: &ClaimKey) -> Self {
-        Self { kind: "Pod", ..Self::claim(key) }
+    pub(super) fn pod(key: &PodKey) -> Self {
+        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+        Self { kind: "Pod", namespace: Some(namespace), name }
     }
 }
 
@@ -113,7 +114,7 @@ mod tests {
         for text in ["pv/x", "volume/x", "persistentvolume/x"] {
             assert_eq!(Target::parse(text, "db"), Ok(Target::Volume(VolumeName::new("x"))));
         }
-        assert_eq!(Target::parse("pod/qa/x", "db"), Ok(Target::Pod(ClaimKey::new("qa", "x"))));
+        assert_eq!(Target::parse("pod/qa/x", "db"), Ok(Target::Pod(PodKey::new("qa", "x"))));
         for text in ["x", "pvc/", "pvc//x", "pvc/a/b/c", "pv/db/x", "node/x"] {
             assert!(Target::parse(text, "db").is_err(), "{text}");
         }

@@ -93,7 +93,7 @@ fn told(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, Stri
         VolumeOutcome::ClaimUnknown => {
             (false, format!("whether claim \"{holder}\" lives is not known"))
         }
-        VolumeOutcome::AwaitsClaim(key) => {
+        VolumeOutcome::AwaitsClaim(key) | VolumeOutcome::Serves(key) => {
             (false, format!("it is kept for claim \"{key}\", which has not taken it yet"))
         }
         VolumeOutcome::OtherMode(key) => {
@@ -113,6 +113,11 @@ fn released(why: &ReleasedFor, holder: &str) -> (bool, String) {
             ),
         ),
         ReleasedFor::Driver => (false, format!("{gone}; its driver deletes it")),
+        ReleasedFor::Pods(pods) => {
+            let pods: Vec<String> = pods.iter().map(ToString::to_string).collect();
+            let pods = pods.join(", ");
+            (false, format!("{gone}; the recycler empties it once pods {pods} have finished"))
+        }
         ReleasedFor::Recycler => (false, format!("{gone}; the recycler empties it")),
         ReleasedFor::NoDeleter => {
             (true, format!("{gone} and no driver deletes this kind of storage; delete it by hand"))

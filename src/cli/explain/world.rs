@@ -3,6 +3,8 @@
 //! Volumes, claims and classes are settled as a plan settles them. Nodes, pods and events are asked for
 //! only where an explanation needs them; that the account may not see one of them is a note.
 
+use std::fmt::Display;
+
 use super::target::nearby;
 use crate::binding::{Settlement, View, settle};
 use crate::cli::args::ExplainArgs;
@@ -12,8 +14,8 @@ use crate::cli::exit::Failure;
 use crate::cli::plan::state::{Other, Others, State};
 use crate::k8s::event::{self, Event};
 use crate::k8s::node::node;
-use crate::k8s::pods::{PodClaims, pod_claims};
-use crate::model::{ClaimKey, Node};
+use crate::k8s::pods::any_pod;
+use crate::model::{ClaimKey, Node, Pod, PodKey};
 
 /// A settled cluster and where more can be learned of it.
 #[derive(Debug)]
@@ -143,17 +145,18 @@ impl World {
     }
 
     /// The pod of this name.
-    pub(super) fn pod(&self, key: &ClaimKey) -> Result<PodClaims, Failure> {
+    pub(super) fn pod(&self, key: &PodKey) -> Result<Pod, Failure> {
         match &self.source {
             Source::Dump { name: source, others } => {
-                let Seen { found: pods, note } = read(others, "Pod", source, pod_claims);
+                let Seen { found: pods, note } = read(others, "Pod", source, any_pod);
                 if let Some(note) = note {
                     return Err(Failure::usage(format!("{note}; make a new dump")));
                 }
-                let name = |pod: &PodClaims| format!("{}/{}", pod.namespace, pod.name);
-                let wanted = key.to_string();
-                let found = pods.iter().find(|pod| name(pod) == wanted).cloned();
-                found.ok_or_else(|| self.missing("pod", &wanted, pods.iter().map(name)))
+                let found = pods.iter().find(|pod| pod.key == *key).cloned();
+                found.ok_or_else(|| {
+                    let names = pods.iter().map(|pod| pod.key.to_string());
+                    self.missing("pod", &key.to_string(), names)
+                })
             }
             Source::Live(cluster) => pod(cluster, key),
         }
@@ -207,18 +210,17 @@ pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
 }
 
 /// A pod, asked of the cluster.
-pub(super) fn pod(cluster: &Cluster, key: &ClaimKey) -> Result<PodClaims, Failure> {
+pub(super) fn pod(cluster: &Cluster, key: &PodKey) -> Result<Pod, Failure> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name);
     let text = found(cluster.get(&path), "pod", key)?;
-    pod_claims(&text)
-        .map_err(|error| Failure::usage(format!("pod \"{key}\" cannot be read: {error}")))
+    any_pod(&text).map_err(|error| Failure::usage(format!("pod \"{key}\" cannot be read: {error}")))
 }
 
 /// The answer about one object; that it does not exist is wrong input.
 pub(super) fn found(
     answer: Result<String, Refusal>,
     what: &str,
-    key: &ClaimKey,
+    key: &impl Display,
 ) -> Result<String, Failure> {
     answer.map_err(|refusal| match refusal {
         Refusal::Missing(_) => Failure::usage(format!(

@@ -21,21 +21,19 @@ pub(super) fn alternatives<'a>(
 ) -> BTreeMap<&'a ClaimKey, usize> {
     let mut free = Free::before(after, writes);
     let mut counts = Vec::new();
-    // A claim that named the volume itself had no choice: its name is written after the reservation.
-    let mut reserved = None;
+    // A claim that named the volume itself had no choice, which its name tells, written later.
+    let mut reserved = BTreeMap::new();
     for write in writes {
         match write {
             Write::Reserve { volume, claim, chosen: ChosenBy::Binder } => {
                 let Some(volume) = after.volume(&volume.name) else { continue };
                 free.take(volume);
-                reserved = Some((&claim.name, volume));
+                if let Some(claim) = after.claim(&claim.name) {
+                    reserved.insert(&claim.key, free.count(volume, claim));
+                }
             }
             Write::Name { claim, chosen: ChosenBy::Binder, .. } => {
-                if let (Some((_, volume)), Some(claim)) =
-                    (reserved.filter(|(key, _)| **key == claim.name), after.claim(&claim.name))
-                {
-                    counts.push((&claim.key, free.count(volume, claim)));
-                }
+                counts.extend(reserved.remove_entry(&claim.name));
             }
             Write::Unreserve { volume, left: Left::Nothing } => {
                 if let Some(volume) = after.volume(&volume.name) {
@@ -48,7 +46,9 @@ pub(super) fn alternatives<'a>(
             | Write::Name { chosen: ChosenBy::Other, .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
-            | Write::Ask { .. } => {}
+            | Write::Ask { .. }
+            | Write::MigrateClaim { .. }
+            | Write::MigrateVolume { .. } => {}
         }
     }
     counts.into_iter().collect()
@@ -99,7 +99,9 @@ impl<'a> Free<'a> {
                 | Write::Name { .. }
                 | Write::Status { .. }
                 | Write::SetClass { .. }
-                | Write::Ask { .. } => {}
+                | Write::Ask { .. }
+                | Write::MigrateClaim { .. }
+                | Write::MigrateVolume { .. } => {}
             }
         }
         let left = after.volumes().filter(|volume| is_free(volume));

@@ -8,8 +8,8 @@ use std::thread;
 use super::alternatives::alternatives;
 use super::report::{Blocker, ClaimFate, Given, Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::binding::{
-    Asker, Choice, ChosenBy, ClaimOutcome, Loss, Mismatch, Observed, ReleasedFor, Settlement, View,
-    VolumeOutcome, Write, choose, fit,
+    Asker, Choice, ChosenBy, ClaimOutcome, Loss, Mismatch, Observed, ReleasedFor, Settlement,
+    Tally, View, VolumeOutcome, Write, choose, tally,
 };
 use crate::model::{
     BindingMode, Claim, ClaimKey, NonEmpty, Reservation, Volume, VolumeClass, VolumeName,
@@ -53,9 +53,6 @@ fn volumes(after: &View, settlement: &Settlement) -> Vec<PlannedVolume> {
     volumes.collect()
 }
 
-/// How many volumes fail for which first reason, by its label and as it is said.
-type Counts = BTreeMap<(&'static str, &'static str), usize>;
-
 /// Tells of the claims and volumes of a settled cluster.
 pub(in crate::cli) struct Planner<'a> {
     after: &'a View,
@@ -64,8 +61,9 @@ pub(in crate::cli) struct Planner<'a> {
     new: BTreeMap<&'a VolumeName, &'a ClaimKey>,
     /// The volumes that were given, as if they were still free: made when the first claim starves.
     given: Option<View>,
-    /// Reasons by what claims ask for: those that ask for the same fail for the same.
-    counted: BTreeMap<String, Counts>,
+    /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail
+    /// for the same.
+    counted: BTreeMap<String, Tally>,
 }
 
 impl<'a> Planner<'a> {
@@ -80,9 +78,9 @@ impl<'a> Planner<'a> {
         let fate = self.fate(claim, outcome);
         let starves_for_any =
             matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
-        let mismatches = if starves_for_any { self.mismatches(claim) } else { Counts::new() };
+        let counts = if starves_for_any { self.counts(claim) } else { Tally::default() };
         let blocked_by = if starves_for_any { self.blocker(claim) } else { None };
-        let reason = reason(outcome, &mismatches, blocked_by.as_ref());
+        let reason = reason(outcome, &counts, blocked_by.as_ref());
         let volume = match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => Some(name),
             ClaimOutcome::Unseen
@@ -90,6 +88,7 @@ impl<'a> Planner<'a> {
             | ClaimOutcome::Unknown
             | ClaimOutcome::GetsDefaultClass(_)
             | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
             | ClaimOutcome::NothingFits
             | ClaimOutcome::NoClass(_)
@@ -104,7 +103,7 @@ impl<'a> Planner<'a> {
             outcome: fate,
             volume: volume.map(ToString::to_string),
             reason,
-            mismatches: mismatches.iter().map(|((label, _), count)| (*label, *count)).collect(),
+            mismatches: counts.by_label(),
             blocked_by,
             equal_alternatives: None,
             class: class(claim.class().wanted()),
@@ -128,6 +127,7 @@ impl<'a> Planner<'a> {
             }
             ClaimOutcome::WaitsForProvisioner(_) => ClaimFate::Provisions,
             ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::Terminating
             | ClaimOutcome::Unknown
             | ClaimOutcome::Unseen
@@ -141,7 +141,11 @@ impl<'a> Planner<'a> {
     }
 
     /// For each volume the first reason against it.
-    fn mismatches(&mut self, claim: &Claim) -> Counts {
+    fn counts(&mut self, claim: &Claim) -> Tally {
+        let asker = Asker::Controller(BindingMode::Immediate);
+        if self.after.kept_for(&claim.key).next().is_some() {
+            return tally(self.after, claim, asker);
+        }
         let asked = format!(
             "{} {:?} {} {:?} {:?} {:?}",
             claim.request,
@@ -154,14 +158,7 @@ impl<'a> Planner<'a> {
         if let Some(counts) = self.counted.get(&asked) {
             return counts.clone();
         }
-        let mut counts = Counts::new();
-        for volume in self.after.volumes() {
-            let asker = Asker::Controller(BindingMode::Immediate);
-            if let Err(mismatches) = fit(volume, claim, asker) {
-                let first = mismatches.first();
-                *counts.entry((first.label(), first.in_short())).or_default() += 1;
-            }
-        }
+        let counts = tally(self.after, claim, asker);
         self.counted.insert(asked, counts.clone());
         counts
     }
@@ -190,14 +187,18 @@ impl<'a> Planner<'a> {
                 (VolumeFate::Failed, None)
             }
             VolumeOutcome::Released(
-                ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+                ReleasedFor::Administrator
+                | ReleasedFor::Driver
+                | ReleasedFor::Recycler
+                | ReleasedFor::Pods(_),
             ) => (VolumeFate::Released, None),
-            VolumeOutcome::Offered | VolumeOutcome::GivenBack(_) | VolumeOutcome::Unseen => {
-                match volume.reservation.key() {
-                    None => (VolumeFate::Free, None),
-                    Some(key) => (VolumeFate::Reserved, Some(key.clone())),
-                }
-            }
+            VolumeOutcome::Offered
+            | VolumeOutcome::Serves(_)
+            | VolumeOutcome::GivenBack(_)
+            | VolumeOutcome::Unseen => match volume.reservation.key() {
+                None => (VolumeFate::Free, None),
+                Some(key) => (VolumeFate::Reserved, Some(key.clone())),
+            },
             VolumeOutcome::Unusable | VolumeOutcome::ClaimUnknown => {
                 (VolumeFate::Reserved, volume.reservation.key().cloned())
             }
@@ -234,7 +235,9 @@ fn named(writes: &[Write]) -> impl Iterator<Item = (&ClaimKey, &VolumeName, Chos
         | Write::Phase { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. } => None,
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
     })
 }
 
@@ -249,7 +252,9 @@ fn given(after: &View, writes: &[Write]) -> View {
         | Write::Name { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. } => None,
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
     });
     for volume in reserved {
         view.apply(Observed::Volume(Arc::new(freed(volume))));
@@ -280,11 +285,7 @@ fn class(class: VolumeClass<'_>) -> Option<String> {
 }
 
 /// Why a claim ends up as it does, where that needs saying.
-fn reason(
-    outcome: &ClaimOutcome,
-    mismatches: &Counts,
-    blocker: Option<&Blocker>,
-) -> Option<String> {
+fn reason(outcome: &ClaimOutcome, counts: &Tally, blocker: Option<&Blocker>) -> Option<String> {
     Some(match outcome {
         ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
         ClaimOutcome::BoundDespite(_, despite) => {
@@ -298,12 +299,16 @@ fn reason(
         ClaimOutcome::WaitsForConsumer => {
             "its class waits until a pod that uses it has a node".to_owned()
         }
+        ClaimOutcome::WaitsForPods(pods) => {
+            let pods: Vec<&str> = pods.iter().map(|pod| &**pod).collect();
+            format!("its class waits until a pod that uses it has a node: {}", pods.join(", "))
+        }
         ClaimOutcome::WaitsForProvisioner(name) => {
             format!("provisioner \"{name}\" is asked for it")
         }
-        ClaimOutcome::NothingFits => nothing_fits(mismatches, blocker),
+        ClaimOutcome::NothingFits => nothing_fits(counts, blocker),
         ClaimOutcome::NoClass(class) => {
-            format!("class \"{class}\" does not exist; {}", nothing_fits(mismatches, blocker))
+            format!("class \"{class}\" does not exist; {}", nothing_fits(counts, blocker))
         }
         ClaimOutcome::NoVolume(name) => {
             format!("volume \"{name}\", which it names, does not exist")
@@ -319,16 +324,10 @@ fn reason(
 }
 
 /// How many volumes fail for what, and who got the one that would have done.
-fn nothing_fits(mismatches: &Counts, blocker: Option<&Blocker>) -> String {
-    let total: usize = mismatches.values().sum();
-    let mut text = format!("0/{total} volumes fit");
-    let mut separator = ":";
-    for ((_, said), count) in mismatches {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator} {count} {said}");
-        separator = ",";
-    }
+fn nothing_fits(counts: &Tally, blocker: Option<&Blocker>) -> String {
+    let mut text = counts.to_string();
     if let Some(Blocker { claim, volume }) = blocker {
+        // Writing to a string cannot fail.
         let _ = write!(text, "; \"{volume}\" would, and goes to claim \"{claim}\"");
     }
     text

@@ -1,7 +1,7 @@
 //! AdmissionReview: bytes to a change, a verdict to bytes.
 //!
-//! The envelope is typed, the objects in it stay borrowed text until the fields that decisions
-//! read are taken from them. A request that cannot be read is an error here and an HTTP 4xx on the
+//! The envelope is typed. What volumes and claims share is read with it; their specs stay borrowed
+//! text until the fields that decisions read are taken from them. A request that cannot be read is an error here and an HTTP 4xx on the
 //! wire, never a review without uid: the API server would take that for a failed call and, where
 //! the entry fails open, let the change pass.
 //!

@@ -4,7 +4,10 @@
 //! `pkg/apis/*/validation` of Kubernetes 1.36, as far as bindings depend on them.
 
 mod claim;
+mod event;
+mod lease;
 mod place;
+mod pod;
 mod storage;
 mod volume;
 
@@ -13,11 +16,15 @@ use std::fmt::Debug;
 use serde_json::Value;
 
 use super::json::{at, copy, remove, text, texts};
+use super::metadata::name_causes;
 use super::status::Cause;
 use super::store::Store;
 
 pub(super) use claim::Claim;
-pub(super) use place::{Namespace, Node, Pod};
+pub(super) use event::Event;
+pub(super) use lease::Lease;
+pub(super) use place::{Namespace, Node};
+pub(super) use pod::{Pod, place};
 pub(super) use storage::{Attachment, Class};
 pub(super) use volume::Volume;
 
@@ -75,9 +82,36 @@ pub(super) trait Strategy: Debug + Sync {
         Vec::new()
     }
 
-    /// Fields that a field selector may name, besides name and namespace.
-    fn selectable(&self) -> &'static [&'static str] {
-        &[]
+    /// Every field that a field selector may name; `None`: name and namespace, as for kinds that
+    /// say nothing about it.
+    fn selectable(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// The value of a selectable field, as a field selector compares it.
+    fn selected<'a>(&self, object: &'a Value, field: &str) -> &'a str {
+        text(object, &field.split('.').collect::<Vec<_>>())
+    }
+
+    /// Whether a `PUT` of an object that does not exist creates it.
+    fn is_made_by_put(&self) -> bool {
+        false
+    }
+
+    /// Whether an update without a version overwrites whatever is stored.
+    fn takes_blind_updates(&self) -> bool {
+        true
+    }
+
+    /// Whether the real validation of an update looks at the metadata once more than that of all
+    /// kinds, so that its causes come twice.
+    fn repeats_metadata(&self, _subresource: &str) -> bool {
+        true
+    }
+
+    /// What is wrong with a name.
+    fn name_causes(&self, name: &str) -> Vec<Cause> {
+        name_causes(name)
     }
 
     /// Seconds that a deleted object has to end in peace: `asked` by the client or its own. `None`

@@ -1,15 +1,11 @@
-//! What volumes and claims are used by and live in: pods, nodes, namespaces.
+//! Where volumes and claims live: nodes, namespaces.
 //!
-//! Only what bindings and deletion depend on; a pod's and a node's spec are not validated.
+//! Only what bindings and deletion depend on; a node's spec is not validated.
 
 use serde_json::{Value, json};
 
 use super::Strategy;
 use crate::sim::json::{at, copy, set, set_default, text};
-
-/// `Pod`.
-#[derive(Debug)]
-pub(in crate::sim) struct Pod;
 
 /// `Node`.
 #[derive(Debug)]
@@ -19,42 +15,30 @@ pub(in crate::sim) struct Node;
 #[derive(Debug)]
 pub(in crate::sim) struct Namespace;
 
-/// Kubernetes: `terminationGracePeriodSeconds` of a pod that names none.
-const POD_GRACE_SECONDS: i64 = 30;
+/// What a kubelet tells of its machine; a typed server spells it before anybody has.
+const NODE_FIELDS: [&str; 10] = [
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
 
 const NAME_LABEL: [&str; 3] = ["metadata", "labels", "kubernetes.io/metadata.name"];
 const SPACE_FINALIZERS: [&str; 2] = ["spec", "finalizers"];
 
-impl Strategy for Pod {
-    fn default(&self, object: &mut Value) {
-        set_default(object, &["status", "phase"], json!("Pending"));
-        set_default(object, &["spec", "restartPolicy"], json!("Always"));
-        set_default(object, &["spec", "terminationGracePeriodSeconds"], json!(POD_GRACE_SECONDS));
-    }
-
-    fn prepare_create(&self, object: &mut Value, _now: &str) {
-        set(object, &["status"], json!({"phase": "Pending"}));
-        set(object, &["metadata", "generation"], json!(1));
-    }
-
-    fn selectable(&self) -> &'static [&'static str] {
-        &["spec.nodeName", "spec.restartPolicy", "spec.serviceAccountName", "status.phase"]
-    }
-
-    fn grace(&self, object: &Value, asked: Option<i64>) -> Option<i64> {
-        let own = at(object, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
-        let is_over = matches!(text(object, &["status", "phase"]), "Failed" | "Succeeded");
-        if is_over || text(object, &["spec", "nodeName"]).is_empty() {
-            return Some(0);
-        }
-        let period = asked.or(own).unwrap_or_default();
-        Some(if period < 0 { 1 } else { period })
-    }
-}
-
 impl Strategy for Node {
     fn default(&self, object: &mut Value) {
-        set_default(object, &["status"], json!({}));
+        let port = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];
+        set_default(object, &port, json!(0));
+        for field in NODE_FIELDS {
+            set_default(object, &["status", "nodeInfo", field], json!(""));
+        }
     }
 
     /// A new node is tainted until its controller sees it ready. Kubernetes: the admission plugin
@@ -70,8 +54,16 @@ impl Strategy for Node {
         set(object, &["spec", "taints"], taints);
     }
 
-    fn selectable(&self) -> &'static [&'static str] {
-        &["spec.unschedulable"]
+    fn selectable(&self) -> Option<&'static [&'static str]> {
+        Some(&["metadata.name", "spec.unschedulable"])
+    }
+
+    fn selected<'a>(&self, object: &'a Value, field: &str) -> &'a str {
+        match (field, at(object, &["spec", "unschedulable"]).and_then(Value::as_bool)) {
+            ("spec.unschedulable", Some(true)) => "true",
+            ("spec.unschedulable", _) => "false",
+            _ => text(object, &["metadata", "name"]),
+        }
     }
 
     fn returns_deleted(&self) -> bool {
@@ -105,8 +97,8 @@ impl Strategy for Namespace {
         }
     }
 
-    fn selectable(&self) -> &'static [&'static str] {
-        &["status.phase"]
+    fn selectable(&self) -> Option<&'static [&'static str]> {
+        Some(&["metadata.name", "status.phase"])
     }
 
     fn returns_deleted(&self) -> bool {

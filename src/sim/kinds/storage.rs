@@ -56,6 +56,14 @@ impl Strategy for Attachment {
         set(object, &["status"], json!({"attached": false}));
     }
 
+    fn takes_blind_updates(&self) -> bool {
+        false
+    }
+
+    fn repeats_metadata(&self, _subresource: &str) -> bool {
+        false
+    }
+
     /// Unlike that of volumes and claims, its `/status` leaves the metadata alone.
     fn prepare_status(&self, object: &mut Value, existing: &Value, _now: &str) {
         copy(object, existing, &["spec"]);

@@ -106,6 +106,10 @@ impl Strategy for Volume {
         }
     }
 
+    fn repeats_metadata(&self, subresource: &str) -> bool {
+        !subresource.is_empty()
+    }
+
     fn validate(&self, object: &Value) -> Vec<Cause> {
         let mut causes = access_mode_causes(object, "");
         causes.extend(capacity_causes(object));

@@ -3,7 +3,7 @@
 
 use bindery::binding::{Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume};
 use bindery::cluster::resource::Watched;
-use bindery::k8s::write::merge_patch;
+use bindery::k8s::write::{WritePatch, write_patch};
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -12,8 +12,11 @@ use crate::plane::persona::{ADMIN, TENANT};
 use crate::plane::{Body, Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
-pub(crate) const CASES: &[Case] =
-    &[case!(four_writes_bind_a_pair), case!(a_write_on_an_older_version_is_refused)];
+pub(crate) const CASES: &[Case] = &[
+    case!(four_writes_bind_a_pair),
+    case!(a_write_on_an_older_version_is_refused),
+    case!(a_change_of_finalizers_leaves_those_of_others),
+];
 
 fn plane() -> &'static Plane {
     Plane::shared(Peers::WithoutBinder)
@@ -93,10 +96,8 @@ fn four_writes_bind_a_pair() {
     while let Some(write) = couple.next() {
         let mut assumed = couple.view();
         assumed.assume(&write);
-        let patch = merge_patch(&write);
-        plane()
-            .request(ADMIN, Method::PATCH, &patch.path, Body::merge_patch(&patch.body))
-            .expect_ok();
+        let patch = write_patch(&write);
+        plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch)).expect_ok();
         assert_eq!(told(&couple.view()), told(&assumed), "{write:?}");
         count += 1;
         assert!(count < 10, "no end: {write:?}");
@@ -112,9 +113,60 @@ fn a_write_on_an_older_version_is_refused() {
     let objects = plane().objects("late-writes");
     let couple = Couple::of(&objects.volume("pv", &json!({})), &objects.claim("data", &json!({})));
     let write = couple.next().unwrap();
-    let patch = merge_patch(&write);
-    let send =
-        || plane().request(ADMIN, Method::PATCH, &patch.path, Body::merge_patch(&patch.body));
+    let patch = write_patch(&write);
+    let send = || plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch));
     send().expect_ok();
     send().expect_refused(409);
+}
+
+/// A volume of a plug-in that moved loses the finalizer of the plug-in, one of a plug-in that did not
+/// gets it; neither loses another, and a write that comes too late changes nothing.
+fn a_change_of_finalizers_leaves_those_of_others() {
+    const IN_TREE: &str = "kubernetes.io/pv-controller";
+    let objects = plane().objects("migration");
+    let claim = objects.claim("data", &json!({}));
+    for (name, provisioner, before, after) in [
+        ("moved", "kubernetes.io/gce-pd", json!([IN_TREE]), json!([])),
+        (
+            "stayed",
+            "kubernetes.io/host-path",
+            json!(["external-provisioner.volume.kubernetes.io/finalizer"]),
+            json!([IN_TREE]),
+        ),
+    ] {
+        let with_theirs = |finalizers: &Value| {
+            let own = finalizers.as_array().cloned().unwrap_or_default();
+            let theirs = ["theirs.example/z", "theirs.example/a"].map(|name| json!(name));
+            [&theirs[..], &own, &[json!("kubernetes.io/pv-protection")]].concat()
+        };
+        let overlay = json!({
+            "metadata": {
+                "annotations": {"pv.kubernetes.io/provisioned-by": provisioner},
+                "finalizers": with_theirs(&before),
+            },
+            "spec": {"persistentVolumeReclaimPolicy": "Delete"},
+        });
+        let couple = Couple::of(&objects.volume(name, &overlay), &claim);
+        let write = couple.next().unwrap();
+        assert!(matches!(write, Write::MigrateVolume { .. }), "{write:?}");
+        let mut assumed = couple.view();
+        assumed.assume(&write);
+        let patch = write_patch(&write);
+        let send = || plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch));
+        send().expect_ok();
+        send().expect_refused(409);
+        assert_eq!(told(&couple.view()), told(&assumed), "{write:?}");
+        let stored = plane().get(ADMIN, &couple.volume).expect_ok();
+        let sorted = |names: &[Value]| {
+            let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            names.sort();
+            names
+        };
+        let finalizers = stored["metadata"]["finalizers"].as_array().unwrap();
+        assert_eq!(sorted(finalizers), sorted(&with_theirs(&after)));
+    }
+}
+
+fn body(patch: &WritePatch) -> Body {
+    Body::raw(patch.content_type, patch.body.to_string())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::controller::Controller;
 use crate::eventually::eventually;
 use crate::plane::persona::{ADMIN, Persona, TENANT};
 use crate::plane::{Body, Objects, Peers, Plane, claim_path, volume_path};
@@ -34,8 +35,8 @@ fn plane() -> &'static Plane {
 }
 
 /// What `bindery explain` printed as JSON, and its exit code.
-fn explain(persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
-    let kubeconfig = plane().kubeconfig(persona);
+fn explain(plane: &Plane, persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
+    let kubeconfig = plane.kubeconfig(persona);
     let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(["explain", object, "-n", namespace, "-o", "json", "--kubeconfig"])
         .arg(kubeconfig)
@@ -71,7 +72,7 @@ fn path() -> std::ffi::OsString {
 /// says so.
 fn expect_fixed(objects: &Objects<'_>, beginning: &str) {
     let namespace = objects.namespace();
-    let (explanation, code) = explain(ADMIN, namespace, "pvc/data");
+    let (explanation, code) = explain(plane(), ADMIN, namespace, "pvc/data");
     assert_eq!((code, &explanation["stuck"]), (Some(1), &json!(true)), "{explanation:#}");
     let command = explanation["fix"]["command"].as_str();
     let command = command.unwrap_or_else(|| panic!("no command: {explanation:#}"));
@@ -86,7 +87,7 @@ fn expect_fixed(objects: &Objects<'_>, beginning: &str) {
             Err(format!("{command}: {claim}"))
         }
     });
-    let (explanation, code) = explain(ADMIN, namespace, "pvc/data");
+    let (explanation, code) = explain(plane(), ADMIN, namespace, "pvc/data");
     assert_eq!((code, &explanation["outcome"]), (Some(0), &json!("bound")), "{explanation:#}");
 }
 
@@ -208,19 +209,22 @@ fn a_released_volume_that_is_too_small() {
     expect_fixed(&left_over("left-small", "9500Gi"), "kubectl patch pv ");
 }
 
+/// What the real controller wrote.
 fn a_tenant_gets_the_binders_event() {
-    let objects = plane().objects("tenant");
-    objects.claim("data", &json!({}));
-    let event = json!({
-        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "why", "namespace": objects.namespace()},
-        "involvedObject": {"kind": "PersistentVolumeClaim", "namespace": objects.namespace(), "name": "data"},
-        "reason": "FailedBinding", "message": "0/3 volumes fit: 3 too small", "type": "Normal",
-        "source": {"component": "bindery"}, "lastTimestamp": "2100-01-01T00:00:00Z",
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("tenant");
+    let _controller = Controller::start(&plane, "full");
+    objects.volume("small", &json!({}));
+    objects.claim("data", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
+    let explanation = eventually("the event is told", SOON, || {
+        let (explanation, code) = explain(&plane, TENANT, objects.namespace(), "pvc/data");
+        let told = explanation["event"]["message"].as_str().unwrap_or_default();
+        if told.contains("0/1 volumes fit: 1 too small") && code == Some(1) {
+            Ok(explanation)
+        } else {
+            Err(format!("{code:?}: {explanation:#}"))
+        }
     });
-    objects.create(&format!("/api/v1/namespaces/{}/events", objects.namespace()), &event);
-    let (explanation, code) = explain(TENANT, objects.namespace(), "pvc/data");
-    assert_eq!(code, Some(1), "{explanation:#}");
-    assert_eq!(explanation["event"]["message"], "0/3 volumes fit: 3 too small");
     let note = explanation["notes"][0].as_str().unwrap_or_default();
     assert!(note.starts_with("you may not list volumes"), "{explanation:#}");
     assert_eq!(explanation["candidates"], json!([]));

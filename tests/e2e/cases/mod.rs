@@ -2,6 +2,8 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod binding;
+mod controller;
+mod conversation;
 mod explain;
 mod lifetime;
 mod quantities;
@@ -12,6 +14,15 @@ use crate::runner::Case;
 
 /// Every case, in the order in which they start.
 pub(crate) fn all() -> Vec<Case> {
-    [rules::CASES, quantities::CASES, binding::CASES, explain::CASES, smoke::CASES, lifetime::CASES]
-        .concat()
+    [
+        rules::CASES,
+        conversation::CASES,
+        quantities::CASES,
+        binding::CASES,
+        controller::CASES,
+        explain::CASES,
+        smoke::CASES,
+        lifetime::CASES,
+    ]
+    .concat()
 }

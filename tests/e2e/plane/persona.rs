@@ -119,6 +119,14 @@ pub(crate) const BINDERY: Persona = Persona {
     roles: &[STORAGE],
 };
 
+/// Bindery's controller, with the rights that it needs and no others.
+pub(crate) const BINDERY_CONTROLLER: Persona = Persona {
+    name: "bindery-controller",
+    user: "system:serviceaccount:bindery:bindery-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:bindery"],
+    roles: &[BINDS],
+};
+
 /// A kubelet.
 pub(crate) const NODE: Persona = Persona {
     name: "node",
@@ -143,11 +151,13 @@ pub(crate) const ALL: &[Persona] = &[
     PROVISIONER,
     POPULATOR,
     BINDERY,
+    BINDERY_CONTROLLER,
     NODE,
 ];
 
-/// The one role that the plane adds to the server's own.
+/// The roles that the plane adds to the server's own.
 const STORAGE: &str = "e2e:storage";
+const BINDS: &str = "e2e:binds";
 
 impl Persona {
     /// The bearer token. `secret` is the plane's: a token of one plane is worthless at another, and
@@ -184,6 +194,20 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
             json!({"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]}),
         ],
     });
+    let may = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let watch = ["get", "list", "watch"];
+    let binds = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": BINDS},
+        "rules": [
+            may("", &["persistentvolumes", "persistentvolumeclaims"], &["get", "list", "watch", "patch"]),
+            may("", &["persistentvolumes/status", "persistentvolumeclaims/status"], &["patch"]),
+            may("", &["pods"], &["get", "list", "watch", "create", "delete"]),
+            may("", &["events"], &["create", "patch"]),
+            may("", &["nodes"], &["get"]),
+            may("storage.k8s.io", &["storageclasses"], &watch),
+            may("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
+        ],
+    });
     let bindings =
         ALL.iter().flat_map(|persona| persona.roles.iter().map(move |role| (persona, role)));
     let binding = |(persona, role): (&Persona, &&str)| {
@@ -195,8 +219,8 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         });
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
     };
-    let role = ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role);
-    std::iter::once(role).chain(bindings.map(binding)).collect()
+    let roles = [role, binds].map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
+    roles.into_iter().chain(bindings.map(binding)).collect()
 }
 
 /// The personas whose rights depend on [`access_rules`].

@@ -62,6 +62,7 @@ impl Stored {
             Read::Class(name) => {
                 live.classes.insert(name.clone(), found(self.view.class(name)));
             }
+            Read::LivePods(_) | Read::Node(_) => panic!("no rule asks for {read:?}"),
             Read::PodsUsing(key) => {
                 let pods = self.pods.iter();
                 let here = pods.filter(|pod| pod["metadata"]["namespace"] == *key.namespace);

@@ -28,12 +28,10 @@ use crate::model::{Claim, ClaimKey, Uid};
 pub(in crate::cli) struct State {
     /// What decisions look at. Each claim has a uid: one that was not stored yet is given one.
     pub(in crate::cli) view: View,
-    /// The order in which waiting claims are served: by age, then by namespace and name. One without a
-    /// time has not been created yet.
+    /// The claims in the order in which those that wait are served.
     pub(in crate::cli) order: Vec<ClaimKey>,
     /// Objects of other kinds, as JSON.
     pub(in crate::cli) others: Vec<Other>,
-    created: Vec<(ClaimKey, Option<Box<str>>)>,
 }
 
 /// An object that no binding rests on: a pod, a node, an event.
@@ -52,13 +50,6 @@ pub(in crate::cli) enum Others {
     Kept,
     /// They are passed over.
     Skipped,
-}
-
-/// An object that was read.
-struct ReadObject {
-    observed: Observed,
-    /// When it was created.
-    created: Option<Box<str>>,
 }
 
 /// From so many objects on, a second thread is worth its start and a bar is worth looking at.
@@ -128,31 +119,24 @@ impl State {
         Ok(())
     }
 
-    fn take(&mut self, read: ReadObject) {
-        let observed = match read.observed {
-            Observed::Claim(claim) => {
-                self.created.push((claim.key.clone(), read.created));
-                Observed::Claim(stored(claim))
-            }
+    fn take(&mut self, observed: Observed) {
+        let observed = match observed {
+            Observed::Claim(claim) => Observed::Claim(stored(claim)),
             observed @ (Observed::Volume(_)
             | Observed::Class(_)
+            | Observed::Pod(_)
             | Observed::VolumeGone(_)
             | Observed::ClaimGone(_)
-            | Observed::ClassGone(_)) => observed,
+            | Observed::ClassGone(_)
+            | Observed::PodGone(_)) => observed,
         };
         self.view.apply(observed);
     }
 
     fn ordered(mut self) -> Self {
-        let mut created = std::mem::take(&mut self.created);
-        // A later object of the same name replaced the earlier one.
-        created.reverse();
-        created.sort_by(|a, b| a.0.cmp(&b.0));
-        created.dedup_by(|later, first| later.0 == first.0);
-        created.sort_by(|(a, since), (b, then)| {
-            (since.is_none(), since, a).cmp(&(then.is_none(), then, b))
-        });
-        self.order = created.into_iter().map(|(key, _)| key).collect();
+        let mut claims: Vec<&Arc<Claim>> = self.view.claims().collect();
+        claims.sort_by(|a, b| a.turn().cmp(&b.turn()));
+        self.order = claims.into_iter().map(|claim| claim.key.clone()).collect();
         self
     }
 }
@@ -167,7 +151,7 @@ fn stored(mut claim: Arc<Claim>) -> Arc<Claim> {
 }
 
 /// Reads volumes, claims and classes in their order, on all cores if there are many.
-fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<ReadObject, Failure>>, Failure> {
+fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<Observed, Failure>>, Failure> {
     if found.len() < MANY {
         return Ok(read_share(found, name, &ProgressBar::hidden()));
     }
@@ -191,7 +175,7 @@ fn read_share(
     found: &[Found<'_>],
     name: &str,
     bar: &ProgressBar,
-) -> Vec<Result<ReadObject, Failure>> {
+) -> Vec<Result<Observed, Failure>> {
     let mut read = Vec::with_capacity(found.len());
     for objects in found.chunks(STEP) {
         read.extend(objects.iter().filter_map(|found| read_one(found, name)));
@@ -201,18 +185,14 @@ fn read_share(
 }
 
 /// Reads an object that a binding rests on.
-fn read_one(found: &Found<'_>, name: &str) -> Option<Result<ReadObject, Failure>> {
-    let read = watched(found)?.observed(found.text).map_err(|error| {
+fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Failure>> {
+    Some(watched(found)?.observed(found.text).map_err(|error| {
         let (kind, namespace, object, reason) =
             (&found.kind, &found.namespace, &found.name, told(&error));
         let separator = if namespace.is_empty() { "" } else { "/" };
         Failure::usage(format!(
             "{name}: {kind} {namespace}{separator}{object} cannot be read: {reason}; make a new dump"
         ))
-    });
-    Some(read.map(|observed| {
-        let created = found.created.as_deref().map(Into::into);
-        ReadObject { observed, created }
     }))
 }
 

@@ -23,8 +23,6 @@ pub(super) struct Found<'a> {
     pub(super) namespace: Cow<'a, str>,
     /// Its name; empty if it says none.
     pub(super) name: Cow<'a, str>,
-    /// When it was created.
-    pub(super) created: Option<Cow<'a, str>>,
     /// The object.
     pub(super) text: &'a str,
 }
@@ -38,14 +36,12 @@ struct Head<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 struct Identity<'a> {
     #[serde(borrow)]
     namespace: Option<Text<'a>>,
     #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
-    creation_timestamp: Option<Text<'a>>,
 }
 
 /// The objects in `text`, which `source` gave.
@@ -86,7 +82,6 @@ fn take<'a>(
         kind,
         namespace: plain(identity.namespace).unwrap_or_default(),
         name: plain(identity.name).unwrap_or_default(),
-        created: plain(identity.creation_timestamp),
         text,
     });
     Ok(())

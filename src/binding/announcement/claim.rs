@@ -1,0 +1,218 @@
+//! The event beside a claim.
+//!
+//! Kubernetes: `pv_controller.go`, `syncUnboundClaim`, `syncBoundClaim`, `provisionClaim`.
+
+use super::{Announcement, Severity, Subject};
+use crate::binding::claim::{ClaimOutcome, Loss};
+use crate::binding::fit::Asker;
+use crate::binding::mismatch::Mismatch;
+use crate::binding::tally::tally;
+use crate::binding::view::View;
+use crate::model::{BindingMode, Claim, NonEmpty, Provisioner, VolumeName};
+
+impl ClaimOutcome {
+    /// Whether anything is told of it: whether the claim does not go its way.
+    pub fn is_announced(&self) -> bool {
+        match self {
+            Self::Unseen
+            | Self::Terminating
+            | Self::Unknown
+            | Self::Bound(_)
+            | Self::GetsDefaultClass(_) => false,
+            Self::BoundDespite(..)
+            | Self::WaitsForConsumer
+            | Self::WaitsForPods(_)
+            | Self::WaitsForProvisioner(_)
+            | Self::NothingFits
+            | Self::NoClass(_)
+            | Self::NoVolume(_)
+            | Self::Unfit(..)
+            | Self::Taken(_)
+            | Self::Lost(_) => true,
+        }
+    }
+}
+
+/// What is told of a claim for which `outcome` was decided; nothing where it goes its way. `view` gives
+/// the numbers.
+pub fn announce_claim(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<Announcement> {
+    use Severity::{Normal, Warning};
+    let (severity, reason, text) = match outcome {
+        ClaimOutcome::Unseen
+        | ClaimOutcome::Terminating
+        | ClaimOutcome::Unknown
+        | ClaimOutcome::Bound(_)
+        | ClaimOutcome::GetsDefaultClass(_) => return None,
+        ClaimOutcome::BoundDespite(name, mismatches) => {
+            (Warning, "BoundDespiteMismatch", bound_despite(name, mismatches))
+        }
+        ClaimOutcome::WaitsForConsumer => (Normal, "WaitForFirstConsumer", consumer(view, claim)),
+        ClaimOutcome::WaitsForPods(pods) => (Normal, "WaitForPodScheduled", waiting(pods)),
+        ClaimOutcome::WaitsForProvisioner(name) => {
+            (Normal, "ExternalProvisioning", provisioning(name))
+        }
+        ClaimOutcome::NothingFits => nothing_fits(view, claim),
+        ClaimOutcome::NoClass(class) => (
+            Warning,
+            "ProvisioningFailed",
+            format!("storageclass.storage.k8s.io \"{class}\" not found; {}", counts(view, claim)),
+        ),
+        ClaimOutcome::NoVolume(name) => (Warning, "FailedBinding", no_volume(name)),
+        ClaimOutcome::Unfit(name, mismatches) => {
+            (Warning, "VolumeMismatch", unfit(view, claim, name, mismatches))
+        }
+        ClaimOutcome::Taken(name) => (
+            Warning,
+            "FailedBinding",
+            format!("volume \"{name}\" already bound to a different claim."),
+        ),
+        ClaimOutcome::Lost(loss) => (Warning, lost_reason(loss), lost(loss)),
+    };
+    let on = Subject::Claim(claim.key.clone());
+    Some(Announcement::new(on, severity, reason, text))
+}
+
+fn consumer(view: &View, claim: &Claim) -> String {
+    let text = "waiting for first consumer to be created before binding";
+    // A pod that was given a node in another way than by the scheduler waits for ever, and the claim
+    // with it: only the scheduler chooses a volume.
+    match view.pods_of(&claim.key).find(|pod| pod.node.is_some()) {
+        None => text.to_owned(),
+        Some(pod) => format!(
+            "{text}; pod \"{}\" has a node that the scheduler did not choose, so that no volume is \
+             chosen for it; let the scheduler place the pod",
+            pod.key.name
+        ),
+    }
+}
+
+fn waiting(pods: &NonEmpty<Box<str>>) -> String {
+    let names: Vec<&str> = pods.iter().map(|name| &**name).collect();
+    match names.as_slice() {
+        [name] => format!("waiting for pod {name} to be scheduled"),
+        names => format!("waiting for pods {} to be scheduled", names.join(",")),
+    }
+}
+
+fn provisioning(provisioner: &str) -> String {
+    format!(
+        "Waiting for a volume to be created either by the external provisioner '{provisioner}' or \
+         manually by the system administrator. If volume creation is delayed, please verify that the \
+         provisioner is running and correctly registered."
+    )
+}
+
+/// **Differs from Kubernetes** for a class without a provisioner: there, a failure to find the plug-in
+/// `kubernetes.io/no-provisioner` is told, though nothing failed.
+fn nothing_fits(view: &View, claim: &Claim) -> (Severity, &'static str, String) {
+    let (request, counts) = (claim.class(), counts(view, claim));
+    let none = "no persistent volumes available for this claim";
+    let Some(class) = request.wanted().name() else {
+        let text = format!("{none} and no storage class is set; {counts}");
+        return (Severity::Normal, "FailedBinding", text);
+    };
+    match view.class(class).map(|class| &class.provisioner) {
+        Some(Provisioner::Named(plugin)) => {
+            let text = format!("no volume plugin matched name: {plugin}; {counts}");
+            (Severity::Warning, "ProvisioningFailed", text)
+        }
+        Some(Provisioner::Static) | None => {
+            let text = format!("{none} and storage class \"{class}\" has no provisioner; {counts}");
+            (Severity::Normal, "FailedBinding", text)
+        }
+    }
+}
+
+fn counts(view: &View, claim: &Claim) -> String {
+    let request = claim.class();
+    let class = request.wanted().name().and_then(|name| view.class(name));
+    let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
+    tally(view, claim, Asker::Controller(mode)).to_string()
+}
+
+fn no_volume(name: &VolumeName) -> String {
+    format!(
+        "volume \"{name}\", which the claim names, does not exist; the claim waits until it does; create \
+         the volume, or make the claim anew without spec.volumeName"
+    )
+}
+
+fn unfit(view: &View, claim: &Claim, name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {
+    let text = format!("Cannot bind to requested volume \"{name}\": {}", reasons(name, mismatches));
+    let is_theirs =
+        view.volume(name).is_some_and(|volume| volume.reservation.key() == Some(&claim.key));
+    if is_theirs { format!("{text}; that each names the other does not help") } else { text }
+}
+
+fn bound_despite(name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {
+    format!(
+        "volume \"{name}\" is bound to the claim because each names the other, although: {}",
+        reasons(name, mismatches)
+    )
+}
+
+fn lost_reason(loss: &Loss) -> &'static str {
+    match loss {
+        Loss::Reference | Loss::Volume(_) | Loss::Unfit(..) => "ClaimLost",
+        Loss::Misbound(_) => "ClaimMisbound",
+    }
+}
+
+fn lost(loss: &Loss) -> String {
+    match loss {
+        Loss::Reference => {
+            "Bound claim has lost reference to PersistentVolume. Data on the volume is \
+                            lost!"
+                .to_owned()
+        }
+        Loss::Volume(_) => {
+            "Bound claim has lost its PersistentVolume. Data on the volume is lost!".to_owned()
+        }
+        Loss::Misbound(_) => {
+            "Two claims are bound to the same volume, this one is bound incorrectly".to_owned()
+        }
+        Loss::Unfit(name, mismatches) => format!(
+            "Bound claim has lost its PersistentVolume; volume \"{name}\", which has its name, does not \
+             fit: {}; put the former volume back",
+            reasons(name, mismatches)
+        ),
+    }
+}
+
+/// What speaks against a named volume, in the order and the words of Kubernetes, the first before the
+/// others. No size, mode or class is told: whoever names a volume must not learn what it is.
+///
+/// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`, which tells the first only.
+fn reasons(name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {
+    let mut told: Vec<(u8, String)> =
+        mismatches.iter().map(|mismatch| in_words(name, mismatch)).collect();
+    told.sort();
+    let told: Vec<String> = told.into_iter().map(|(_, text)| text).collect();
+    match told.as_slice() {
+        [first, others @ ..] if !others.is_empty() => {
+            format!("{first}; also: {}", others.join(", "))
+        }
+        told => told.concat(),
+    }
+}
+
+/// The words for a mismatch and the place of its check among the others.
+fn in_words(name: &VolumeName, mismatch: &Mismatch) -> (u8, String) {
+    let (place, text) = match mismatch {
+        Mismatch::Terminating => (1, format!("the volume is marked for deletion \"{name}\"")),
+        Mismatch::TooSmall { .. } => (2, "requested PV is too small".to_owned()),
+        Mismatch::Class { .. } => (3, "storageClassName does not match".to_owned()),
+        Mismatch::AttributesClass { .. } => {
+            (4, "volumeAttributesClassName does not match".to_owned())
+        }
+        Mismatch::VolumeMode { .. } => (5, "incompatible volumeMode".to_owned()),
+        Mismatch::AccessModes { .. } => (6, "incompatible accessMode".to_owned()),
+        Mismatch::ReservedForOther { .. }
+        | Mismatch::ClaimElsewhere
+        | Mismatch::NotAvailable { .. }
+        | Mismatch::Selector { .. }
+        | Mismatch::NodeAffinity
+        | Mismatch::WaitsForConsumer => (7, mismatch.in_short().to_owned()),
+    };
+    (place, text)
+}

@@ -1,0 +1,78 @@
+//! What people are told of an outcome: the Kubernetes event that stands beside a claim or a volume.
+//!
+//! Reasons and texts of Kubernetes stand as they are, as people and tools search for them; what more is
+//! known follows after a semicolon. An event about a claim is for its tenant: it names no volume but the
+//! one that the claim names, no claim of others, and gives numbers only. Not here: when an event is
+//! sent, and when again.
+
+mod claim;
+mod prebind;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+pub use claim::announce_claim;
+pub use prebind::announce_prebind;
+pub use volume::{announce_recycling, announce_volume};
+
+use crate::model::{ClaimKey, VolumeName};
+
+/// Kubernetes: `apis/core/validation/events.go`, `NoteLengthLimit`: a longer text is refused.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The object that it is about.
+    pub on: Subject,
+    /// How grave it is.
+    pub severity: Severity,
+    /// Its reason: one word for programs.
+    pub reason: &'static str,
+    /// What it says, at most 1024 bytes.
+    pub text: String,
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// This claim.
+    Claim(ClaimKey),
+    /// This volume.
+    Volume(VolumeName),
+}
+
+/// How grave an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// It goes as it should.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl Severity {
+    /// The `type` of the event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+impl Announcement {
+    /// An announcement; a text that is too long is cut.
+    pub fn new(on: Subject, severity: Severity, reason: &'static str, text: String) -> Self {
+        Self { on, severity, reason, text: cut(text) }
+    }
+}
+
+fn cut(mut text: String) -> String {
+    const MARK: &str = "…";
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX - MARK.len()));
+        text.push_str(MARK);
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! The events beside a volume, of which one may be about a claim.
+//!
+//! Kubernetes: `pv_controller.go`, `syncVolume`, `reclaimVolume`, `recycleVolumeOperation`,
+//! `deleteVolumeOperation`.
+
+use super::{Announcement, Severity, Subject};
+use crate::binding::recycle::Recycling;
+use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
+use crate::model::{ClaimKey, Volume};
+
+impl VolumeOutcome {
+    /// Whether anything is told of it: whether the volume does not go its way.
+    pub fn is_announced(&self) -> bool {
+        match self {
+            Self::Unusable
+            | Self::OtherMode(_)
+            | Self::Released(
+                ReleasedFor::Pods(_) | ReleasedFor::NoDeleter | ReleasedFor::UnknownPolicy,
+            ) => true,
+            Self::Unseen
+            | Self::Offered
+            | Self::Serves(_)
+            | Self::ClaimUnknown
+            | Self::AwaitsClaim(_)
+            | Self::Bound(_)
+            | Self::GivenBack(_)
+            | Self::Released(
+                ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+            ) => false,
+        }
+    }
+}
+
+/// What is told of a volume for which `outcome` was decided; nothing where it goes its way.
+pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announcement> {
+    let warning = |reason, text| {
+        let on = Subject::Volume(volume.name.clone());
+        Announcement::new(on, Severity::Warning, reason, text)
+    };
+    match outcome {
+        VolumeOutcome::Unseen
+        | VolumeOutcome::Offered
+        | VolumeOutcome::Serves(_)
+        | VolumeOutcome::ClaimUnknown
+        | VolumeOutcome::AwaitsClaim(_)
+        | VolumeOutcome::Bound(_)
+        | VolumeOutcome::GivenBack(_)
+        | VolumeOutcome::Released(
+            ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
+        ) => Vec::new(),
+        VolumeOutcome::Released(ReleasedFor::Pods(pods)) => {
+            let names: Vec<String> = pods.iter().map(ToString::to_string).collect();
+            let text = format!("Volume is used by pods: {}", names.join(","));
+            let on = Subject::Volume(volume.name.clone());
+            vec![Announcement::new(on, Severity::Normal, "VolumeFailedRecycle", text)]
+        }
+        VolumeOutcome::Unusable => vec![warning(
+            "UnusableReservation",
+            "spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; \
+             complete spec.claimRef or remove it"
+                .to_owned(),
+        )],
+        VolumeOutcome::OtherMode(claim) => other_mode(volume, claim),
+        VolumeOutcome::Released(ReleasedFor::NoDeleter) => vec![warning(
+            "VolumeFailedDelete",
+            format!(
+                "{}; no driver deletes this kind of storage; delete it by hand, then the volume",
+                no_deleter(volume)
+            ),
+        )],
+        VolumeOutcome::Released(ReleasedFor::UnknownPolicy) => {
+            vec![warning("VolumeUnknownReclaimPolicy", UNKNOWN_POLICY.to_owned())]
+        }
+    }
+}
+
+/// What is told of a volume that was recycled, or could not be.
+///
+/// Kubernetes: `pv_controller.go`, `recycleVolumeOperation`.
+pub fn announce_recycling(volume: &Volume, end: &Recycling) -> Announcement {
+    let (severity, reason) = match end {
+        Recycling::Done => (Severity::Normal, "VolumeRecycled"),
+        Recycling::Failed(_) | Recycling::NoRecycler => (Severity::Warning, "VolumeFailedRecycle"),
+    };
+    Announcement::new(Subject::Volume(volume.name.clone()), severity, reason, end.message())
+}
+
+/// Told on both sides: the claim is kept waiting by a volume that somebody else reserved for it.
+fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<Announcement> {
+    let told = |on, text| Announcement::new(on, Severity::Warning, "VolumeMismatch", text);
+    vec![
+        told(
+            Subject::Volume(volume.name.clone()),
+            format!(
+                "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"{}\" due to \
+                 incompatible volumeMode.",
+                claim.name
+            ),
+        ),
+        told(
+            Subject::Claim(claim.clone()),
+            format!(
+                "Cannot bind PersistentVolume \"{}\" to requested PersistentVolumeClaim due to \
+                 incompatible volumeMode.",
+                volume.name
+            ),
+        ),
+    ]
+}

@@ -1,0 +1,55 @@
+//! A free volume finds the claim that waited for it.
+//!
+//! The other half of `choice`: there a claim looks among the volumes, here a volume that has just become
+//! free looks among the claims that found none, so that nobody waits for a periodic pass.
+
+use super::choice::{Choice, choose};
+use super::claim::class_of;
+use super::evidence::{Evidence, Read};
+use super::fit::{Asker, fit};
+use super::mismatch::Mismatch;
+use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
+
+/// The first claim in order of age that waits and that would choose `volume` now; none if the volume is
+/// not free. The read that decides where a claim's class was not seen.
+///
+/// A volume that was just created (phase Pending) is given too: it need not become Available first.
+///
+/// **Differs from Kubernetes**: there, a claim that came before its volume waits for the next resync, 15
+/// seconds at most.
+pub(super) fn taker<'a>(
+    evidence: &Evidence<'a>,
+    volume: &Volume,
+) -> Result<Option<&'a Claim>, Read> {
+    let is_free = volume.reservation == Reservation::Free
+        && volume.deletion == Deletion::NotAsked
+        && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
+    if !is_free {
+        return Ok(None);
+    }
+    let view = evidence.view();
+    for claim in view.waiting_for(volume).filter(|claim| claim.deletion == Deletion::NotAsked) {
+        let mode = class_of(evidence, claim)?;
+        let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);
+        let asker = Asker::Controller(mode);
+        let would_take = match choose(view, claim, asker) {
+            Choice::Nothing => true,
+            Choice::Free(best) => best.name == volume.name,
+            Choice::Kept(_) | Choice::KeptOutOfReach(_) => false,
+        };
+        if would_take && is_served(volume, claim, asker) {
+            return Ok(Some(claim));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether nothing speaks against the pair but that the volume is new.
+fn is_served(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
+    let is_new =
+        |mismatch: &Mismatch| *mismatch == Mismatch::NotAvailable { phase: VolumePhase::Pending };
+    match fit(volume, claim, asker) {
+        Ok(_) => true,
+        Err(mismatches) => mismatches.iter().all(is_new),
+    }
+}

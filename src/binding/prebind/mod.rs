@@ -1,0 +1,171 @@
+//! Which volume is reserved for a claim beside another binder: for a pod that was given its node in
+//! another way than by the scheduler, which alone would have chosen one.
+//!
+//! Such a claim waits for ever: the in-tree binder leaves the choice to the scheduler, and the scheduler
+//! never sees the pod. The one write here is the reservation, which the other binder completes. Anything
+//! wider would race the scheduler. Everything it rests on is read live.
+
+use super::choice::{Choice, choose};
+use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::fit::Asker;
+use super::step::{Basis, ChosenBy, Decision, Next, Write};
+use crate::model::annotations::SELECTED_NODE;
+use crate::model::{
+    BindingMode, Claim, ClaimKey, ClassName, Deletion, Pod, PodKey, Provisioner, Stage,
+    VolumeClass, VolumeName,
+};
+
+/// Where a claim stands for somebody who only reserves volumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrebindOutcome {
+    /// Nobody saw it.
+    Unseen,
+    /// The other binder or the scheduler sees to it.
+    NotOurs(NotOurs),
+    /// Something that decides is not known.
+    Unknown,
+    /// No pod that has not finished uses it.
+    NoPods,
+    /// This pod, which uses it, has no node yet: the scheduler chooses.
+    Scheduled(PodKey),
+    /// Pods that use it have different nodes.
+    Scattered,
+    /// The node of its pods does not exist.
+    NoNode(Box<str>),
+    /// No volume that fits can be reached from this node.
+    NothingFits(Box<str>),
+    /// A volume is kept for it that its node cannot reach, which rules out every other.
+    KeptOutOfReach(VolumeName),
+    /// This volume is kept for it already: the other binder goes on.
+    Kept(VolumeName),
+    /// This volume is reserved for it.
+    Reserves(VolumeName),
+}
+
+/// Why a claim is left to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOurs {
+    /// It is being deleted.
+    Terminating,
+    /// It was bound.
+    Completed,
+    /// It names a volume.
+    NamesVolume,
+    /// The scheduler has chosen a node for it.
+    SelectedNode,
+    /// It has no class, or one without an object: it binds at once.
+    NoClass,
+    /// Its class binds at once.
+    Immediate,
+    /// Its class has a provisioner.
+    Provisioned,
+}
+
+/// Decides whether a volume is to be reserved for the claim of this name.
+///
+/// # Guarantees
+///
+/// The only write is [`Write::Reserve`] of a free volume, and only when live reads proved: every pod of
+/// the claim that has not finished has the same node, and there is one; the claim names no volume and the
+/// scheduler chose no node; its class delays binding and has no provisioner; the node can reach the volume.
+pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<PrebindOutcome> {
+    let claim = evidence.claim(key).present().filter(|claim| claim.uid.is_some());
+    let Some(claim) = claim else { return settled(PrebindOutcome::Unseen) };
+    let request = claim.class();
+    let VolumeClass::Named(class) = request.wanted() else {
+        return settled(PrebindOutcome::NotOurs(NotOurs::NoClass));
+    };
+    if let Some(why) = not_ours(evidence, claim, class) {
+        return settled(PrebindOutcome::NotOurs(why));
+    }
+    // Pods that wait are watched: without one that could be meant, nothing is read.
+    if let Err(why) = common_node(evidence.view().pods_of(key).map(|pod| &**pod)) {
+        return settled(why);
+    }
+    let wanted =
+        [Read::Claim(key.clone()), Read::Class(class.clone()), Read::LivePods(key.clone())];
+    let open =
+        wanted.into_iter().filter(|read| evidence.confirmation(read) != Confirmation::Settled);
+    let open: Vec<Read> = open.collect();
+    if !open.is_empty() {
+        return unknown(open);
+    }
+    let pods = evidence.live_pods(key).present().into_iter().flatten();
+    match common_node(pods.filter(|pod| pod.uses(key))) {
+        Err(why) => settled(why),
+        Ok(node) => on_node(evidence, claim, node),
+    }
+}
+
+fn not_ours(evidence: &Evidence<'_>, claim: &Claim, class: &ClassName) -> Option<NotOurs> {
+    if claim.stage() == Stage::Completed {
+        return Some(NotOurs::Completed);
+    }
+    if claim.deletion == Deletion::Terminating {
+        return Some(NotOurs::Terminating);
+    }
+    if claim.volume.is_some() {
+        return Some(NotOurs::NamesVolume);
+    }
+    if claim.annotations.has(SELECTED_NODE) {
+        return Some(NotOurs::SelectedNode);
+    }
+    match evidence.class(class) {
+        Lookup::Unknown => None,
+        Lookup::Absent => Some(NotOurs::NoClass),
+        Lookup::Present(class) => match (class.binding_mode, &class.provisioner) {
+            (BindingMode::Immediate, _) => Some(NotOurs::Immediate),
+            (BindingMode::WaitForFirstConsumer, Provisioner::Named(_)) => {
+                Some(NotOurs::Provisioned)
+            }
+            (BindingMode::WaitForFirstConsumer, Provisioner::Static) => None,
+        },
+    }
+}
+
+/// The node that all of these pods have; else why there is none.
+fn common_node<'a>(pods: impl Iterator<Item = &'a Pod>) -> Result<&'a str, PrebindOutcome> {
+    let (mut common, mut is_scattered) = (None, false);
+    for pod in pods {
+        let Some(node) = pod.node.as_deref() else {
+            return Err(PrebindOutcome::Scheduled(pod.key.clone()));
+        };
+        is_scattered |= *common.get_or_insert(node) != node;
+    }
+    if is_scattered {
+        return Err(PrebindOutcome::Scattered);
+    }
+    common.ok_or(PrebindOutcome::NoPods)
+}
+
+fn on_node(evidence: &Evidence<'_>, claim: &Claim, name: &str) -> Decision<PrebindOutcome> {
+    let node = match evidence.node(name) {
+        Lookup::Unknown => return unknown(vec![Read::Node(name.into())]),
+        Lookup::Absent => return settled(PrebindOutcome::NoNode(name.into())),
+        Lookup::Present(node) => node,
+    };
+    match choose(evidence.view(), claim, Asker::Scheduler(node)) {
+        Choice::Nothing => settled(PrebindOutcome::NothingFits(name.into())),
+        Choice::KeptOutOfReach(volume) => {
+            settled(PrebindOutcome::KeptOutOfReach(volume.name.clone()))
+        }
+        Choice::Kept(volume) => settled(PrebindOutcome::Kept(volume.name.clone())),
+        Choice::Free(volume) => {
+            let (claim, chosen) = (Basis::of_claim(claim), ChosenBy::Binder);
+            let write = Write::Reserve { volume: Basis::of_volume(&volume), claim, chosen };
+            let why = PrebindOutcome::Reserves(volume.name.clone());
+            Decision { next: Next::Write(write), why }
+        }
+    }
+}
+
+fn settled(why: PrebindOutcome) -> Decision<PrebindOutcome> {
+    Decision { next: Next::Settled, why }
+}
+
+fn unknown(reads: Vec<Read>) -> Decision<PrebindOutcome> {
+    Decision { next: Next::reads(reads), why: PrebindOutcome::Unknown }
+}
+
+#[cfg(test)]
+mod tests;

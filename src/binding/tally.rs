@@ -1,0 +1,151 @@
+//! How many volumes fit a claim, and how many do not for which reason.
+//!
+//! Numbers only: what a tenant is told may name no volume and no other claim.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::fit::{Asker, fit};
+use super::mismatch::{Mismatch, OTHER_CLASS};
+use super::view::View;
+use crate::model::{Claim, Volume};
+
+/// All volumes of a view, each counted once; prints as `0/12 volumes fit: 5 other class, 4 too small`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many fit.
+    pub fitting: usize,
+    /// How many fail for which first reason, by its label and as it is said.
+    unfit: BTreeMap<(&'static str, &'static str), usize>,
+}
+
+/// Counts for `claim` what each volume is to `asker`. Of another class is said first, then what
+/// [`fit`] says first.
+///
+/// Costs the volumes of the claim's class, however many others there are.
+pub fn tally(view: &View, claim: &Claim, asker: Asker<'_>) -> Tally {
+    let mut tally = Tally::default();
+    let (request, mut seen) = (claim.class(), 0);
+    let wanted = request.wanted();
+    let is_other = |volume: &Volume| volume.class().as_class() != wanted;
+    // A volume that is kept for the claim may be of any class.
+    let kept = view.kept_for(&claim.key).filter_map(|name| view.volume(name));
+    let kept = kept.filter(|volume| is_other(volume));
+    for volume in view.volumes_of_class(wanted).chain(kept) {
+        seen += 1;
+        match fit(volume, claim, asker) {
+            Ok(_) => tally.fitting += 1,
+            Err(mismatches) => tally.add(told(mismatches.first()), 1),
+        }
+    }
+    let others = view.volumes_count().saturating_sub(seen);
+    if others > 0 {
+        tally.add(OTHER_CLASS, others);
+    }
+    tally
+}
+
+impl Tally {
+    /// How many volumes there are.
+    pub fn total(&self) -> usize {
+        self.fitting + self.unfit.values().sum::<usize>()
+    }
+
+    /// How many volumes fail for which first reason, by the label of [`Mismatch`].
+    pub fn by_label(&self) -> BTreeMap<&'static str, usize> {
+        self.unfit.iter().map(|((label, _), count)| (*label, *count)).collect()
+    }
+
+    fn add(&mut self, reason: (&'static str, &'static str), count: usize) {
+        *self.unfit.entry(reason).or_default() += count;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{} volumes fit", self.fitting, self.total())?;
+        let mut separator = ":";
+        for ((_, said), count) in &self.unfit {
+            write!(f, "{separator} {count} {said}")?;
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+fn told(mismatch: &Mismatch) -> (&'static str, &'static str) {
+    (mismatch.label(), mismatch.in_short())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::binding::Observed;
+    use crate::binding::tests::{claim, volume};
+    use crate::model::{
+        BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, VolumeName,
+    };
+
+    const IMMEDIATE: Asker<'_> = Asker::Controller(BindingMode::Immediate);
+
+    fn view(volumes: impl IntoIterator<Item = Volume>) -> View {
+        let mut view = View::default();
+        for (number, volume) in volumes.into_iter().enumerate() {
+            let name = VolumeName::new(format!("pv-{number}"));
+            view.apply(Observed::Volume(Arc::new(Volume { name, ..volume })));
+        }
+        view
+    }
+
+    fn small() -> Volume {
+        Volume { capacity: Quantity::parse("1Gi").unwrap(), ..volume() }
+    }
+
+    fn of_class(volume: Volume, name: &str) -> Volume {
+        Volume { class_field: Some(ClassName::new(name)), ..volume }
+    }
+
+    fn taken() -> Volume {
+        Volume { reservation: Reservation::Named(ClaimKey::new("qa", "x")), ..volume() }
+    }
+
+    #[test]
+    fn each_volume_counts_once_and_another_class_comes_first() {
+        let volumes =
+            [small(), small(), taken(), of_class(small(), "fast"), of_class(volume(), "slow")];
+        let view = view(volumes);
+        let none = tally(&view, &claim(), IMMEDIATE);
+        let expected = "0/5 volumes fit: 2 other class, 1 kept for another claim, 2 too small";
+        assert_eq!((none.to_string().as_str(), none.total()), (expected, 5));
+        assert_eq!(none.by_label()["class"], 2);
+        let class_field = ClassRequest::Named(ClassName::new("slow"));
+        let slow = Claim { class_field, ..claim() };
+        assert_eq!(tally(&view, &slow, IMMEDIATE).to_string(), "1/5 volumes fit: 4 other class");
+        let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+        let waits = "0/5 volumes fit: 4 other class, 1 held back until a pod has a node";
+        assert_eq!(tally(&view, &slow, delayed).to_string(), waits);
+        assert_eq!(tally(&View::default(), &slow, IMMEDIATE).to_string(), "0/0 volumes fit");
+    }
+
+    /// Kubernetes asks a kept volume neither for its class.
+    #[test]
+    fn a_volume_that_is_kept_for_the_claim_counts_whatever_its_class_is() {
+        let reservation = Reservation::Named(claim().key);
+        let kept = Volume { reservation, ..of_class(small(), "fast") };
+        let counted = tally(&view([kept, volume()]), &claim(), IMMEDIATE);
+        assert_eq!(counted.to_string(), "1/2 volumes fit: 1 too small");
+    }
+
+    /// A volume that changes its class or goes is not counted where it was.
+    #[test]
+    fn volumes_are_counted_as_they_are_now() {
+        let mut view = view([small(), small()]);
+        let changed = Volume { name: VolumeName::new("pv-0"), ..of_class(small(), "fast") };
+        view.apply(Observed::Volume(Arc::new(changed)));
+        view.apply(Observed::VolumeGone(VolumeName::new("pv-1")));
+        let counted = tally(&view, &claim(), IMMEDIATE);
+        assert_eq!(counted.to_string(), "0/1 volumes fit: 1 other class");
+    }
+}

@@ -1,0 +1,65 @@
+//! `bindery controller`: hands its arguments to the bind loop and waits for the signal to end.
+
+use super::args::{ControllerArgs, ControllerMode};
+use super::exit::{Exit, Failure};
+use super::process::{self, Signals};
+use crate::cluster::client::{Address, connect};
+use crate::cluster::lease::{Contest, Timing};
+use crate::controller::mode::Mode;
+use crate::controller::run::{Settings, run as bind};
+use crate::telemetry::logging;
+
+/// The lease for which replicas contend.
+const LEASE: &str = "bindery-controller";
+
+/// Runs the command until the process is told to end.
+pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
+    let mode = match arguments.mode {
+        ControllerMode::Observe => Mode::Observe,
+        ControllerMode::Prebind => Mode::Prebind,
+        ControllerMode::Full if arguments.in_tree_binder_disabled => Mode::Full,
+        ControllerMode::Full => {
+            return Err(Failure::usage(
+                "two binders would fight over every claim; start kube-controller-manager with \
+                 --controllers=*,-persistentvolume-binder-controller, then give \
+                 --in-tree-binder-disabled",
+            ));
+        }
+    };
+    process::start_logging(arguments.log_format, &arguments.log_level);
+    // The loop is one task; a second thread encrypts and decodes beside it.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
+    runtime.block_on(serve(arguments, mode))
+}
+
+async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()
+        .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
+    let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
+    let client = connect(&address).await?;
+    let contest = arguments.leader_elect.then(|| Contest {
+        namespace: arguments.lease_namespace.clone(),
+        name: LEASE.to_owned(),
+        identity: identity(),
+        timing: Timing::default(),
+    });
+    tracing::info!(mode = mode.label(), version = env!("CARGO_PKG_VERSION"), "starting");
+    let settings = Settings { mode, contest };
+    bind(client, settings, signals.next())
+        .await
+        .map_err(|error| Failure::usage(logging::chain(&error)))?;
+    tracing::info!("ended");
+    Ok(Exit::Clean)
+}
+
+/// Differs between any two processes: the pod's name is the host's, and a restarted container has
+/// another start.
+fn identity() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let start = jiff::Timestamp::now().as_nanosecond();
+    format!("{}_{}_{start:x}", host.trim(), std::process::id())
+}

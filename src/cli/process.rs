@@ -1,0 +1,44 @@
+//! What the commands that stay up have in common: signals and the log.
+
+use std::io::IsTerminal;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::args::LogFormat;
+use crate::telemetry::logging::{self, LogLevel};
+
+/// The signals that tell the process to end, from when this is made.
+pub(super) struct Signals {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl Signals {
+    pub(super) fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminated: signal(SignalKind::terminate())?,
+            interrupted: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Resolves on SIGTERM, as Kubernetes ends a pod, or on an interrupt.
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+        }
+    }
+}
+
+/// Starts the log; text on a terminal and JSON elsewhere, unless told.
+pub(super) fn start_logging(format: Option<LogFormat>, level: &LogLevel) {
+    let fitting =
+        || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
+    let format = match format.unwrap_or_else(fitting) {
+        LogFormat::Text => logging::LogFormat::Text,
+        LogFormat::Json => logging::LogFormat::Json,
+    };
+    if let Err(error) = logging::start(format, level) {
+        super::complain(&format!("logging is as it was before: {error}"));
+    }
+}

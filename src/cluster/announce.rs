@@ -1,0 +1,141 @@
+//! Stores an announcement as a Kubernetes event.
+//!
+//! One event object for each object and reason, written again when it is told again: what stands for days
+//! does not pile up. Not here: what is told and when.
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::binding::{Announcement, Subject};
+use crate::model::{ResourceVersion, Uid};
+
+/// Who tells, as `kubectl describe` shows it.
+pub const COMPONENT: &str = "bindery-controller";
+
+/// How long storing may take: nobody waits for it.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The namespace of events about objects that have none.
+const CLUSTER_NAMESPACE: &str = "default";
+
+/// What is left of an object's name in the name of its event, which has 253 characters in all.
+const NAME_BYTES_MAX: usize = 200;
+
+/// The object of which something is told.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// Its uid.
+    pub uid: Option<&'a Uid>,
+    /// Its resourceVersion.
+    pub version: Option<&'a ResourceVersion>,
+    /// How often the same was told of it, this time included.
+    pub count: u32,
+}
+
+/// Stores `announcement`. Whether it is stored.
+pub async fn announce(client: &Client, announcement: &Announcement, about: About<'_>) -> bool {
+    let stored = timeout(DEADLINE, store(client, announcement, about)).await;
+    match stored {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, reason = announcement.reason, "an event was not stored");
+            false
+        }
+        Err(_) => {
+            tracing::warn!(reason = announcement.reason, "an event was not stored in time");
+            false
+        }
+    }
+}
+
+/// Makes the event anew, or writes it again where it is there.
+async fn store(
+    client: &Client,
+    announcement: &Announcement,
+    about: About<'_>,
+) -> Result<(), kube::Error> {
+    let event = event(announcement, about);
+    let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
+    let name = event["metadata"]["name"].as_str().unwrap_or_default();
+    let collection = format!("/api/v1/namespaces/{namespace}/events");
+    let again = json!({
+        "message": event["message"], "type": event["type"], "count": event["count"],
+        "lastTimestamp": event["lastTimestamp"],
+    });
+    let path = format!("{collection}/{name}");
+    let is_new = about.count == 1;
+    let first = if is_new {
+        send(client, Method::POST, &collection, &event).await
+    } else {
+        send(client, Method::PATCH, &path, &again).await
+    };
+    match first {
+        // Another leader told it before, or the event has run out.
+        Err(kube::Error::Api(status)) if is_new && status.code == 409 => {
+            send(client, Method::PATCH, &path, &again).await
+        }
+        Err(kube::Error::Api(status)) if !is_new && status.code == 404 => {
+            send(client, Method::POST, &collection, &event).await
+        }
+        other => other,
+    }
+}
+
+async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Result<(), kube::Error> {
+    let kind =
+        if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header("content-type", kind);
+    let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+    client.request_text(request).await.map(drop)
+}
+
+fn event(announcement: &Announcement, about: About<'_>) -> Value {
+    let (kind, namespace, name) = match &announcement.on {
+        Subject::Volume(name) => ("PersistentVolume", "", name.as_str()),
+        Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
+    };
+    let uid = about.uid.map(Uid::as_str).unwrap_or_default();
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let stored_in = if namespace.is_empty() { CLUSTER_NAMESPACE } else { namespace };
+    let short = name.get(..name.len().min(NAME_BYTES_MAX)).unwrap_or(name);
+    let short = short.trim_end_matches(['.', '-']);
+    json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "namespace": stored_in,
+            "name": format!("{short}.{:016x}", digest(&[uid, announcement.reason])),
+        },
+        "involvedObject": {
+            "apiVersion": "v1", "kind": kind, "name": name, "uid": uid,
+            "namespace": if namespace.is_empty() { Value::Null } else { json!(namespace) },
+            "resourceVersion": about.version.map(ResourceVersion::as_str),
+        },
+        "reason": announcement.reason,
+        "message": announcement.text,
+        "type": announcement.severity.as_str(),
+        "count": about.count,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+    })
+}
+
+/// FNV-1a: tells events of one object apart by their reason. Nobody gains by making two meet.
+fn digest(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

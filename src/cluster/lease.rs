@@ -1,0 +1,297 @@
+//! The lease by which one of several replicas leads.
+//!
+//! A lease of others has run out when it has not changed for its whole duration on our own monotonic
+//! clock; clocks of other machines are never compared. We stop to lead a while before others may begin.
+//! A write that is late all the same is refused by the API server, as it names the version on which it
+//! was decided. Not here: what the leader does.
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use jiff::Timestamp;
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Which lease, and for whom.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// The namespace of the lease.
+    pub namespace: String,
+    /// The name of the lease.
+    pub name: String,
+    /// Who we are: differs between any two processes.
+    pub identity: String,
+    /// How long it is ours without renewal.
+    pub timing: Timing,
+}
+
+/// The periods of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long others wait after the last renewal.
+    pub duration: Duration,
+    /// How long after the last renewal we still write.
+    pub deadline: Duration,
+    /// How often it is renewed.
+    pub period: Duration,
+}
+
+/// What client-go uses, by which every operator reckons: 15, 10 and 2 seconds.
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            period: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Whoever waits looks this often, so that it knows of the last renewal soon after it was made.
+const LOOK_PERIOD: Duration = Duration::from_secs(1);
+
+/// How long one request for the lease may take: several must fit into the deadline.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Until when we lead; none if we do not.
+pub type Until = Option<Instant>;
+
+/// Contends for the lease until `stop` is told, then gives it up if it is ours: every write has returned
+/// by then. Tells `until` when it is won, renewed and lost.
+pub async fn contend(
+    client: Client,
+    contest: Contest,
+    until: watch::Sender<Until>,
+    stop: oneshot::Receiver<()>,
+) {
+    let mut contender = Contender { client, contest, until, seen: None };
+    tokio::select! {
+        () = contender.run() => {}
+        stopped = stop => {
+            // Whoever goes without a word may have writes under way: the lease ends by itself.
+            if stopped.is_ok() {
+                contender.give_up().await;
+            }
+        }
+    }
+}
+
+struct Contender {
+    client: Client,
+    contest: Contest,
+    until: watch::Sender<Until>,
+    /// The lease as it was last seen, and since when it has been like that.
+    seen: Option<(Record, Instant)>,
+}
+
+/// A lease as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Record {
+    metadata: RecordMetadata,
+    spec: RecordSpec,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RecordMetadata {
+    resource_version: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RecordSpec {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<u64>,
+    lease_transitions: Option<u64>,
+}
+
+/// Why a request for the lease came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("no reply in time")]
+    Late,
+    #[error("{0}")]
+    Refused(#[from] kube::Error),
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] http::Error),
+    #[error("the lease cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl Contender {
+    async fn run(&mut self) {
+        loop {
+            let start = Instant::now();
+            if let Err(trouble) = self.step(start).await {
+                let lease = &self.contest.name;
+                tracing::warn!(%lease, reason = %trouble, "the lease was not reached");
+                self.seen_in_trouble(&trouble);
+            }
+            self.drop_if_over();
+            let pause = if self.is_ours() { self.contest.timing.period } else { self.patience() };
+            let next = start + pause;
+            let end = *self.until.borrow();
+            match end {
+                Some(end) if end < next => sleep_until(end).await,
+                Some(_) | None => sleep_until(next).await,
+            }
+            self.drop_if_over();
+        }
+    }
+
+    /// Renews the lease if it is ours, takes it if it is free, else looks at it.
+    async fn step(&mut self, start: Instant) -> Result<(), Trouble> {
+        if (self.is_ours() || self.is_over(start))
+            && let Some((record, _)) = self.seen.clone()
+        {
+            return self.take(&record, start).await;
+        }
+        let found = self.look().await?;
+        let is_news = self.seen.as_ref().is_none_or(|(seen, _)| *seen != found);
+        if is_news {
+            self.seen = Some((found.clone(), Instant::now()));
+        }
+        let holder = found.spec.holder_identity.as_deref().unwrap_or_default();
+        if holder != self.contest.identity && self.is_ours() {
+            tracing::warn!(lease = %self.contest.name, holder, "the lease was taken away");
+            self.until.send_replace(None);
+        }
+        if holder.is_empty() || holder == self.contest.identity {
+            return self.take(&found, start).await;
+        }
+        Ok(())
+    }
+
+    /// Whether nobody has renewed the lease for its whole duration.
+    fn is_over(&self, now: Instant) -> bool {
+        let Some((record, since)) = &self.seen else { return false };
+        let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
+        let duration = told.unwrap_or(self.contest.timing.duration);
+        now.duration_since(*since) >= duration
+    }
+
+    /// How long to wait before looking again: not beyond the time when the lease of others ends.
+    fn patience(&self) -> Duration {
+        let Some((record, since)) = &self.seen else { return LOOK_PERIOD };
+        let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
+        let end = *since + told.unwrap_or(self.contest.timing.duration);
+        LOOK_PERIOD.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
+    }
+
+    fn is_ours(&self) -> bool {
+        self.until.borrow().is_some()
+    }
+
+    fn drop_if_over(&self) {
+        let is_over = self.until.borrow().is_some_and(|end| Instant::now() >= end);
+        if is_over {
+            tracing::warn!(lease = %self.contest.name, "the lease could not be renewed in time");
+            self.until.send_replace(None);
+        }
+    }
+
+    /// What another has written since is to be looked at.
+    fn seen_in_trouble(&mut self, trouble: &Trouble) {
+        if let Trouble::Refused(kube::Error::Api(status)) = trouble
+            && matches!(status.code, 404 | 409)
+        {
+            self.seen = None;
+        }
+    }
+
+    async fn look(&self) -> Result<Record, Trouble> {
+        match self.request(Method::GET, &self.path(), None).await {
+            Err(Trouble::Refused(kube::Error::Api(status)))
+                if status.code == 404 && status.reason == "NotFound" =>
+            {
+                self.request(Method::POST, &self.collection(), Some(self.empty())).await
+            }
+            other => other,
+        }
+    }
+
+    /// Writes ourselves into the lease as it was seen.
+    async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), Trouble> {
+        let is_new = seen.spec.holder_identity.as_deref() != Some(&self.contest.identity);
+        let now = micro_time();
+        let transitions = seen.spec.lease_transitions.unwrap_or(0) + u64::from(is_new);
+        let mut spec = json!({
+            "holderIdentity": self.contest.identity,
+            "leaseDurationSeconds": self.contest.timing.duration.as_secs(),
+            "renewTime": now,
+            "leaseTransitions": transitions,
+        });
+        if is_new {
+            spec["acquireTime"] = json!(now);
+        }
+        let version = &seen.metadata.resource_version;
+        let patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
+        let stored = self.request(Method::PATCH, &self.path(), Some(patch)).await?;
+        self.seen = Some((stored, start));
+        if !self.is_ours() {
+            tracing::info!(lease = %self.contest.name, identity = %self.contest.identity, "leading");
+        }
+        // From before it was sent: others count from when it was stored, which was later.
+        self.until.send_replace(Some(start + self.contest.timing.deadline));
+        Ok(())
+    }
+
+    async fn give_up(&mut self) {
+        let Some((seen, _)) = self.seen.clone().filter(|_| self.is_ours()) else { return };
+        self.until.send_replace(None);
+        let version = &seen.metadata.resource_version;
+        let patch = json!({
+            "metadata": {"resourceVersion": version},
+            // A duration must be positive; nobody waits for a lease without a holder.
+            "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()},
+        });
+        if let Err(trouble) = self.request(Method::PATCH, &self.path(), Some(patch)).await {
+            let reason = trouble.to_string();
+            tracing::warn!(reason, "the lease was not given up; it ends by itself");
+        }
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Record, Trouble> {
+        let kind = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path).header("content-type", kind);
+        let sent = self.client.request_text(request.body(body)?);
+        let text = timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    fn collection(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.contest.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.contest.name)
+    }
+
+    fn empty(&self) -> Value {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self.contest.name, "namespace": self.contest.namespace},
+            "spec": {},
+        })
+    }
+}
+
+/// The time of day as leases spell it; people read it, nothing compares it.
+fn micro_time() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}

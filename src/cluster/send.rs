@@ -1,0 +1,137 @@
+//! Sends one write of the core to the API server, and says what became of it.
+//!
+//! Sent once: whoever decides also decides whether to send again. Not here: what a write looks like
+//! (`k8s::write`), and when it may be sent (the lease).
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use super::resource::Watched;
+use crate::binding::{ObjectKey, Observed, Write};
+use crate::k8s::write::write_patch;
+use crate::telemetry::logging::cause;
+
+/// Whose fields the API server notes our changes as.
+pub const FIELD_MANAGER: &str = "bindery-controller";
+
+/// What became of a write.
+#[derive(Clone, Debug)]
+pub enum Sent {
+    /// It is stored; the object as it is now.
+    Stored(Observed),
+    /// It was refused because the object has changed since it was decided on, or is gone.
+    Stale,
+    /// It was refused; this is why.
+    Refused(String),
+    /// The API server is busy and asks to wait this long; nothing was stored.
+    Busy(Duration),
+    /// Nobody knows: the reply did not come, or was that of a server in trouble.
+    Unknown(String),
+}
+
+/// How long to wait where the API server does not say.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest that an answer can make us wait: a proxy in between may send anything.
+const BUSY_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Sends `write`, and waits for the reply for at most `deadline`.
+pub async fn send(client: &Client, write: &Write, deadline: Duration) -> Sent {
+    let patch = write_patch(write);
+    let uri = format!("{}?fieldManager={FIELD_MANAGER}", patch.path);
+    let request = Request::builder()
+        .method(Method::PATCH)
+        .uri(uri)
+        .header(CONTENT_TYPE, patch.content_type)
+        .body(Body::from(patch.body.to_string().into_bytes()));
+    let request = match request {
+        Ok(request) => request,
+        // A name that is no path: no object of that name exists.
+        Err(error) => return Sent::Refused(error.to_string()),
+    };
+    match timeout(deadline, exchange(client, request)).await {
+        Ok(reply) => classify(&write.object(), reply),
+        Err(_) => Sent::Unknown("no reply in time".to_owned()),
+    }
+}
+
+struct Reply {
+    code: u16,
+    retry_after: Option<Duration>,
+    body: String,
+}
+
+async fn exchange(client: &Client, request: Request<Body>) -> Result<Reply, String> {
+    let response = client.send(request).await.map_err(|error| cause(&error))?;
+    let (head, body) = response.into_parts();
+    let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry_after = retry_after.and_then(|text| text.parse().ok()).map(Duration::from_secs);
+    let body = body.collect().await.map_err(|error| cause(&error))?.to_bytes();
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Reply { code: head.status.as_u16(), retry_after, body })
+}
+
+fn classify(object: &ObjectKey, reply: Result<Reply, String>) -> Sent {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(reason) => return Sent::Unknown(reason),
+    };
+    match reply.code {
+        200 | 201 => match resource(object).observed(&reply.body) {
+            Ok(observed) => Sent::Stored(observed),
+            Err(error) => Sent::Unknown(format!("the reply cannot be read: {error}")),
+        },
+        404 | 409 => Sent::Stale,
+        // The token has run out; the client reads a new one by itself.
+        401 => Sent::Busy(BUSY_PAUSE),
+        429 => Sent::Busy(reply.retry_after.unwrap_or(BUSY_PAUSE).min(BUSY_PAUSE_MAX)),
+        422 if is_other_object(&reply.body) => Sent::Stale,
+        400..=499 => Sent::Refused(message(&reply.body)),
+        code => Sent::Unknown(format!("{code}: {}", message(&reply.body))),
+    }
+}
+
+fn resource(object: &ObjectKey) -> Watched {
+    match object {
+        ObjectKey::Volume(_) => Watched::Volumes,
+        ObjectKey::Claim(_) => Watched::Claims,
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StatusWire {
+    message: String,
+    details: Option<DetailsWire>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DetailsWire {
+    causes: Vec<CauseWire>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CauseWire {
+    field: String,
+}
+
+/// Whether the write was refused because the name is another object's by now: its uid is not ours.
+fn is_other_object(body: &str) -> bool {
+    let status: StatusWire = serde_json::from_str(body).unwrap_or_default();
+    let causes = status.details.unwrap_or_default().causes;
+    causes.iter().any(|cause| cause.field == "metadata.uid")
+}
+
+fn message(body: &str) -> String {
+    let status: StatusWire = serde_json::from_str(body).unwrap_or_default();
+    if status.message.is_empty() { "no reason given".to_owned() } else { status.message }
+}

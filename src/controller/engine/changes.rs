@@ -1,0 +1,202 @@
+//! Objects with a write under way: what they were before, and what is heard of them meanwhile.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Engine;
+use crate::binding::{Answer, LiveReads, ObjectKey, Observed, View, Write};
+use crate::model::{Claim, ResourceVersion, Volume};
+
+/// An object with a write under way. The view shows the write as done.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The object about which the write was decided.
+    pub(super) owner: ObjectKey,
+    /// The object as it was.
+    before: Observed,
+    /// The newest that was heard of it since.
+    heard: Option<(Observed, ResourceVersion)>,
+    /// Objects whose decisions wait for the reply, in order.
+    parked: Vec<ObjectKey>,
+}
+
+/// How an object is found once the reply to a write is in.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// As it was before the write, or as it was heard of since.
+    AsBefore,
+    /// Like this, or newer.
+    Now(Observed),
+    /// It does not exist, unless it was heard of since.
+    Gone,
+}
+
+impl Change {
+    /// The volume as it was; nothing for a claim.
+    pub(super) fn before_volume(&self) -> Option<&Arc<Volume>> {
+        match &self.before {
+            Observed::Volume(volume) => Some(volume),
+            Observed::VolumeGone(_)
+            | Observed::Claim(_)
+            | Observed::ClaimGone(_)
+            | Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_) => None,
+        }
+    }
+
+    /// Keeps what is heard of the object until the reply is in.
+    pub(super) fn hold(&mut self, observed: Observed, version: &ResourceVersion) {
+        let is_news = |(_, held): &(Observed, ResourceVersion)| version.is_newer_than(held);
+        let is_newer = version_of(&self.before).is_none_or(|held| version.is_newer_than(&held));
+        if is_newer && self.heard.as_ref().is_none_or(is_news) {
+            self.heard = Some((observed, version.clone()));
+        }
+    }
+}
+
+impl Engine {
+    /// Notes that `write` is under way because of a decision about `owner`.
+    pub(super) fn begin_change(&mut self, owner: &ObjectKey, write: &Write, now: Instant) {
+        let object = write.object();
+        // A write is only ever decided on an object that was seen.
+        let Some(before) = shown(&self.view, &object) else { return };
+        let change = Change { owner: owner.clone(), before, heard: None, parked: Vec::new() };
+        self.changes.insert(object, change);
+        self.acting.insert(owner.clone());
+        self.queue.note_write(owner, now);
+        self.view.assume(write);
+    }
+
+    /// Lets a decision about `key` wait for the reply to the write to `object`.
+    pub(super) fn park(&mut self, key: &ObjectKey, object: &ObjectKey) {
+        if let Some(change) = self.changes.get_mut(object)
+            && !change.parked.contains(key)
+        {
+            change.parked.push(key.clone());
+        }
+    }
+
+    /// The write to `object` is over: the view shows what is found, and whoever waited goes on.
+    pub(super) fn conclude(&mut self, object: &ObjectKey, found: Found, now: Instant) {
+        if let Some(owner) = self.close(object, found, now).filter(|_| self.is_leading) {
+            self.queue.push_first(vec![owner]);
+        }
+    }
+
+    /// The write to `object` was refused: the others go on, and its owner tries again later.
+    pub(super) fn refuse(&mut self, object: &ObjectKey, now: Instant) {
+        if let Some(owner) = self.close(object, Found::AsBefore, now).filter(|_| self.is_leading) {
+            self.queue.fail(owner, now);
+        }
+    }
+
+    /// The owner of the change that is over.
+    fn close(&mut self, object: &ObjectKey, found: Found, now: Instant) -> Option<ObjectKey> {
+        let change = self.changes.remove(object)?;
+        self.acting.remove(&change.owner);
+        self.checks.remove(object);
+        let known = match (found, &change.before) {
+            (Found::AsBefore, _) => change.before.clone(),
+            (Found::Now(observed), _) => observed,
+            (Found::Gone, Observed::Volume(volume)) => Observed::VolumeGone(volume.name.clone()),
+            (Found::Gone, Observed::Claim(claim)) => Observed::ClaimGone(claim.key.clone()),
+            (Found::Gone, other) => other.clone(),
+        };
+        let newest = match (change.heard, version_of(&known)) {
+            (Some((heard, version)), Some(held)) if version.is_newer_than(&held) => heard,
+            (Some((heard, _)), None) => heard,
+            (Some(_) | None, _) => known,
+        };
+        // What the view showed was assumed; who is woken depends on what was there before.
+        self.view.apply(change.before);
+        let concerned = self.take_in(newest);
+        if self.is_leading {
+            for key in concerned.into_iter().filter(|key| *key != change.owner) {
+                self.queue.push(key, now);
+            }
+            self.queue.push_first(change.parked);
+        }
+        Some(change.owner)
+    }
+
+    /// Forgets what was heard before a check is sent: what it finds is newer.
+    pub(super) fn begin_check(&mut self, object: &ObjectKey) {
+        if let Some(change) = self.changes.get_mut(object)
+            && let Some((heard, _)) = change.heard.take()
+        {
+            change.before = heard;
+        }
+    }
+}
+
+/// The object of an observation; none for what nobody writes to.
+pub(super) fn object_of(observed: &Observed) -> Option<ObjectKey> {
+    match observed {
+        Observed::Volume(volume) => Some(ObjectKey::Volume(volume.name.clone())),
+        Observed::VolumeGone(name) => Some(ObjectKey::Volume(name.clone())),
+        Observed::Claim(claim) => Some(ObjectKey::Claim(claim.key.clone())),
+        Observed::ClaimGone(key) => Some(ObjectKey::Claim(key.clone())),
+        Observed::Class(_) | Observed::ClassGone(_) | Observed::Pod(_) | Observed::PodGone(_) => {
+            None
+        }
+    }
+}
+
+/// The version in which a view shows an object.
+pub(super) fn version_in(view: &View, object: &ObjectKey) -> Option<ResourceVersion> {
+    shown(view, object).and_then(|observed| version_of(&observed))
+}
+
+/// The volumes and claims that were found, as observations.
+pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
+    let volumes = live.volumes.values().filter_map(found::<Volume>);
+    let claims = live.claims.values().filter_map(found::<Claim>);
+    let found = volumes.map(Observed::Volume).chain(claims.map(Observed::Claim));
+    found.filter_map(|observed| version_of(&observed).map(|version| (observed, version))).collect()
+}
+
+/// What a check of `object` found; nothing if it could not be made.
+pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<Found> {
+    match object {
+        ObjectKey::Volume(name) => match live.volumes.get(name)? {
+            Answer::Found(volume) => Some(Found::Now(Observed::Volume(Arc::clone(volume)))),
+            Answer::NotFound => Some(Found::Gone),
+            Answer::Failed => None,
+        },
+        ObjectKey::Claim(key) => match live.claims.get(key)? {
+            Answer::Found(claim) => Some(Found::Now(Observed::Claim(Arc::clone(claim)))),
+            Answer::NotFound => Some(Found::Gone),
+            Answer::Failed => None,
+        },
+    }
+}
+
+fn found<T>(answer: &Answer<T>) -> Option<Arc<T>> {
+    match answer {
+        Answer::Found(object) => Some(Arc::clone(object)),
+        Answer::NotFound | Answer::Failed => None,
+    }
+}
+
+fn shown(view: &View, object: &ObjectKey) -> Option<Observed> {
+    match object {
+        ObjectKey::Volume(name) => view.volume(name).cloned().map(Observed::Volume),
+        ObjectKey::Claim(key) => view.claim(key).cloned().map(Observed::Claim),
+    }
+}
+
+fn version_of(observed: &Observed) -> Option<ResourceVersion> {
+    match observed {
+        Observed::Volume(volume) => volume.version.clone(),
+        Observed::Claim(claim) => claim.version.clone(),
+        Observed::VolumeGone(_)
+        | Observed::ClaimGone(_)
+        | Observed::Class(_)
+        | Observed::ClassGone(_)
+        | Observed::Pod(_)
+        | Observed::PodGone(_) => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! One decision: asked of the core, and turned into the next task or into waiting.
+
+use tokio::time::Instant;
+
+use super::tell::Why;
+use super::{Engine, READS_COUNT_MAX, Task};
+use crate::binding::{
+    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write,
+    decide_claim, decide_prebind, decide_volume,
+};
+use crate::controller::mode::Mode;
+use crate::controller::reads::Known;
+use crate::model::{ClaimKey, NonEmpty, Reservation};
+
+/// A decision, as far as it matters to the loop which kind of object it is about.
+struct Decided {
+    next: Next,
+    /// The other object on which it rests.
+    counterpart: Option<ObjectKey>,
+    why: Why,
+}
+
+impl Engine {
+    /// Decides about an object. The task, if there is one.
+    pub(super) fn decide(&mut self, key: &ObjectKey, now: Instant) -> Option<Task> {
+        if self.acting.contains(key) || self.reads.is_awaited_by(key) {
+            // The reply brings it back.
+            return None;
+        }
+        match key {
+            ObjectKey::Claim(claim) => self.view.withdraw(claim),
+            // Whoever does not bind has nothing to do about a volume.
+            ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
+            ObjectKey::Volume(_) => {}
+        }
+        let known = self.reads.take(key, &self.view);
+        self.learn(key, &known.live);
+        if let ObjectKey::Volume(name) = key
+            && !self.changes.contains_key(key)
+            && let Some(write) = self.after_report(name, now)
+        {
+            return self.write(key, write, None, now);
+        }
+        let Decided { next, counterpart, why } = self.ask_core(key, &known.live);
+        match next {
+            Next::Read(reads) => {
+                self.read(key, &reads, known, now);
+                None
+            }
+            Next::Write(write) if self.may_write(&why) => {
+                self.telling.note(key, why, now);
+                if let Write::Reserve { claim, .. } = &write {
+                    self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
+                }
+                self.write(key, write, counterpart, now)
+            }
+            Next::Settled | Next::Write(_) | Next::Reclaim(Reclaim::ByDriver) => {
+                self.settled(key, why, now);
+                None
+            }
+            Next::Reclaim(Reclaim::Recycle) => {
+                self.settled(key, why, now);
+                let ObjectKey::Volume(name) = key else { return None };
+                self.recycle(name, now)
+            }
+        }
+    }
+
+    /// The next live read or check, if another may be under way.
+    pub(super) fn next_read(&mut self, now: Instant) -> Option<Task> {
+        if let Some((object, at)) = self.checks.iter().min_by_key(|(_, at)| **at)
+            && *at <= now
+        {
+            let object = object.clone();
+            self.checks.remove(&object);
+            self.begin_check(&object);
+            return Some(Task::Check(object));
+        }
+        if self.reads_under_way >= READS_COUNT_MAX {
+            return None;
+        }
+        let asked = self.reads.next(&self.view)?;
+        self.reads_under_way += 1;
+        Some(Task::Read(asked))
+    }
+
+    fn ask_core(&self, key: &ObjectKey, live: &LiveReads) -> Decided {
+        let evidence = Evidence::new(&self.view, live);
+        match key {
+            ObjectKey::Claim(key) => {
+                if let Some(decided) = self.prebound(&evidence, key) {
+                    return decided;
+                }
+                let decision = decide_claim(&evidence, key);
+                let counterpart = decision.why.volume().cloned().map(ObjectKey::Volume);
+                Decided { next: decision.next, counterpart, why: Why::Claim(decision.why) }
+            }
+            ObjectKey::Volume(name) => {
+                let decision = decide_volume(&evidence, name);
+                let named = self.view.volume(name).and_then(|volume| volume.reservation.key());
+                let counterpart = decision.why.claim().or(named).cloned().map(ObjectKey::Claim);
+                Decided { next: decision.next, counterpart, why: Why::Volume(decision.why) }
+            }
+        }
+    }
+
+    fn may_write(&self, why: &Why) -> bool {
+        match self.mode {
+            Mode::Observe => false,
+            Mode::Prebind => matches!(why, Why::Prebind(_)),
+            Mode::Full => true,
+        }
+    }
+
+    /// What is decided about a claim that is to be prebound; nothing if it is left to others.
+    fn prebound(&self, evidence: &Evidence<'_>, key: &ClaimKey) -> Option<Decided> {
+        let Mode::Prebind = self.mode else { return None };
+        let Decision { next, why } = decide_prebind(evidence, key);
+        let is_ours = next != Next::Settled || why.is_announced();
+        is_ours.then_some(Decided { next, counterpart: None, why: Why::Prebind(why) })
+    }
+
+    fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {
+        self.queue.succeed(key);
+        if let (ObjectKey::Claim(claim), Why::Claim(outcome)) = (key, &why)
+            && outcome.waits_for_any()
+        {
+            self.view.wait(claim);
+        }
+        self.telling.note(key, why, now);
+    }
+
+    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known, now: Instant) {
+        let failed = |read| known.live.confirmation(read) == Confirmation::Failed;
+        if reads.iter().any(failed) {
+            self.queue.fail(key.clone(), now);
+        } else {
+            self.reads.ask(key, reads, known);
+        }
+    }
+
+    /// Sends a write, unless it has to wait for the reply to another.
+    fn write(
+        &mut self,
+        key: &ObjectKey,
+        write: Write,
+        counterpart: Option<ObjectKey>,
+        now: Instant,
+    ) -> Option<Task> {
+        let objects = std::iter::once(write.object()).chain(counterpart);
+        let busy = objects.into_iter().find(|object| self.changes.contains_key(object));
+        if let Some(busy) = busy {
+            self.promise(&write);
+            self.park(key, &busy);
+            return None;
+        }
+        self.begin_change(key, &write, now);
+        self.look_ahead(&write);
+        Some(Task::Send(write))
+    }
+
+    /// What cannot be reserved yet is kept for the claim all the same.
+    fn promise(&mut self, write: &Write) {
+        if let Write::Reserve { volume, claim, .. } = write {
+            self.view.promise(&volume.name, &claim.name);
+        }
+    }
+
+    /// A claim that is just given its class has its turn now, not when the reply comes: the volume that
+    /// it will take is kept for it.
+    fn look_ahead(&mut self, write: &Write) {
+        let Write::SetClass { claim, .. } = write else { return };
+        let live = LiveReads::default();
+        let next = decide_claim(&Evidence::new(&self.view, &live), &claim.name).next;
+        if let Next::Write(write) = next {
+            self.promise(&write);
+        }
+    }
+
+    /// Keeps what a live read proved for good: that the claim of a uid is gone.
+    fn learn(&mut self, key: &ObjectKey, live: &LiveReads) {
+        let ObjectKey::Volume(name) = key else { return };
+        let Some(volume) = self.view.volume(name) else { return };
+        let Reservation::Held(key, uid) = &volume.reservation else { return };
+        let is_gone = match live.claims.get(key) {
+            Some(Answer::NotFound) => true,
+            Some(Answer::Found(claim)) => claim.uid.as_ref() != Some(uid),
+            Some(Answer::Failed) | None => false,
+        };
+        if is_gone {
+            let uid = uid.clone();
+            self.view.note_gone(&uid);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The bind loop without its wires: observations and replies go in, tasks come out.
+//!
+//! One view with one writer. Objects are decided about one after the other, on the view; what is sent is
+//! taken for done at once, so that the next decision does not give the same volume away, and taken back
+//! when it turns out otherwise. Many requests are under way at a time, but only one write to any object,
+//! and a decision that rests on an object with a write under way waits for the reply. Not here: how
+//! things are sent, and when we may write at all (`run`).
+
+mod changes;
+mod decide;
+mod others;
+mod recycling;
+mod tell;
+#[cfg(test)]
+mod tests;
+mod wake;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::changes::{Change, Found};
+use self::others::Foreign;
+use self::recycling::Recyclers;
+pub use self::recycling::{RecycleOrder, Recycled};
+pub use self::tell::Notice;
+use self::tell::Telling;
+use super::mode::Mode;
+use super::queue::Queue;
+use super::reads::{Asked, Reads};
+use crate::binding::{LiveReads, ObjectKey, Observed, View, Write};
+use crate::cluster::resource::{Identity, Watched};
+use crate::cluster::send::Sent;
+use crate::k8s::managers::InTree;
+use crate::model::{ResourceVersion, Volume};
+
+/// Writes under way at once. An API server on two cores takes no more of them a second however many
+/// wait; a hundredth of what its priority levels queue.
+const WRITES_COUNT_MAX: usize = 64;
+
+/// Live reads under way at once, likewise.
+const READS_COUNT_MAX: usize = 32;
+
+/// Notices under way at once: whatever is written comes first.
+const NOTICES_COUNT_MAX: usize = 2;
+
+/// Objects that are looked at again each second although nothing happened to them: a safety net, whose
+/// cost does not depend on how many there are.
+const RESYNC_COUNT: usize = 200;
+
+/// From the beginning of one such round to that of the next, at least.
+const RESYNC_PERIOD: Duration = Duration::from_mins(5);
+
+/// Before an object is asked for again that could not be read.
+const CHECK_PAUSE: Duration = Duration::from_millis(500);
+
+/// Something to be done outside.
+#[derive(Debug)]
+pub enum Task {
+    /// Send this write.
+    Send(Write),
+    /// Read this, for a decision.
+    Read(Asked),
+    /// Read this object, because nobody knows what became of a write to it.
+    Check(ObjectKey),
+    /// Recycle the storage of this volume.
+    Recycle(RecycleOrder),
+    /// Tell this.
+    Tell(Notice),
+}
+
+/// The bind loop.
+#[derive(Debug)]
+pub struct Engine {
+    mode: Mode,
+    view: View,
+    queue: Queue,
+    reads: Reads,
+    /// Objects with a write under way.
+    changes: BTreeMap<ObjectKey, Change>,
+    /// Objects whose write is to be checked at a time.
+    checks: BTreeMap<ObjectKey, Instant>,
+    /// Objects about which a decision is being carried out.
+    acting: BTreeSet<ObjectKey>,
+    reads_under_way: usize,
+    notices_under_way: usize,
+    telling: Telling,
+    recyclers: Recyclers,
+    foreign: Foreign,
+    divergences: u64,
+    listed: BTreeSet<Watched>,
+    is_leading: bool,
+    /// The API server asked for quiet until then.
+    quiet_until: Option<Instant>,
+    resync: Option<ObjectKey>,
+    /// When the next round over everything begins.
+    resync_at: Option<Instant>,
+}
+
+impl Engine {
+    /// A loop that knows nothing yet and does not lead.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            view: View::default(),
+            queue: Queue::default(),
+            reads: Reads::default(),
+            changes: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            acting: BTreeSet::new(),
+            reads_under_way: 0,
+            notices_under_way: 0,
+            telling: Telling::default(),
+            recyclers: Recyclers::default(),
+            foreign: Foreign::default(),
+            divergences: 0,
+            listed: BTreeSet::new(),
+            is_leading: false,
+            quiet_until: None,
+            resync: None,
+            resync_at: None,
+        }
+    }
+
+    /// What it sees; what was sent is shown as done.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether every resource was listed once.
+    pub fn is_synced(&self) -> bool {
+        Watched::ALL.iter().all(|watched| self.listed.contains(watched))
+    }
+
+    /// Whether nothing is under way and nothing waits for its turn.
+    pub fn is_idle(&self) -> bool {
+        self.changes.is_empty() && self.queue.depth() == 0 && self.reads.count() == 0
+    }
+
+    /// Writes under way.
+    pub fn writes_under_way(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Begins or ends to decide. Whoever begins looks at everything: volumes, then claims, the oldest
+    /// first.
+    pub fn lead(&mut self, is_leading: bool, now: Instant) {
+        if is_leading == self.is_leading {
+            return;
+        }
+        self.queue.clear();
+        self.reads.clear();
+        self.view.forget_turns();
+        self.telling.clear();
+        self.recyclers.clear();
+        self.is_leading = is_leading;
+        if is_leading && self.is_synced() {
+            self.begin(now);
+        }
+    }
+
+    /// How much it writes: less than at the start once another binder was seen.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How often another binder chose what would not have been chosen here.
+    pub fn divergences(&self) -> u64 {
+        self.divergences
+    }
+
+    /// Takes in a volume that a watch shows, with what of it Kubernetes' own controllers wrote last.
+    pub fn observe_volume(&mut self, volume: Arc<Volume>, in_tree: InTree, now: Instant) {
+        let Some(version) = volume.version.clone() else { return };
+        self.look_at_others(&volume, in_tree, now);
+        self.observe(Observed::Volume(volume), &version, now);
+    }
+
+    /// Takes in an object as it was seen at `version`, or that it is gone. Older news is passed over.
+    pub fn observe(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
+        let key = changes::object_of(&observed);
+        if let Some(change) = key.as_ref().and_then(|key| self.changes.get_mut(key)) {
+            change.hold(observed, version);
+            return;
+        }
+        let held = key.as_ref().and_then(|key| changes::version_in(&self.view, key));
+        if held.is_none_or(|held| version.is_newer_than(&held)) {
+            self.take(observed, now);
+        }
+    }
+
+    /// Takes in that a list is complete as of `version`: what is not in it is gone.
+    pub fn list(
+        &mut self,
+        watched: Watched,
+        listed: &[Identity],
+        version: &ResourceVersion,
+        now: Instant,
+    ) {
+        for identity in watched.identities(&self.view) {
+            if listed.binary_search(&identity).is_err() {
+                self.observe(watched.gone(&identity), version, now);
+            }
+        }
+        let was_synced = self.is_synced();
+        self.listed.insert(watched);
+        if !was_synced && self.is_synced() && self.is_leading {
+            self.begin(now);
+        }
+    }
+
+    /// The next thing to do; nothing until something comes in, or until [`Engine::wakes_at`].
+    pub fn next(&mut self, now: Instant) -> Option<Task> {
+        if let Some(task) = self.next_read(now) {
+            return Some(task);
+        }
+        self.quiet_until = self.quiet_until.filter(|until| now < *until);
+        if !self.is_leading || !self.is_synced() || self.quiet_until.is_some() {
+            return None;
+        }
+        while self.changes.len() < WRITES_COUNT_MAX
+            && let Some(key) = self.queue.pop(now)
+        {
+            let task = self.decide(&key, now).or_else(|| self.next_read(now));
+            if task.is_some() {
+                return task;
+            }
+        }
+        self.next_notice(now)
+    }
+
+    /// When there is something to do although nothing comes in.
+    pub fn wakes_at(&self) -> Option<Instant> {
+        let quiet = self.quiet_until.filter(|_| self.is_leading);
+        let is_open = self.is_leading && self.changes.len() < WRITES_COUNT_MAX;
+        let queue = self.queue.wakes_at().filter(|_| is_open);
+        let queue = queue.map(|at| quiet.map_or(at, |until| at.max(until)));
+        let is_free = self.is_leading && self.notices_under_way < NOTICES_COUNT_MAX;
+        let notices = self.telling.wakes_at().filter(|_| is_free);
+        let notices = notices.map(|at| quiet.map_or(at, |until| at.max(until)));
+        self.checks.values().copied().chain(queue).chain(quiet).chain(notices).min()
+    }
+
+    /// Takes in what became of a write.
+    pub fn sent(&mut self, write: &Write, sent: Sent, now: Instant) {
+        let object = write.object();
+        match sent {
+            Sent::Stored(observed) => self.conclude(&object, Found::Now(observed), now),
+            Sent::Stale | Sent::Unknown(_) => {
+                self.checks.insert(object, now);
+            }
+            Sent::Refused(reason) => {
+                tracing::warn!(%object, write = write.label(), reason, "a write was refused");
+                self.refuse(&object, now);
+            }
+            Sent::Busy(pause) => {
+                self.quiet_until = Some(now + pause);
+                self.conclude(&object, Found::AsBefore, now);
+            }
+        }
+    }
+
+    /// Takes in the answer to a read that a decision waits for.
+    pub fn answered(&mut self, asked: &Asked, answer: &LiveReads, now: Instant) {
+        self.reads_under_way = self.reads_under_way.saturating_sub(1);
+        for (observed, version) in changes::found_in(answer) {
+            self.observe(observed, &version, now);
+        }
+        let complete = self.reads.answer(asked, answer);
+        if self.is_leading {
+            self.queue.push_first(complete);
+        }
+    }
+
+    /// Takes in what a check found; nothing if the API server could not be asked.
+    pub fn checked(&mut self, object: &ObjectKey, answer: &LiveReads, now: Instant) {
+        match changes::check_in(answer, object) {
+            Some(found) => self.conclude(object, found, now),
+            None => {
+                self.checks.insert(object.clone(), now + CHECK_PAUSE);
+            }
+        }
+    }
+
+    /// Takes in whether a notice was stored.
+    pub fn told(&mut self, notice: &Notice, is_stored: bool, now: Instant) {
+        self.notices_under_way = self.notices_under_way.saturating_sub(1);
+        if !is_stored {
+            self.telling.fail(notice, now);
+        }
+    }
+
+    /// Once a second: what needs no event.
+    pub fn tick(&mut self, now: Instant) {
+        self.queue.cool(now);
+        if self.is_leading && self.is_synced() {
+            self.walk(now);
+        }
+    }
+
+    fn next_notice(&mut self, now: Instant) -> Option<Task> {
+        if self.notices_under_way >= NOTICES_COUNT_MAX {
+            return None;
+        }
+        let notice = self.telling.next(&self.view, now)?;
+        self.notices_under_way += 1;
+        Some(Task::Tell(notice))
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.resync_at = Some(now + RESYNC_PERIOD);
+        let volumes: Vec<_> = self.view.volumes().map(|volume| volume.name.clone()).collect();
+        let mut claims: Vec<_> = self.view.claims().cloned().collect();
+        claims.sort_by(|a, b| a.turn().cmp(&b.turn()));
+        let claims = claims.into_iter().map(|claim| ObjectKey::Claim(claim.key.clone()));
+        for key in volumes.into_iter().map(ObjectKey::Volume).chain(claims) {
+            self.queue.push(key, now);
+        }
+    }
+}

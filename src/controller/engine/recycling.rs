@@ -1,0 +1,132 @@
+//! Volumes whose storage is recycled: one recycler for each at a time, and longer pauses the more often
+//! it failed.
+//!
+//! Not here: what a recycler does (`recycle`), and what follows from its report (`binding`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Engine, Task};
+use crate::binding::{ObjectKey, Recycling, Write, after_recycling, announce_recycling};
+use crate::model::{Reservation, ResourceVersion, Uid, VolumeName, VolumePhase};
+
+/// First and longest pause after a recycling that failed: it starts a pod each time.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_mins(30));
+
+/// A volume as it was when its recycling was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecycleOrder {
+    /// The volume.
+    pub volume: VolumeName,
+    /// Its uid.
+    pub uid: Option<Uid>,
+    /// Its resourceVersion: a volume that has changed since is decided about anew.
+    pub version: Option<ResourceVersion>,
+    reservation: Reservation,
+}
+
+/// How a recycler ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recycled {
+    /// It reported this.
+    Ended(Recycling),
+    /// The volume had changed before anything was done.
+    Changed,
+}
+
+/// The recyclers that run, what they have reported, and the volumes that wait after a failure.
+#[derive(Debug, Default)]
+pub(super) struct Recyclers(BTreeMap<VolumeName, Recycler>);
+
+#[derive(Debug, Default)]
+struct Recycler {
+    stage: Stage,
+    failures: u32,
+    /// Not again before this.
+    paused_until: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    None,
+    Running,
+    Reported(RecycleOrder, Recycling),
+}
+
+impl Engine {
+    /// Begins to recycle a volume, unless that goes on or has just failed.
+    pub(super) fn recycle(&mut self, name: &VolumeName, now: Instant) -> Option<Task> {
+        let volume = self.view.volume(name)?;
+        let recycler = self.recyclers.0.entry(name.clone()).or_default();
+        if let Stage::Running = recycler.stage {
+            return None;
+        }
+        if let Some(until) = recycler.paused_until.filter(|until| *until > now) {
+            self.queue.wait_until(ObjectKey::Volume(name.clone()), until);
+            return None;
+        }
+        recycler.stage = Stage::Running;
+        Some(Task::Recycle(RecycleOrder {
+            volume: name.clone(),
+            uid: volume.uid.clone(),
+            version: volume.version.clone(),
+            reservation: volume.reservation.clone(),
+        }))
+    }
+
+    /// Takes in how a recycler ended.
+    pub fn recycled(&mut self, order: RecycleOrder, end: Recycled, now: Instant) {
+        let key = ObjectKey::Volume(order.volume.clone());
+        let Some(recycler) = self.recyclers.0.get_mut(&order.volume) else { return };
+        recycler.stage = match end {
+            Recycled::Ended(end) => Stage::Reported(order, end),
+            Recycled::Changed => Stage::None,
+        };
+        if self.is_leading {
+            self.queue.push(key, now);
+        }
+    }
+
+    /// The write that follows from what a recycler reported of the volume, if it did and if the volume is
+    /// what it was.
+    pub(super) fn after_report(&mut self, name: &VolumeName, now: Instant) -> Option<Write> {
+        let recycler = self.recyclers.0.get_mut(name)?;
+        let (order, end) = match std::mem::take(&mut recycler.stage) {
+            Stage::Reported(order, end) => (order, end),
+            stage @ (Stage::None | Stage::Running) => {
+                recycler.stage = stage;
+                return None;
+            }
+        };
+        let volume = self.view.volume(name)?;
+        let is_same = volume.uid == order.uid
+            && volume.reservation == order.reservation
+            && matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
+        if !is_same {
+            return None;
+        }
+        match end {
+            Recycling::Done => {
+                self.recyclers.0.remove(name);
+            }
+            Recycling::Failed(_) | Recycling::NoRecycler => {
+                let factor = 1_u32.checked_shl(recycler.failures).unwrap_or(u32::MAX);
+                recycler.failures = recycler.failures.saturating_add(1);
+                recycler.paused_until = Some(now + PAUSE.0.saturating_mul(factor).min(PAUSE.1));
+            }
+        }
+        let about = ObjectKey::Volume(name.clone());
+        self.telling.tell_once(&self.view, &about, announce_recycling(volume, &end));
+        Some(after_recycling(volume, &end))
+    }
+}
+
+impl Recyclers {
+    /// Forgets everything: whoever leads begins anew.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}

@@ -1,0 +1,185 @@
+//! What people are told of objects: when the reason changes, and again while it stands.
+//!
+//! Kubernetes forgets events after an hour, so that what stands is told twice in it. Texts are made when
+//! they are sent, with the numbers of that moment. Not here: the words (`binding`), and how an event is
+//! stored (`cluster::announce`).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::binding::{
+    Announcement, ClaimOutcome, ObjectKey, PrebindOutcome, Subject, View, VolumeOutcome,
+    announce_claim, announce_prebind, announce_volume,
+};
+use crate::model::{ResourceVersion, Uid};
+
+/// How long a reason must stand before it is told: most claims that find nothing are served within it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often what stands is told.
+const RENEWAL: Duration = Duration::from_mins(30);
+
+/// Before what could not be told is told again.
+const RETRY: Duration = Duration::from_mins(1);
+
+/// Something to tell, and of which object.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What is told.
+    pub announcement: Announcement,
+    /// The uid of the object.
+    pub uid: Option<Uid>,
+    /// Its resourceVersion.
+    pub version: Option<ResourceVersion>,
+    /// How often it was told of this object, this time included.
+    pub count: u32,
+    about: ObjectKey,
+}
+
+/// Why something is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    Claim(ClaimOutcome),
+    Prebind(PrebindOutcome),
+    Volume(VolumeOutcome),
+}
+
+#[derive(Debug)]
+struct Told {
+    why: Why,
+    /// When it is to be told next.
+    due: (Instant, u64),
+    count: u32,
+}
+
+/// What was told and what is to be told.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    told: BTreeMap<ObjectKey, Told>,
+    waiting: BTreeMap<(Instant, u64), ObjectKey>,
+    ready: VecDeque<Notice>,
+    numbered: u64,
+}
+
+impl Telling {
+    /// Takes in why an object stands as it does.
+    pub(super) fn note(&mut self, key: &ObjectKey, why: Why, now: Instant) {
+        if self.told.get(key).is_some_and(|told| told.why == why) {
+            return;
+        }
+        self.drop(key);
+        if why.is_announced() {
+            let due = self.wait(key, now + PATIENCE);
+            self.told.insert(key.clone(), Told { why, due, count: 0 });
+        }
+    }
+
+    /// Forgets why an object stood as it did.
+    pub(super) fn drop(&mut self, key: &ObjectKey) {
+        if let Some(old) = self.told.remove(key) {
+            self.waiting.remove(&old.due);
+        }
+    }
+
+    /// Tells something that happened once.
+    pub(super) fn tell_once(&mut self, view: &View, about: &ObjectKey, announcement: Announcement) {
+        if let Some((uid, version)) = identity(view, &announcement.on) {
+            let about = about.clone();
+            self.ready.push_back(Notice { announcement, uid, version, count: 1, about });
+        }
+    }
+
+    /// The next notice that is due. An object that is gone is passed over.
+    pub(super) fn next(&mut self, view: &View, now: Instant) -> Option<Notice> {
+        while self.ready.is_empty() {
+            if self.wakes_at()? > now {
+                return None;
+            }
+            let (_, key) = self.waiting.pop_first()?;
+            let next = self.wait(&key, now + RENEWAL);
+            let Some(told) = self.told.get_mut(&key) else { continue };
+            told.due = next;
+            told.count = told.count.saturating_add(1);
+            let count = told.count;
+            let announcements = told.why.announcements(view, &key);
+            if announcements.is_empty() {
+                self.waiting.remove(&next);
+                self.told.remove(&key);
+            }
+            let notices = announcements.into_iter().filter_map(|announcement| {
+                let (uid, version) = identity(view, &announcement.on)?;
+                Some(Notice { announcement, uid, version, count, about: key.clone() })
+            });
+            self.ready.extend(notices);
+        }
+        self.ready.pop_front()
+    }
+
+    /// When something is due.
+    pub(super) fn wakes_at(&self) -> Option<Instant> {
+        self.waiting.keys().next().map(|(due, _)| *due)
+    }
+
+    /// Takes in that a notice could not be stored.
+    pub(super) fn fail(&mut self, notice: &Notice, now: Instant) {
+        let Some(old) = self.told.get(&notice.about).map(|told| told.due) else { return };
+        self.waiting.remove(&old);
+        let due = self.wait(&notice.about, now + RETRY);
+        if let Some(told) = self.told.get_mut(&notice.about) {
+            told.due = due;
+        }
+    }
+
+    fn wait(&mut self, key: &ObjectKey, due: Instant) -> (Instant, u64) {
+        self.numbered += 1;
+        let place = (due, self.numbered);
+        self.waiting.insert(place, key.clone());
+        place
+    }
+
+    /// Forgets everything: whoever leads again tells anew.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Why {
+    fn is_announced(&self) -> bool {
+        match self {
+            Self::Claim(outcome) => outcome.is_announced(),
+            Self::Prebind(outcome) => outcome.is_announced(),
+            Self::Volume(outcome) => outcome.is_announced(),
+        }
+    }
+
+    fn announcements(&self, view: &View, key: &ObjectKey) -> Vec<Announcement> {
+        match (self, key) {
+            (Self::Claim(outcome), ObjectKey::Claim(key)) => {
+                let claim = view.claim(key);
+                claim.and_then(|claim| announce_claim(view, claim, outcome)).into_iter().collect()
+            }
+            (Self::Volume(outcome), ObjectKey::Volume(name)) => {
+                view.volume(name).map(|volume| announce_volume(volume, outcome)).unwrap_or_default()
+            }
+            (Self::Prebind(outcome), ObjectKey::Claim(key)) => {
+                announce_prebind(key, outcome).into_iter().collect()
+            }
+            (Self::Claim(_) | Self::Prebind(_), ObjectKey::Volume(_))
+            | (Self::Volume(_), ObjectKey::Claim(_)) => Vec::new(),
+        }
+    }
+}
+
+/// Uid and version of the object that is spoken of; nothing if it is gone.
+fn identity(view: &View, on: &Subject) -> Option<(Option<Uid>, Option<ResourceVersion>)> {
+    match on {
+        Subject::Claim(key) => {
+            view.claim(key).map(|claim| (claim.uid.clone(), claim.version.clone()))
+        }
+        Subject::Volume(name) => {
+            view.volume(name).map(|volume| (volume.uid.clone(), volume.version.clone()))
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! The loop by hand: what it asks for, in which order, and what it makes of each reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Engine, Task};
+use crate::binding::{Answer, LiveReads, ObjectKey, Observed, Read, Subject, Write};
+use crate::cluster::resource::Watched;
+use crate::cluster::send::Sent;
+use crate::controller::mode::Mode;
+use crate::controller::reads::Asked;
+use crate::k8s::claim::claim;
+use crate::k8s::managers::InTree;
+use crate::k8s::volume::volume;
+use crate::model::{Claim, ClaimKey, ResourceVersion, Volume, VolumeName};
+
+fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
+    let text = format!(
+        r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},
+        "spec":{{"capacity":{{"storage":"{size}"}},"accessModes":["ReadWriteOnce"]}},
+        "status":{{"phase":"{phase}"}}}}"#
+    );
+    volume(&text, crate::k8s::bounded::LabelUse::Collect).unwrap().value.volume
+}
+
+fn pvc(name: &str, version: u32, created: u32) -> Claim {
+    let text = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"db","uid":"u-{name}","resourceVersion":
+        "{version}","creationTimestamp":"2026-01-01T00:00:{created:02}Z"}},"spec":{{"accessModes":
+        ["ReadWriteOnce"],"storageClassName":"","resources":{{"requests":{{"storage":"1Gi"}}}}}},
+        "status":{{"phase":"Pending"}}}}"#
+    );
+    claim(&text, "").unwrap().value
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::Claim(ClaimKey::new("db", name))
+}
+
+fn named(name: &str) -> ObjectKey {
+    ObjectKey::Volume(VolumeName::new(name))
+}
+
+/// A loop that leads, and the time.
+struct Stage {
+    engine: Engine,
+    now: Instant,
+}
+
+impl Stage {
+    /// Lists these, then leads.
+    fn of(volumes: &[Volume], claims: &[Claim]) -> Self {
+        let mut stage = Self { engine: Engine::new(Mode::Full), now: Instant::now() };
+        for volume in volumes {
+            stage.see(Observed::Volume(Arc::new(volume.clone())));
+        }
+        for claim in claims {
+            stage.see(Observed::Claim(Arc::new(claim.clone())));
+        }
+        for watched in Watched::ALL {
+            let identities = watched.identities(stage.engine.view());
+            stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+        }
+        stage.engine.lead(true, stage.now);
+        stage
+    }
+
+    fn see(&mut self, observed: Observed) {
+        let version = match &observed {
+            Observed::Volume(volume) => volume.version.clone(),
+            Observed::Claim(claim) => claim.version.clone(),
+            Observed::VolumeGone(_)
+            | Observed::ClaimGone(_)
+            | Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_) => None,
+        };
+        self.engine.observe(observed, &version.unwrap(), self.now);
+    }
+
+    fn next(&mut self) -> Option<Task> {
+        self.engine.next(self.now)
+    }
+
+    /// All writes that are to be sent now.
+    fn writes(&mut self) -> Vec<Write> {
+        std::iter::from_fn(|| self.next())
+            .filter_map(|task| match task {
+                Task::Send(write) => Some(write),
+                Task::Tell(_) => None,
+                Task::Read(_) | Task::Check(_) | Task::Recycle(_) => panic!("not a write"),
+            })
+            .collect()
+    }
+
+    fn write(&mut self) -> Write {
+        match self.writes().as_slice() {
+            [write] => write.clone(),
+            other => panic!("not one write: {other:?}"),
+        }
+    }
+
+    fn read(&mut self) -> Asked {
+        match self.next() {
+            Some(Task::Read(asked)) => asked,
+            other => panic!("not a read: {other:?}"),
+        }
+    }
+
+    /// Stores what the view assumed, as `version`.
+    fn store(&mut self, write: &Write, version: u32) {
+        let version = Some(ResourceVersion::new(version.to_string()));
+        let stored = match write.object() {
+            ObjectKey::Volume(name) => {
+                let volume = Volume::clone(self.engine.view().volume(&name).unwrap());
+                Observed::Volume(Arc::new(Volume { version, ..volume }))
+            }
+            ObjectKey::Claim(key) => {
+                let claim = Claim::clone(self.engine.view().claim(&key).unwrap());
+                Observed::Claim(Arc::new(Claim { version, ..claim }))
+            }
+        };
+        self.engine.sent(write, Sent::Stored(stored), self.now);
+    }
+}
+
+fn label(writes: &[Write]) -> Vec<String> {
+    writes.iter().map(|write| format!("{} {}", write.label(), write.object())).collect()
+}
+
+#[test]
+fn the_four_steps_follow_one_another_and_each_waits_for_the_reply() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    for (step, version) in
+        [("reserve", 101), ("volume_phase", 102), ("name", 103), ("claim_status", 104)]
+    {
+        let write = stage.write();
+        assert_eq!(write.label(), step);
+        assert!(stage.next().is_none(), "{step} is not answered yet");
+        stage.store(&write, version);
+    }
+    assert!(stage.next().is_none());
+    assert!(stage.engine.is_idle());
+}
+
+#[test]
+fn at_the_start_the_oldest_claim_comes_first_though_its_volume_is_not_ready() {
+    let volumes = [pv("a", 1, "1Gi", "Pending"), pv("b", 2, "2Gi", "Pending")];
+    let claims = [pvc("a-young", 3, 9), pvc("z-old", 4, 1)];
+    let mut stage = Stage::of(&volumes, &claims);
+    let offers = stage.writes();
+    assert_eq!(label(&offers), ["volume_phase volume \"a\"", "volume_phase volume \"b\""]);
+    // The larger is ready first: it was kept for the younger claim all the same.
+    stage.store(&offers[1], 101);
+    let Write::Reserve { volume, claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!((volume.name.as_str(), &*claim.name.name), ("b", "a-young"));
+    stage.store(&offers[0], 102);
+    let Write::Reserve { volume, claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!((volume.name.as_str(), &*claim.name.name), ("a", "z-old"));
+    assert_eq!(volume.version, Some(ResourceVersion::new("102")));
+}
+
+#[test]
+fn what_is_refused_is_taken_back_and_the_next_claim_is_served() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
+    let write = stage.write();
+    stage.engine.sent(&write, Sent::Refused("no".to_owned()), stage.now);
+    let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!(&*claim.name.name, "d", "the other claim had found nothing, and is told");
+}
+
+#[test]
+fn what_is_refused_again_and_again_is_tried_less_and_less_often() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Pending")], &[]);
+    let start = stage.now;
+    let mut tries = 0;
+    while stage.now < start + Duration::from_mins(10) {
+        for write in stage.writes() {
+            stage.engine.sent(&write, Sent::Refused("no".to_owned()), stage.now);
+            tries += 1;
+        }
+        stage.now += Duration::from_millis(10);
+    }
+    assert!((15..=25).contains(&tries), "{tries} tries");
+}
+
+#[test]
+fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    let write = stage.write();
+    stage.engine.sent(&write, Sent::Busy(Duration::from_secs(7)), stage.now);
+    assert!(stage.next().is_none());
+    assert_eq!(stage.engine.wakes_at(), Some(stage.now + Duration::from_secs(7)));
+    stage.now += Duration::from_secs(7);
+    assert_eq!(stage.write().label(), "reserve");
+}
+
+fn found(volume: Volume) -> LiveReads {
+    let mut live = LiveReads::default();
+    live.volumes.insert(volume.name.clone(), Answer::Found(Arc::new(volume)));
+    live
+}
+
+#[test]
+fn whether_a_write_without_a_reply_was_stored_is_read() {
+    for (version, is_stored, next) in [(1, false, "reserve"), (109, true, "volume_phase")] {
+        let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+        let write = stage.write();
+        stage.engine.sent(&write, Sent::Unknown("late".to_owned()), stage.now);
+        let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
+        assert_eq!(object, named("a"));
+        assert!(stage.next().is_none(), "nothing is decided on what nobody knows");
+        let mut stored = pv("a", version, "1Gi", "Available");
+        if is_stored {
+            let assumed = stage.engine.view().volume(&VolumeName::new("a")).unwrap();
+            stored.reservation = assumed.reservation.clone();
+        }
+        stage.engine.checked(&object, &found(stored), stage.now);
+        assert_eq!(stage.write().label(), next);
+    }
+}
+
+#[test]
+fn a_check_that_fails_is_made_again() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    let write = stage.write();
+    stage.engine.sent(&write, Sent::Stale, stage.now);
+    for _ in 0..3 {
+        let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
+        let mut live = LiveReads::default();
+        live.volumes.insert(VolumeName::new("a"), Answer::Failed);
+        stage.engine.checked(&object, &live, stage.now);
+        assert!(stage.next().is_none());
+        stage.now = stage.engine.wakes_at().unwrap();
+    }
+}
+
+#[test]
+fn older_news_is_passed_over_and_newer_news_outlives_a_reply() {
+    let mut stage = Stage::of(&[pv("a", 5, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    stage.see(Observed::Volume(Arc::new(pv("a", 4, "9Gi", "Failed"))));
+    let write = stage.write();
+    // Somebody else changes the volume while our write is under way, after it was stored.
+    stage.see(Observed::Volume(Arc::new(pv("a", 109, "1Gi", "Available"))));
+    stage.see(Observed::Volume(Arc::new(pv("a", 108, "1Gi", "Failed"))));
+    stage.store(&write, 107);
+    let seen = stage.engine.view().volume(&VolumeName::new("a")).unwrap().version.clone();
+    assert_eq!(seen, Some(ResourceVersion::new("109")));
+    assert_eq!(stage.write().label(), "reserve", "the reservation was undone");
+}
+
+/// A claim of a volume that was bound, gone from the view.
+fn held(version: u32) -> Volume {
+    let text = format!(
+        r#"{{"metadata":{{"name":"a","uid":"u-a","resourceVersion":"{version}"}},"spec":{{
+        "capacity":{{"storage":"1Gi"}},"accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":
+        "db","name":"c","uid":"u-c"}}}},"status":{{"phase":"Bound"}}}}"#
+    );
+    volume(&text, crate::k8s::bounded::LabelUse::Collect).unwrap().value.volume
+}
+
+fn gone() -> LiveReads {
+    let mut live = LiveReads::default();
+    live.claims.insert(ClaimKey::new("db", "c"), Answer::NotFound);
+    live
+}
+
+#[test]
+fn a_volume_is_released_on_a_live_read_only_and_read_once() {
+    let mut stage = Stage::of(&[held(1)], &[]);
+    let asked = stage.read();
+    assert_eq!(asked.read, Read::Claim(ClaimKey::new("db", "c")));
+    assert!(stage.next().is_none());
+    stage.engine.answered(&asked, &gone(), stage.now);
+    let write = stage.write();
+    assert_eq!(write.label(), "volume_phase");
+    stage.store(&write, 101);
+    assert!(stage.next().is_none(), "a uid never comes back");
+}
+
+#[test]
+fn an_answer_from_before_a_change_proves_nothing() {
+    let mut stage = Stage::of(&[held(1)], &[]);
+    let asked = stage.read();
+    // The claim is created, and the volume kept for it anew, while the read is on its way.
+    stage.see(Observed::Volume(Arc::new(held(105))));
+    stage.engine.answered(&asked, &gone(), stage.now);
+    let again = stage.read();
+    stage.see(Observed::Claim(Arc::new(pvc("c", 106, 0))));
+    stage.engine.answered(&again, &gone(), stage.now);
+    let write = stage.write();
+    assert_eq!((write.label(), write.object()), ("name", key("c")), "bound, not released");
+}
+
+#[test]
+fn who_does_not_lead_decides_nothing_and_who_leads_again_begins_anew() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    let write = stage.write();
+    stage.engine.lead(false, stage.now);
+    stage.store(&write, 101);
+    assert!(stage.next().is_none());
+    stage.engine.lead(true, stage.now);
+    assert_eq!(stage.write().label(), "volume_phase");
+}
+
+#[test]
+fn who_observes_writes_nothing() {
+    let mut stage = Stage::of(&[], &[]);
+    stage.engine = Engine::new(Mode::Observe);
+    for watched in Watched::ALL {
+        stage.engine.list(watched, &[], &ResourceVersion::new("1"), stage.now);
+    }
+    stage.engine.lead(true, stage.now);
+    stage.see(Observed::Volume(Arc::new(pv("a", 2, "1Gi", "Pending"))));
+    stage.see(Observed::Claim(Arc::new(pvc("c", 3, 0))));
+    assert!(stage.next().is_none());
+}
+
+#[test]
+fn what_stands_is_told_after_a_second_and_twice_an_hour_with_the_numbers_of_then() {
+    let mut stage = Stage::of(&[], &[pvc("c", 2, 0)]);
+    let tell = |stage: &mut Stage| match stage.next() {
+        Some(Task::Tell(notice)) => {
+            stage.engine.told(&notice, true, stage.now);
+            Some((notice.announcement.reason, notice.announcement.text, notice.count))
+        }
+        None => None,
+        other => panic!("not told: {other:?}"),
+    };
+    assert_eq!(tell(&mut stage), None);
+    stage.now = stage.engine.wakes_at().unwrap();
+    let (reason, text, count) = tell(&mut stage).unwrap();
+    assert_eq!((reason, count), ("FailedBinding", 1));
+    assert!(text.ends_with("0/0 volumes fit"), "{text}");
+    assert_eq!(tell(&mut stage), None);
+    stage.see(Observed::Volume(Arc::new(pv("a", 3, "1Mi", "Failed"))));
+    assert!(stage.writes().iter().all(|write| write.label() == "volume_phase"));
+    let told = stage.now;
+    for round in 2..50 {
+        stage.now = stage.engine.wakes_at().unwrap();
+        let (_, text, count) = tell(&mut stage).unwrap();
+        assert_eq!(count, round);
+        assert!(text.contains("0/1 volumes fit: 1"), "{text}");
+    }
+    assert_eq!(stage.now.duration_since(told), Duration::from_hours(24));
+}
+
+#[test]
+fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again() {
+    let mut stage = Stage::of(&[], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
+    assert!(stage.writes().is_empty());
+    stage.see(Observed::Volume(Arc::new(pv("a", 4, "1Gi", "Available"))));
+    assert_eq!(stage.write().label(), "reserve");
+    stage.now += Duration::from_secs(2);
+    for _ in 0..3 {
+        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+        let Subject::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
+        assert_eq!(&*key.name, "d", "c is served");
+        assert!(stage.next().is_none());
+        stage.engine.told(&notice, false, stage.now);
+        let wake = stage.engine.wakes_at().unwrap();
+        assert_eq!(wake.duration_since(stage.now), Duration::from_mins(1));
+        stage.now = wake;
+    }
+}
+
+/// The volume as another binder keeps it for a claim.
+fn kept(name: &str, version: u32, size: &str, claim: &str) -> Volume {
+    let text = format!(
+        r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}","annotations":
+        {{"pv.kubernetes.io/bound-by-controller":"yes"}}}},"spec":{{"capacity":{{"storage":"{size}"}},
+        "accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":"db","name":"{claim}","uid":"u-{claim}"}}
+        }},"status":{{"phase":"Available"}}}}"#
+    );
+    volume(&text, crate::k8s::bounded::LabelUse::Collect).unwrap().value.volume
+}
+
+const THEIRS: InTree = InTree { reservation: true, phase: false };
+
+#[test]
+fn who_sees_another_binder_on_three_volumes_within_a_minute_stops_to_bind() {
+    for (pause, author, expected) in [
+        (Duration::from_secs(10), THEIRS, Mode::Observe),
+        (Duration::from_secs(10), InTree::default(), Mode::Full),
+        (Duration::from_secs(40), THEIRS, Mode::Full),
+    ] {
+        let volumes = ["a", "b", "c"].map(|name| pv(name, 1, "1Gi", "Available"));
+        let mut stage = Stage::of(&volumes, &[]);
+        for name in ["a", "b", "c"] {
+            assert_eq!(stage.engine.mode(), Mode::Full);
+            let volume = Arc::new(kept(name, 101, "1Gi", "elsewhere"));
+            // News that comes twice counts once.
+            for _ in 0..3 {
+                stage.engine.observe_volume(Arc::clone(&volume), author, stage.now);
+            }
+            stage.now += pause;
+        }
+        assert_eq!(stage.engine.mode(), expected);
+        if expected == Mode::Observe {
+            stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
+            let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+            assert_eq!(notice.announcement.reason, "ForeignBinder");
+            assert!(stage.next().is_none(), "nothing is written any more");
+        }
+    }
+}
+
+#[test]
+fn who_observes_tells_what_another_binder_chose_otherwise() {
+    let volumes = [
+        pv("best", 1, "1Gi", "Available"),
+        pv("equal", 1, "1Gi", "Available"),
+        pv("large", 1, "9Gi", "Available"),
+        pv("small", 1, "1Mi", "Available"),
+    ];
+    for (chosen, size, expected) in [
+        ("best", "1Gi", None),
+        ("equal", "1Gi", None),
+        ("large", "9Gi", Some("although volume \"best\" would have been chosen here")),
+    ] {
+        let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
+        stage.engine = Engine::new(Mode::Observe);
+        for volume in &volumes {
+            stage.see(Observed::Volume(Arc::new(volume.clone())));
+        }
+        stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
+        for watched in Watched::ALL {
+            let identities = watched.identities(stage.engine.view());
+            stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+        }
+        stage.engine.lead(true, stage.now);
+        let volume = Arc::new(kept(chosen, 101, size, "c"));
+        stage.engine.observe_volume(volume, THEIRS, stage.now);
+        let told = match stage.next() {
+            Some(Task::Tell(notice)) => Some(notice.announcement.text),
+            None => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told.is_some(), expected.is_some(), "{chosen}: {told:?}");
+        assert!(told.zip(expected).is_none_or(|(told, part)| told.contains(part)), "{chosen}");
+        assert_eq!(stage.engine.divergences(), u64::from(expected.is_some()));
+    }
+}

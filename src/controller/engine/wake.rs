@@ -1,0 +1,87 @@
+//! Which objects an observation concerns.
+//!
+//! A constant number per event, but for classes, which change rarely: then every claim that is not bound
+//! yet is looked at.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Engine, RESYNC_COUNT, RESYNC_PERIOD};
+use crate::binding::{ObjectKey, Observed};
+use crate::model::{Claim, ClaimKey, ClaimPhase, PodKey, Volume, VolumeName};
+
+impl Engine {
+    /// Takes an observation into the view, and asks for whatever it concerns.
+    pub(super) fn take(&mut self, observed: Observed, now: Instant) {
+        let concerned = self.take_in(observed);
+        if self.is_leading && self.is_synced() {
+            for key in concerned {
+                self.queue.push(key, now);
+            }
+        }
+    }
+
+    /// Takes an observation into the view. Whatever it concerns.
+    pub(super) fn take_in(&mut self, observed: Observed) -> Vec<ObjectKey> {
+        let concerned = match &observed {
+            Observed::Volume(volume) => self.of_volume(&volume.name, Some(volume)),
+            Observed::VolumeGone(name) => self.of_volume(name, None),
+            Observed::Claim(claim) => self.of_claim(&claim.key, Some(claim)),
+            Observed::ClaimGone(key) => self.of_claim(key, None),
+            Observed::Class(_) | Observed::ClassGone(_) => self.unbound(),
+            Observed::Pod(pod) => pod.claims.iter().cloned().map(ObjectKey::Claim).collect(),
+            Observed::PodGone(key) => self.of_pod(key),
+        };
+        self.view.apply(observed);
+        concerned
+    }
+
+    /// Some objects further on in their order.
+    pub(super) fn walk(&mut self, now: Instant) {
+        if self.resync.is_none() {
+            if self.resync_at.is_some_and(|at| now < at) {
+                return;
+            }
+            self.resync_at = Some(now + RESYNC_PERIOD);
+        }
+        let start = self.resync.take();
+        let mut rest = self.view.keys_from(start.as_ref());
+        let due: Vec<ObjectKey> = rest.by_ref().take(RESYNC_COUNT).collect();
+        self.resync = rest.next();
+        drop(rest);
+        for key in due {
+            self.queue.push(key, now);
+        }
+    }
+
+    /// The volume, the claims that it names or named, and those that name it and are not bound.
+    fn of_volume(&self, name: &VolumeName, now: Option<&Arc<Volume>>) -> Vec<ObjectKey> {
+        let before = self.view.volume(name);
+        let named = [before, now].into_iter().flatten();
+        let named = named.filter_map(|volume| volume.reservation.key());
+        let claims = named.chain(self.view.naming(name)).cloned().map(ObjectKey::Claim);
+        let own = now.map(|_| ObjectKey::Volume(name.clone()));
+        own.into_iter().chain(claims).collect()
+    }
+
+    /// The claim, the volumes that it names or named, and those that are kept for it.
+    fn of_claim(&self, key: &ClaimKey, now: Option<&Arc<Claim>>) -> Vec<ObjectKey> {
+        let before = self.view.claim(key);
+        let named = [before, now].into_iter().flatten();
+        let named = named.filter_map(|claim| claim.volume.as_ref());
+        let volumes = named.chain(self.view.kept_for(key)).cloned().map(ObjectKey::Volume);
+        let own = now.map(|_| ObjectKey::Claim(key.clone()));
+        own.into_iter().chain(volumes).collect()
+    }
+
+    fn of_pod(&self, key: &PodKey) -> Vec<ObjectKey> {
+        let claims = self.view.pod(key).into_iter().flat_map(|pod| &pod.claims);
+        claims.cloned().map(ObjectKey::Claim).collect()
+    }
+
+    fn unbound(&self) -> Vec<ObjectKey> {
+        let claims = self.view.claims().filter(|claim| claim.phase != ClaimPhase::Bound);
+        claims.map(|claim| ObjectKey::Claim(claim.key.clone())).collect()
+    }
+}

@@ -1,0 +1,10 @@
+//! The controller: runs the bind loop on a cluster.
+//!
+//! What is to be done is decided by the core that also drives `plan` and the webhook (`binding`); here it
+//! is carried out, in the order and with the care that a shared API server asks for.
+
+pub mod engine;
+pub mod mode;
+mod queue;
+pub mod reads;
+pub mod run;

@@ -1,0 +1,326 @@
+//! The controller's loop: feeds the engine, carries out its tasks, and holds the lease.
+//!
+//! One task owns the engine; watches, requests and the lease run beside it. Whatever of them ends
+//! unasked ends the whole. Not here: what is decided (`engine`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use thiserror::Error;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::time::{Instant, interval, sleep_until, timeout};
+
+use super::engine::{Engine, Notice, RecycleOrder, Recycled, Task};
+use super::mode::Mode;
+use super::reads::Asked;
+use crate::binding::{LiveReads, ObjectKey, Observed, Read, Recycling, Write};
+use crate::cluster::announce::{About, announce};
+use crate::cluster::lease::{Contest, Until, contend};
+use crate::cluster::reads;
+use crate::cluster::resource::{Identity, Watched};
+use crate::cluster::send::{Sent, send};
+use crate::cluster::watch::{Sink, follow};
+use crate::k8s::managers::{InTree, in_tree};
+use crate::model::{ResourceVersion, Volume};
+
+/// How long a write may take. An API server that is asked for longer has given up itself by then.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a live read may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// So much of the lease must be left for a write to be begun.
+const LEASE_MARGIN: Duration = Duration::from_secs(1);
+
+/// Without an election nobody takes the lead away.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// How the loop is to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How much it may write.
+    pub mode: Mode,
+    /// The lease to contend for; none to lead at once.
+    pub contest: Option<Contest>,
+}
+
+/// Why the loop ended.
+#[derive(Debug, Error)]
+pub enum LoopError {
+    /// A task that must not end has ended.
+    #[error("the task that {0} ended; the process ends so that it can be started again")]
+    TaskEnded(&'static str),
+    /// A request panicked.
+    #[error("a request to the API server panicked: {0}")]
+    Panicked(#[from] JoinError),
+}
+
+/// Runs the bind loop through `client` until `stop` resolves; then waits for what is under way and gives
+/// up the lease.
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    stop: impl Future<Output = ()>,
+) -> Result<(), LoopError> {
+    let start = Instant::now();
+    let (sender, news) = unbounded_channel();
+    let feed = Arc::new(Feed { sender });
+    let mut watches = JoinSet::new();
+    for watched in Watched::ALL {
+        watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
+    }
+    let mut lead = Lead::start(&client, settings.contest);
+    let mut shell = Shell {
+        client,
+        engine: Engine::new(settings.mode),
+        news,
+        requests: JoinSet::new(),
+        until: lead.until.clone(),
+    };
+    let ended = tokio::select! {
+        ended = shell.work() => ended,
+        _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
+        () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
+        () = stop => Ok(()),
+    };
+    shell.finish().await;
+    lead.give_up().await;
+    ended
+}
+
+/// What the watches tell.
+enum News {
+    Volume(Arc<Volume>, InTree),
+    Observed(Observed, ResourceVersion),
+    Listed(Watched, Vec<Identity>, ResourceVersion),
+}
+
+/// Passes on what watches see. Without a bound: the engine takes in what a list brings in less time than
+/// it takes to arrive.
+struct Feed {
+    sender: UnboundedSender<News>,
+}
+
+impl Feed {
+    fn pass(&self, news: News) {
+        // Nobody listens any more only when all of it ends.
+        let _ = self.sender.send(news);
+    }
+}
+
+impl Sink for Feed {
+    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion, text: &str) {
+        self.pass(match observed {
+            Observed::Volume(volume) => News::Volume(volume, in_tree(text)),
+            Observed::VolumeGone(_)
+            | Observed::Claim(_)
+            | Observed::ClaimGone(_)
+            | Observed::Class(_)
+            | Observed::ClassGone(_)
+            | Observed::Pod(_)
+            | Observed::PodGone(_) => News::Observed(observed, version),
+        });
+    }
+
+    fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion) {
+        self.pass(News::Listed(watched, listed, version));
+    }
+
+    fn unreadable(&self, watched: Watched, identity: &Identity, version: ResourceVersion) {
+        // Unknown rather than wrong.
+        self.pass(News::Observed(watched.gone(identity), version));
+    }
+
+    fn heard(&self, _: Watched, _: u64) {}
+}
+
+/// What became of a request.
+enum Reply {
+    Sent(Write, Sent),
+    Read(Asked, LiveReads),
+    Checked(ObjectKey, LiveReads),
+    Told(Notice, bool),
+    Recycled(RecycleOrder, Recycled),
+}
+
+struct Shell {
+    client: Client,
+    engine: Engine,
+    news: UnboundedReceiver<News>,
+    requests: JoinSet<Reply>,
+    until: watch::Receiver<Until>,
+}
+
+impl Shell {
+    /// Works until something fails that nobody can go on without.
+    async fn work(&mut self) -> Result<(), LoopError> {
+        let mut seconds = interval(Duration::from_secs(1));
+        loop {
+            let now = Instant::now();
+            let until = *self.until.borrow_and_update();
+            let left = until.map(|until| until.saturating_duration_since(now));
+            self.engine.lead(left.is_some_and(|left| left > LEASE_MARGIN), now);
+            while let Some(task) = self.engine.next(now) {
+                self.start(task, left.unwrap_or_default());
+            }
+            let wake = self.engine.wakes_at().unwrap_or(now + FOR_EVER);
+            // The lead ends by itself, if nobody renews it.
+            let ends = until.map_or(now + FOR_EVER, |until| until - LEASE_MARGIN);
+            let ends = if ends > now { ends } else { now + FOR_EVER };
+            tokio::select! {
+                Some(news) = self.news.recv() => self.hear(news),
+                Some(done) = self.requests.join_next() => self.reply(done?),
+                _ = self.until.changed() => {}
+                _ = seconds.tick() => self.engine.tick(Instant::now()),
+                () = sleep_until(wake.min(ends)) => {}
+            }
+            self.drain()?;
+        }
+    }
+
+    /// Takes in whatever else is there, so that it is decided about together.
+    fn drain(&mut self) -> Result<(), LoopError> {
+        while let Ok(news) = self.news.try_recv() {
+            self.hear(news);
+        }
+        while let Some(done) = self.requests.try_join_next() {
+            self.reply(done?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the requests under way; nothing new is begun.
+    async fn finish(&mut self) {
+        self.engine.lead(false, Instant::now());
+        let rest = async { while self.requests.join_next().await.is_some() {} };
+        // Each has a deadline of its own that is no longer than this.
+        let _ = timeout(WRITE_TIMEOUT, rest).await;
+    }
+
+    fn hear(&mut self, news: News) {
+        let now = Instant::now();
+        match news {
+            News::Volume(volume, in_tree) => self.engine.observe_volume(volume, in_tree, now),
+            News::Observed(observed, version) => self.engine.observe(observed, &version, now),
+            News::Listed(watched, listed, version) => {
+                self.engine.list(watched, &listed, &version, now);
+            }
+        }
+    }
+
+    fn reply(&mut self, reply: Reply) {
+        let now = Instant::now();
+        match reply {
+            Reply::Sent(write, sent) => self.engine.sent(&write, sent, now),
+            Reply::Read(asked, live) => self.engine.answered(&asked, &live, now),
+            Reply::Checked(object, live) => self.engine.checked(&object, &live, now),
+            Reply::Told(notice, is_stored) => self.engine.told(&notice, is_stored, now),
+            Reply::Recycled(order, end) => self.engine.recycled(order, end, now),
+        }
+    }
+
+    /// Begins a task; a write has no longer than the lease.
+    fn start(&mut self, task: Task, left: Duration) {
+        let client = self.client.clone();
+        match task {
+            Task::Send(write) => {
+                let deadline = WRITE_TIMEOUT.min(left);
+                self.requests.spawn(async move {
+                    let sent = send(&client, &write, deadline).await;
+                    Reply::Sent(write, sent)
+                });
+            }
+            Task::Read(asked) => {
+                self.requests.spawn(async move {
+                    let live = read(&client, asked.read.clone()).await;
+                    Reply::Read(asked, live)
+                });
+            }
+            Task::Check(object) => {
+                self.requests.spawn(async move {
+                    let wanted = match &object {
+                        ObjectKey::Volume(name) => Read::Volume(name.clone()),
+                        ObjectKey::Claim(key) => Read::Claim(key.clone()),
+                    };
+                    let live = read(&client, wanted).await;
+                    Reply::Checked(object, live)
+                });
+            }
+            Task::Tell(notice) => {
+                self.requests.spawn(async move {
+                    let about = About {
+                        uid: notice.uid.as_ref(),
+                        version: notice.version.as_ref(),
+                        count: notice.count,
+                    };
+                    let is_stored = announce(&client, &notice.announcement, about).await;
+                    Reply::Told(notice, is_stored)
+                });
+            }
+            Task::Recycle(order) => {
+                self.requests.spawn(async move {
+                    let end = recycle(&client, &order);
+                    Reply::Recycled(order, end)
+                });
+            }
+        }
+    }
+}
+
+/// Recycles a volume.
+fn recycle(_: &Client, _: &RecycleOrder) -> Recycled {
+    Recycled::Ended(Recycling::NoRecycler)
+}
+
+async fn read(client: &Client, wanted: Read) -> LiveReads {
+    let mut live = LiveReads::default();
+    reads::read(client, &[wanted], READ_TIMEOUT, &mut live).await;
+    live
+}
+
+/// The lead, and the task that holds it.
+struct Lead {
+    until: watch::Receiver<Until>,
+    held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
+    /// Keeps the lead where nobody contends.
+    _alone: Option<watch::Sender<Until>>,
+}
+
+impl Lead {
+    fn start(client: &Client, contest: Option<Contest>) -> Self {
+        match contest {
+            None => {
+                let (sender, until) = watch::channel(Some(Instant::now() + FOR_EVER));
+                Self { until, held: None, _alone: Some(sender) }
+            }
+            Some(contest) => {
+                let (sender, until) = watch::channel(None);
+                let (stop, stopped) = oneshot::channel();
+                let task = tokio::spawn(contend(client.clone(), contest, sender, stopped));
+                Self { until, held: Some((task, stop)), _alone: None }
+            }
+        }
+    }
+
+    /// Resolves if the task that holds the lease ends.
+    async fn lost(&mut self) {
+        match &mut self.held {
+            Some((task, _)) => {
+                let _ = task.await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn give_up(self) {
+        if let Some((task, stop)) = self.held
+            && !task.is_finished()
+        {
+            let _ = stop.send(());
+            let _ = task.await;
+        }
+    }
+}

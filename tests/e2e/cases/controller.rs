@@ -1,0 +1,170 @@
+//! The real controller process on the real API server, as the only binder.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::eventually::{eventually, poll};
+use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER, TENANT};
+use crate::plane::process::{Process, Program};
+use crate::plane::{Peers, Plane, claim_path, volume_path};
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why),
+    case!(a_claim_of_a_pod_that_was_placed_by_hand_is_prebound),
+    case!(a_second_binder_gives_way_to_that_of_kubernetes),
+];
+
+/// How long the machine may take to do what takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A controller process. Dropping it kills it.
+pub(crate) struct Controller {
+    process: Option<Process>,
+    _folder: tempfile::TempDir,
+}
+
+impl Controller {
+    pub(crate) fn start(plane: &Plane, mode: &str) -> Self {
+        let port = plane.port();
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER).display().to_string();
+        let arguments = ["controller", "--mode", mode, "--in-tree-binder-disabled"];
+        let arguments = arguments.map(str::to_owned).into_iter();
+        let program = Program {
+            binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
+            arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
+            folder: folder.path(),
+            log: Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("controller-{mode}-{port}.log")),
+        };
+        let process = Process::spawn("bindery controller", &program).unwrap();
+        Self { process: Some(process), _folder: folder }
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.stop(Duration::ZERO);
+        }
+    }
+}
+
+fn until(plane: &Plane, path: &str, phase: &str) -> Value {
+    eventually(&format!("{path} is {phase}"), PATIENCE, || {
+        let object = plane.get(ADMIN, path).expect_ok();
+        let seen = object["status"]["phase"].as_str().unwrap_or_default().to_owned();
+        if seen == phase { Ok(object) } else { Err(seen) }
+    })
+}
+
+fn pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("binds");
+    let _controller = Controller::start(&plane, "full");
+    let namespace = objects.namespace();
+    objects.volume("first", &json!({}));
+    until(&plane, &volume_path(&objects.name("first")), "Available");
+    objects.claim("after", &json!({}));
+    let bound = until(&plane, &claim_path(namespace, "after"), "Bound");
+    assert_eq!(bound["spec"]["volumeName"], objects.name("first"));
+    assert_eq!(bound["status"]["capacity"]["storage"], "1Gi");
+    objects.claim("before", &json!({}));
+    objects.volume("second", &json!({}));
+    until(&plane, &claim_path(namespace, "before"), "Bound");
+    let volume = until(&plane, &volume_path(&objects.name("second")), "Bound");
+    assert_eq!(volume["spec"]["claimRef"]["name"], "before");
+    plane.kubectl(ADMIN, &["-n", namespace, "delete", "pvc", "after"], "").expect_ok();
+    until(&plane, &volume_path(&objects.name("first")), "Released");
+
+    objects.claim("large", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
+    let told = eventually("the claim is told why it waits", PATIENCE, || {
+        let describe = ["-n", namespace, "describe", "pvc", "large"];
+        let text = plane.kubectl(TENANT, &describe, "").expect_ok();
+        if text.contains("0/2 volumes fit: 2 kept for another claim") {
+            Ok(text)
+        } else {
+            Err(text)
+        }
+    });
+    assert!(told.contains("ProvisioningFailed"), "the class has no object: {told}");
+}
+
+/// The in-tree binder leaves such a claim to the scheduler, which never sees the pod.
+fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
+    let plane = Plane::start(Peers::WithBinder).unwrap();
+    let objects = plane.objects("placed");
+    let namespace = objects.namespace();
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": namespace},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    objects.create("/apis/storage.k8s.io/v1/storageclasses", &class);
+    for node in ["here", "there"] {
+        let name = objects.name(node);
+        let node = json!({"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}});
+        objects.create("/api/v1/nodes", &node);
+    }
+    for (volume, node) in [("a", "there"), ("b", "here")] {
+        let term = json!({"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In",
+            "values": [objects.name(node)]}]});
+        objects.volume(
+            volume,
+            &json!({"spec": {
+            "nfs": null, "local": {"path": "/mnt/disk"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}),
+        );
+    }
+    objects.claim("data", &json!({}));
+    let _controller = Controller::start(&plane, "prebind");
+    until(&plane, &volume_path(&objects.name("b")), "Available");
+    let pod = |name: &str, node: Option<String>| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "nodeName": node, "automountServiceAccountToken": false,
+                "containers": [{"name": "c", "image": "example.com/none:1"}],
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+            },
+        })
+    };
+    let pods = format!("/api/v1/namespaces/{namespace}/pods");
+    objects.create(&pods, &pod("unplaced", None));
+    objects.create(&pods, &pod("placed", Some(objects.name("here"))));
+    let bound = poll(Duration::from_secs(3), || {
+        let claim = plane.get(ADMIN, &claim_path(namespace, "data")).expect_ok();
+        if claim["status"]["phase"] == "Pending" { Err(claim.to_string()) } else { Ok(claim) }
+    });
+    assert!(bound.is_err(), "the scheduler will choose for the other pod: {bound:?}");
+    plane
+        .kubectl(ADMIN, &["-n", namespace, "delete", "pod", "unplaced", "--force"], "")
+        .expect_ok();
+    let claim = until(&plane, &claim_path(namespace, "data"), "Bound");
+    assert_eq!(claim["spec"]["volumeName"], objects.name("b"), "the volume that the node reaches");
+    let free = plane.get(ADMIN, &volume_path(&objects.name("a"))).expect_ok();
+    assert_eq!(free["status"]["phase"], "Available");
+}
+
+fn a_second_binder_gives_way_to_that_of_kubernetes() {
+    let plane = Plane::start(Peers::WithBinder).unwrap();
+    let objects = plane.objects("second");
+    let _controller = Controller::start(&plane, "full");
+    let events = "/api/v1/namespaces/default/events?fieldSelector=reason%3DForeignBinder";
+    let mut count = 0;
+    eventually("the controller has given way", PATIENCE, || {
+        objects.volume(&format!("v{count}"), &json!({}));
+        objects.claim(&format!("c{count}"), &json!({}));
+        count += 1;
+        let list = plane.get(ADMIN, events).expect_ok();
+        let found = list["items"].as_array().is_some_and(|items| !items.is_empty());
+        if found { Ok(()) } else { Err(format!("nothing told after {count} pairs")) }
+    });
+    // Whoever is left binds what is open.
+    for number in 0..count {
+        until(&plane, &claim_path(objects.namespace(), &format!("c{number}")), "Bound");
+    }
+}

@@ -1,0 +1,150 @@
+//! The real controller over the simulated server, through kube's client.
+
+use std::time::Duration;
+
+use bindery::cluster::lease::{Contest, Timing};
+use bindery::controller::mode::Mode;
+use bindery::controller::run::{LoopError, Settings, run};
+use bindery::sim::{Cluster, Method, Request, Server};
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+/// A controller that runs.
+struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), LoopError>>,
+}
+
+impl Running {
+    fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let client = Client::new(server.clone(), "default");
+        let task = tokio::spawn(run(client, Settings { mode, contest }, async {
+            let _ = stopped.await;
+        }));
+        Self { stop, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).expect("it runs");
+        self.task.await.expect("it does not panic").expect("it ends well");
+    }
+}
+
+fn server() -> Server {
+    Server::new(Cluster::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
+}
+
+fn send(server: &Server, method: Method, path: &str, body: Value) -> Value {
+    let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
+    assert!(response.code < 300, "{response:?}");
+    match response.body {
+        bindery::sim::Body::Json(value) => value,
+        bindery::sim::Body::Watch(_) => panic!("a watch"),
+    }
+}
+
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+
+fn volume(name: &str, size: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"],
+            "nfs": {"server": "nfs.example.com", "path": "/"}},
+    })
+}
+
+fn claim(name: &str, size: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "resources": {"requests": {"storage": size}}},
+    })
+}
+
+fn phase(server: &Server, path: &str) -> String {
+    let object = send(server, Method::Get, path, Value::Null);
+    object["status"]["phase"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Waits until the object at `path` has the phase.
+async fn until(server: &Server, path: &str, expected: &str) {
+    let start = Instant::now();
+    while phase(server, path) != expected {
+        let waited = start.elapsed();
+        assert!(waited < Duration::from_mins(1), "{path} is {}", phase(server, path));
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pair_is_bound_in_either_order_and_released() {
+    let server = server();
+    let running = Running::start(&server, Mode::Full, None);
+    send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
+    until(&server, &format!("{VOLUMES}/pv-a"), "Available").await;
+    send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+    until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+    send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
+    // Not so long that the claim is told why it waits.
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
+    let before = server.with(|cluster| cluster.version());
+    send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
+    until(&server, &format!("{CLAIMS}/b"), "Bound").await;
+    let writes = server.with(|cluster| cluster.version()) - before;
+    assert_eq!(writes, 5, "the volume's creation and four writes");
+    let free = json!({"metadata": {"finalizers": null}});
+    server.with(|cluster| cluster.handle(Request::merge_patch(format!("{CLAIMS}/a"), free)));
+    send(&server, Method::Delete, &format!("{CLAIMS}/a"), Value::Null);
+    until(&server, &format!("{VOLUMES}/pv-a"), "Released").await;
+    running.stop().await;
+}
+
+fn contest(identity: &str) -> Contest {
+    Contest {
+        namespace: "kube-system".to_owned(),
+        name: "bindery-controller".to_owned(),
+        identity: identity.to_owned(),
+        timing: Timing::default(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_leads_and_the_other_follows_a_clean_stop_and_a_kill() {
+    let server = server();
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
+    let holder = || {
+        let lease = send(&server, Method::Get, lease, Value::Null);
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    let first = Running::start(&server, Mode::Full, Some(contest("first")));
+    sleep(Duration::from_secs(1)).await;
+    let second = Running::start(&server, Mode::Full, Some(contest("second")));
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(holder(), "first");
+
+    let clean = Instant::now();
+    first.stop().await;
+    while holder() != "second" {
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(clean.elapsed() <= Duration::from_secs(3), "{:?}", clean.elapsed());
+
+    let third = Running::start(&server, Mode::Full, Some(contest("third")));
+    sleep(Duration::from_millis(12_345)).await;
+    let killed = Instant::now();
+    second.task.abort();
+    send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
+    send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+    until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+    assert!(killed.elapsed() >= Duration::from_secs(12), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() <= Duration::from_secs(17), "{:?}", killed.elapsed());
+    assert_eq!(holder(), "third");
+    third.stop().await;
+    assert_eq!(holder(), "");
+}

@@ -1,0 +1,119 @@
+//! What only shows at the end, when no fault happens any more and nobody edits: I7, I11, I14.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bindery::sim::Accepted;
+use serde_json::Value;
+
+use super::{
+    BIND_COMPLETED, BOUND_BY_CONTROLLER, Breach, Invariant, annotation, path, reserved_for, text,
+};
+
+/// Whether the cluster has come to rest: no binding is half made, nothing waits to be released.
+/// `poison` names objects (`namespace/name`, or the name of a volume) that no controller can bring to
+/// rest; what they hold up besides themselves is a breach of its own.
+pub(crate) fn at_rest(objects: &[Arc<Value>], poison: &BTreeSet<String>) -> Vec<Breach> {
+    let of_kind = |kind: &str| {
+        let found = objects.iter().filter(|object| object["kind"] == *kind);
+        found.map(|object| (path(object), &**object)).collect::<BTreeMap<String, &Value>>()
+    };
+    let (volumes, claims) = (of_kind("PersistentVolume"), of_kind("PersistentVolumeClaim"));
+    let restless = volumes
+        .values()
+        .filter_map(|volume| volume_moves(volume, &claims).map(|why| (path(volume), why)))
+        .chain(
+            claims
+                .values()
+                .filter_map(|claim| claim_moves(claim, &volumes).map(|why| (path(claim), why))),
+        );
+    let invariant =
+        if poison.is_empty() { Invariant::ComesToRest } else { Invariant::PoisonContained };
+    restless
+        .filter(|(name, _)| !poison.contains(name))
+        .map(|(name, why)| Breach { invariant, version: 0, text: format!("{name} {why}") })
+        .collect()
+}
+
+/// Whether two runs ended alike: the same pairs, the same phases. Uids, versions and times differ.
+pub(crate) fn ended_alike(one: &[Arc<Value>], other: &[Arc<Value>]) -> Vec<Breach> {
+    let (one, other) = (outcome(one), outcome(other));
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differs = |name: &&String| one.get(*name) != other.get(*name);
+    let told = |name: &String| {
+        let text =
+            format!("{name}: {:?} in one run, {:?} in the other", one.get(name), other.get(name));
+        Breach { invariant: Invariant::ComesToRest, version: 0, text }
+    };
+    names.into_iter().filter(differs).map(told).collect()
+}
+
+/// The first place at which two histories of the same seed part.
+pub(crate) fn repeats(one: &[Accepted], other: &[Accepted]) -> Option<Breach> {
+    let line = |write: &Accepted| {
+        let after = write.after.as_deref().map(ToString::to_string);
+        (write.version, write.at, write.user.clone(), write.sent.to_string(), after)
+    };
+    let parted = (0..one.len().max(other.len()))
+        .find(|index| one.get(*index).map(line) != other.get(*index).map(line))?;
+    let version = one.get(parted).or_else(|| other.get(parted)).map_or(0, |write| write.version);
+    let told = |history: &[Accepted]| {
+        history.get(parted).map_or("nothing".to_owned(), |write| {
+            format!("{} {:?} {}: {}", write.user, write.method, path(write.object()), write.sent)
+        })
+    };
+    let text = format!("{} in one run, {} in the other", told(one), told(other));
+    Some(Breach { invariant: Invariant::Repeatable, version, text })
+}
+
+fn outcome(objects: &[Arc<Value>]) -> BTreeMap<String, (String, String)> {
+    let line = |object: &Arc<Value>| {
+        let partner = match object["kind"].as_str() {
+            Some("PersistentVolume") => reserved_for(object),
+            Some("PersistentVolumeClaim") => text(object, "/spec/volumeName").to_owned(),
+            _ => return None,
+        };
+        let name = format!("{} {}", text(object, "/kind"), path(object));
+        Some((name, (text(object, "/status/phase").to_owned(), partner)))
+    };
+    objects.iter().filter_map(line).collect()
+}
+
+fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'static str> {
+    let uid = text(volume, "/spec/claimRef/uid");
+    let phase = text(volume, "/status/phase");
+    if uid.is_empty() {
+        return (phase != "Available").then_some("is kept for nobody and not Available");
+    }
+    let claim = claims.get(&reserved_for(volume));
+    let Some(claim) = claim.filter(|claim| text(claim, "/metadata/uid") == uid) else {
+        let is_released = matches!(phase, "Released" | "Failed");
+        return (!is_released).then_some("outlives its claim and is not Released");
+    };
+    let named = text(claim, "/spec/volumeName");
+    let is_ours = !annotation(volume, BOUND_BY_CONTROLLER).is_empty();
+    if named == text(volume, "/metadata/name") {
+        return (phase != "Bound").then_some("is named by its claim and not Bound");
+    }
+    if !named.is_empty() {
+        // A surplus copy that a provisioner made waits, Released, for its provisioner.
+        return (phase != "Released").then_some("is kept for a claim that took another");
+    }
+    let waits = text(claim, "/metadata/deletionTimestamp").is_empty();
+    (is_ours && waits).then_some("was chosen for a claim that still waits")
+}
+
+fn claim_moves(claim: &Value, volumes: &BTreeMap<String, &Value>) -> Option<&'static str> {
+    let phase = text(claim, "/status/phase");
+    if annotation(claim, BIND_COMPLETED).is_empty() {
+        return (phase == "Bound").then_some("is Bound without the mark of a binding");
+    }
+    let volume = volumes.get(text(claim, "/spec/volumeName"));
+    let keeps = volume
+        .is_some_and(|volume| text(volume, "/spec/claimRef/uid") == text(claim, "/metadata/uid"));
+    match (keeps, phase) {
+        (true, "Bound") | (false, "Lost") => None,
+        (true, _) => Some("has its volume and is not Bound"),
+        (false, _) => Some("has no volume and is not Lost"),
+    }
+}

@@ -1,0 +1,130 @@
+//! The binding core among all the users, without faults: it sees everything at once and nobody is in
+//! its way. No invariant breaks, and whenever the users pause the cluster comes to rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use bindery::binding::{Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume};
+use bindery::cluster::resource::Watched;
+use bindery::k8s::write::write_patch;
+use bindery::sim::{Cluster, Request, User};
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::invariants::{Breach, Monitor, Terms, ending};
+use crate::users::Users;
+
+const US: &str = "binder";
+
+/// Lives of a cluster.
+const SEEDS: u64 = 10;
+
+/// Things that people do in each.
+const ACTIONS: usize = 120;
+
+/// More than one action and the robots' answers can ever ask for.
+const MOST_WRITES: usize = 100;
+
+#[test]
+fn nothing_breaks_and_every_pause_brings_rest() {
+    let mut authors: BTreeMap<String, usize> = BTreeMap::new();
+    let mut bound = 0;
+    for seed in 0..SEEDS {
+        let life = live(seed);
+        bound += life.bound;
+        let told: Vec<String> = life.breaches.iter().map(ToString::to_string).collect();
+        assert!(told.is_empty(), "seed {seed}:\n{}", told.join("\n"));
+        for author in life.authors {
+            *authors.entry(author).or_default() += 1;
+        }
+    }
+    for author in
+        [US, "admin", "tenant", "kubelet", "provisioner", "system:kube-scheduler", "pvc-protection"]
+    {
+        assert!(authors.contains_key(author), "{author} never writes: {authors:?}");
+    }
+    assert!(bound > 60, "only {bound} claims were ever bound");
+}
+
+struct Life {
+    breaches: Vec<Breach>,
+    authors: BTreeSet<String>,
+    /// How often a claim became Bound.
+    bound: usize,
+}
+
+fn live(seed: u64) -> Life {
+    let mut now = "2026-11-21T05:00:00Z".parse().expect("a time");
+    let mut cluster = Cluster::new(seed, now);
+    cluster.keep_history();
+    let monitor = Arc::new(Mutex::new(Monitor::new(Terms::of(US))));
+    let judge = Arc::clone(&monitor);
+    cluster.on_accepted(Box::new(move |write| judge.lock().expect("whole").judge(write)));
+    Users::found(&mut cluster);
+    let mut users = Users::new(seed);
+    let mut breaches = Vec::new();
+    for _ in 0..ACTIONS {
+        now += SignedDuration::from_secs(1);
+        cluster.set_now(now);
+        users.act(&mut cluster);
+        settle(&mut cluster);
+        while users.run_robots(&mut cluster) {
+            settle(&mut cluster);
+        }
+        breaches.extend(ending::at_rest(&cluster.objects(), &BTreeSet::new()));
+    }
+    breaches.extend(monitor.lock().expect("whole").breaches().iter().cloned());
+    let authors = cluster.history().iter().map(|write| write.user.clone()).collect();
+    let is_bound = |object: &Option<Arc<Value>>| {
+        object.as_ref().is_some_and(|object| object["status"]["phase"] == "Bound")
+    };
+    let claims =
+        cluster.history().iter().filter(|write| write.resource == "persistentvolumeclaims");
+    let bound = claims.filter(|write| is_bound(&write.after) && !is_bound(&write.before)).count();
+    Life { breaches, authors, bound }
+}
+
+/// Sends the core's writes until it has none; too many show as restlessness and as a hot loop.
+fn settle(cluster: &mut Cluster) {
+    for _ in 0..MOST_WRITES {
+        let Some(write) = next(cluster) else { return };
+        let patch = write_patch(&write);
+        let mut request = Request::merge_patch(patch.path.clone(), patch.body.clone());
+        patch.content_type.clone_into(&mut request.content_type);
+        let response = cluster.handle(request.by(User::named(US, &[])));
+        assert_eq!(response.code, 200, "{patch:?}: {:?}", response.object());
+    }
+}
+
+fn next(cluster: &Cluster) -> Option<Write> {
+    let mut view = View::default();
+    for object in cluster.objects() {
+        let watched = match object["kind"].as_str() {
+            Some("PersistentVolume") => Watched::Volumes,
+            Some("PersistentVolumeClaim") => Watched::Claims,
+            Some("StorageClass") => Watched::Classes,
+            _ => continue,
+        };
+        view.apply(watched.observed(&object.to_string()).expect("readable"));
+    }
+    let volumes = view
+        .volumes()
+        .map(|volume| decided(&view, |evidence| decide_volume(evidence, &volume.name).next));
+    let claims = view
+        .claims()
+        .map(|claim| decided(&view, |evidence| decide_claim(evidence, &claim.key).next));
+    volumes.chain(claims).find_map(|next| match next {
+        Next::Write(write) => Some(write),
+        Next::Settled | Next::Read(_) | Next::Reclaim(_) => None,
+    })
+}
+
+fn decided(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
+    let mut live = LiveReads::default();
+    loop {
+        match decide(&Evidence::new(view, &live)) {
+            Next::Read(reads) => live.answer_from(view, &reads),
+            next @ (Next::Settled | Next::Write(_) | Next::Reclaim(_)) => return next,
+        }
+    }
+}

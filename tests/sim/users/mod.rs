@@ -1,0 +1,167 @@
+//! Everybody but the controller, under a seed: people who make, edit and delete volumes, claims and
+//! pods, and the robots of a cluster, which do what the real ones do.
+//!
+//! [`Users::act`] does one thing a person does; [`Users::run_robots`] lets provisioner, scheduler and
+//! protection controllers each look at the cluster once. They write past any fault, each under its own
+//! name, and what the server refuses them does not happen. There are few names, so that they are used
+//! again and again.
+
+mod people;
+mod protection;
+mod provisioner;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bindery::sim::{Chance, Cluster, Method, Request, User};
+use serde_json::{Value, json};
+
+pub(crate) use people::Action;
+
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+const NODES: &str = "/api/v1/nodes";
+
+/// The namespaces in which people work.
+const SPACES: [&str; 2] = ["default", "db"];
+
+/// The nodes of the cluster.
+const NODE_NAMES: [&str; 2] = ["node-a", "node-b"];
+
+/// The driver whose provisioner runs.
+const DRIVER: &str = "csi.example.com";
+
+/// Classes with an object: name, provisioner, binding mode.
+const CLASS_ROWS: [(&str, &str, &str); 4] = [
+    ("fast", DRIVER, "Immediate"),
+    ("later", DRIVER, "WaitForFirstConsumer"),
+    ("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
+    ("shelf", "kubernetes.io/no-provisioner", "Immediate"),
+];
+
+/// People and robots.
+pub(crate) struct Users {
+    chance: Chance,
+}
+
+impl Users {
+    /// The users of a seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { chance: Chance::new(seed) }
+    }
+
+    /// Makes what a cluster has before anybody works in it: namespaces, nodes, classes.
+    pub(crate) fn found(cluster: &mut Cluster) {
+        let namespace = json!({"metadata": {"name": "db"}});
+        send(cluster, "admin", Method::Post, "/api/v1/namespaces", namespace);
+        for name in NODE_NAMES {
+            let node =
+                json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}});
+            send(cluster, "admin", Method::Post, NODES, node);
+        }
+        for (name, provisioner, mode) in CLASS_ROWS {
+            let class = json!({
+                "metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode,
+                "reclaimPolicy": "Delete", "allowVolumeExpansion": true,
+            });
+            send(cluster, "admin", Method::Post, CLASSES, class);
+        }
+    }
+
+    /// One thing that a person does; nothing may come of it.
+    pub(crate) fn act(&mut self, cluster: &mut Cluster) -> Action {
+        people::act(&mut self.chance, cluster)
+    }
+
+    /// Each robot looks at the cluster once. Whether anything was written.
+    pub(crate) fn run_robots(&mut self, cluster: &mut Cluster) -> bool {
+        let before = cluster.version();
+        provisioner::look(cluster);
+        scheduler::look(&mut self.chance, cluster);
+        protection::look(cluster);
+        cluster.version() > before
+    }
+}
+
+/// Sends a request as a user. The object, unless the server refuses it.
+fn send(
+    cluster: &mut Cluster,
+    user: &str,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> Option<Value> {
+    let mut request = Request::new(method, path, body).by(User::named(user, &[]));
+    if method == Method::Patch {
+        "application/merge-patch+json".clone_into(&mut request.content_type);
+    }
+    let response = cluster.handle(request);
+    (response.code < 300).then(|| response.object().cloned()).flatten()
+}
+
+/// Everything of a kind, in the order of its names.
+fn all(cluster: &Cluster, kind: &str) -> Vec<Arc<Value>> {
+    cluster.objects().into_iter().filter(|object| object["kind"] == *kind).collect()
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn annotation<'a>(object: &'a Value, key: &str) -> &'a str {
+    object["metadata"]["annotations"][key].as_str().unwrap_or_default()
+}
+
+fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+fn is_terminating(object: &Value) -> bool {
+    !text(object, "/metadata/deletionTimestamp").is_empty()
+}
+
+fn volume_path(volume: &Value) -> String {
+    format!("{VOLUMES}/{}", name(volume))
+}
+
+fn claims_path(space: &str) -> String {
+    format!("/api/v1/namespaces/{space}/persistentvolumeclaims")
+}
+
+fn pods_path(space: &str) -> String {
+    format!("/api/v1/namespaces/{space}/pods")
+}
+
+fn claim_path(claim: &Value) -> String {
+    format!("{}/{}", claims_path(text(claim, "/metadata/namespace")), name(claim))
+}
+
+fn pod_path(pod: &Value) -> String {
+    format!("{}/{}", pods_path(text(pod, "/metadata/namespace")), name(pod))
+}
+
+/// Paths of the claims that a pod uses.
+fn used_by(pod: &Value) -> Vec<String> {
+    let space = claims_path(text(pod, "/metadata/namespace"));
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let names = volumes.map(|volume| text(volume, "/persistentVolumeClaim/claimName").to_owned());
+    names.filter(|name| !name.is_empty()).map(|name| format!("{space}/{name}")).collect()
+}
+
+/// The class that a claim asks for or a volume has, if it has an object.
+fn class_row(object: &Value) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    let class = text(object, "/spec/storageClassName");
+    CLASS_ROWS.iter().find(|(name, _, _)| *name == class)
+}
+
+/// The full reference to a claim.
+fn reference(claim: &Value) -> Value {
+    let metadata = &claim["metadata"];
+    json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": metadata["namespace"],
+        "name": metadata["name"], "uid": metadata["uid"],
+        "resourceVersion": metadata["resourceVersion"],
+    })
+}

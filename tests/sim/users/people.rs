@@ -1,0 +1,302 @@
+//! What people do.
+
+use bindery::sim::{Chance, Cluster, Method};
+use serde_json::{Value, json};
+
+use super::{
+    CLASS_ROWS, NODE_NAMES, SPACES, VOLUMES, all, claim_path, claims_path, name, pod_path,
+    pods_path, reference, send, text, volume_path,
+};
+
+/// One thing that a person does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Action {
+    CreateVolume,
+    CreateClaim,
+    DeleteVolume,
+    DeleteClaim,
+    /// The claim goes and comes again under its name, at once.
+    RecreateClaim,
+    /// A label that selectors look at, or an annotation that is nobody else's business.
+    Label,
+    /// A reservation is cleared, whole or down to the name.
+    ClearReservation,
+    /// A free volume is reserved for a claim's name.
+    ReserveByName,
+    /// A waiting claim names a volume.
+    NameVolume,
+    ChangePolicy,
+    CreatePod,
+    FinishPod,
+    DeletePod,
+    /// Another class is the default, or none.
+    ChangeDefaultClass,
+}
+
+impl Action {
+    /// All, each as often as it is done: things are made more often than they go.
+    const WEIGHTED: [Self; 27] = [
+        Self::CreateVolume,
+        Self::CreateVolume,
+        Self::CreateClaim,
+        Self::CreateClaim,
+        Self::CreateVolume,
+        Self::CreateVolume,
+        Self::CreateVolume,
+        Self::CreateVolume,
+        Self::CreateVolume,
+        Self::CreateClaim,
+        Self::CreateClaim,
+        Self::CreateClaim,
+        Self::CreateClaim,
+        Self::CreateClaim,
+        Self::DeleteVolume,
+        Self::DeleteClaim,
+        Self::RecreateClaim,
+        Self::Label,
+        Self::ClearReservation,
+        Self::ReserveByName,
+        Self::NameVolume,
+        Self::ChangePolicy,
+        Self::CreatePod,
+        Self::CreatePod,
+        Self::FinishPod,
+        Self::DeletePod,
+        Self::ChangeDefaultClass,
+    ];
+}
+
+/// Who owns volumes and classes.
+const ADMIN: &str = "admin";
+/// Who owns claims and pods.
+const TENANT: &str = "tenant";
+
+/// The same amounts are written in several ways; some differ by little.
+const SIZES: [&str; 7] = ["1Gi", "1024Mi", "1073741824", "2Gi", "2G", "5Gi", "0.5Gi"];
+const REQUESTS: [&str; 6] = ["1Gi", "1024Mi", "0.5Gi", "500M", "1.5Gi", "2Gi"];
+const OFFERED: [&[&str]; 5] = [
+    &["ReadWriteOnce"],
+    &["ReadWriteOnce", "ReadOnlyMany"],
+    &["ReadOnlyMany", "ReadWriteOnce", "ReadWriteMany"],
+    &["ReadWriteMany"],
+    &["ReadWriteOncePod"],
+];
+const REQUESTED: [&[&str]; 6] = [
+    &["ReadWriteOnce"],
+    &["ReadWriteOnce"],
+    &["ReadWriteOnce", "ReadOnlyMany"],
+    &["ReadOnlyMany"],
+    &["ReadWriteMany"],
+    &["ReadWriteOncePod"],
+];
+const POLICIES: [&str; 4] = ["Retain", "Retain", "Delete", "Recycle"];
+const TIERS: [&str; 2] = ["gold", "iron"];
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+
+/// How many names there are for volumes, and for the claims and the pods of a namespace.
+const NAMES: u64 = 10;
+
+/// Does one thing, and says which.
+pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
+    let action = *pick(chance, &Action::WEIGHTED);
+    let (volumes, claims) =
+        (all(cluster, "PersistentVolume"), all(cluster, "PersistentVolumeClaim"));
+    let volume = chance.pick(&volumes).map(|volume| &**volume);
+    let claim = chance.pick(&claims).map(|claim| &**claim);
+    match (action, volume, claim) {
+        (Action::CreateVolume, _, claim) => create_volume(chance, cluster, claim),
+        (Action::CreateClaim, ..) => {
+            let space = *pick(chance, &SPACES);
+            let name = format!("data-{}", chance_name(chance));
+            let body = new_claim(chance, &name, volume);
+            send(cluster, TENANT, Method::Post, &claims_path(space), body);
+        }
+        (Action::DeleteVolume, Some(volume), _) => delete(cluster, ADMIN, &volume_path(volume)),
+        (Action::DeleteClaim, _, Some(claim)) => delete(cluster, TENANT, &claim_path(claim)),
+        (Action::RecreateClaim, _, Some(claim)) => {
+            delete(cluster, TENANT, &claim_path(claim));
+            super::protection::look(cluster);
+            let body = new_claim(chance, name(claim), volume);
+            let space = claims_path(text(claim, "/metadata/namespace"));
+            send(cluster, TENANT, Method::Post, &space, body);
+        }
+        (Action::Label, Some(volume), claim) => {
+            label(chance, cluster, volume, claim);
+        }
+        (Action::ClearReservation, Some(volume), _) => {
+            let left = if chance.happens(500) { json!({"uid": null}) } else { Value::Null };
+            let patch = json!({"spec": {"claimRef": left}});
+            if !volume["spec"]["claimRef"].is_null() {
+                send(cluster, ADMIN, Method::Patch, &volume_path(volume), patch);
+            }
+        }
+        (Action::ReserveByName, Some(volume), Some(claim)) => {
+            let metadata = &claim["metadata"];
+            let named = json!({"namespace": metadata["namespace"], "name": metadata["name"]});
+            if volume["spec"]["claimRef"].is_null() {
+                let patch = json!({"spec": {"claimRef": named}});
+                send(cluster, ADMIN, Method::Patch, &volume_path(volume), patch);
+            }
+        }
+        (Action::NameVolume, Some(volume), Some(claim)) => {
+            let patch = json!({"spec": {"volumeName": name(volume)}});
+            send(cluster, TENANT, Method::Patch, &claim_path(claim), patch);
+        }
+        (Action::ChangePolicy, Some(volume), _) => {
+            let policy = *pick(chance, &POLICIES);
+            let patch = json!({"spec": {"persistentVolumeReclaimPolicy": policy}});
+            send(cluster, ADMIN, Method::Patch, &volume_path(volume), patch);
+        }
+        (Action::CreatePod, _, Some(claim)) => create_pod(chance, cluster, claim),
+        (Action::FinishPod | Action::DeletePod, ..) => end_pod(chance, cluster, action),
+        (Action::ChangeDefaultClass, ..) => change_default_class(chance, cluster),
+        // There is nothing yet to do it to.
+        (
+            Action::DeleteVolume
+            | Action::DeleteClaim
+            | Action::RecreateClaim
+            | Action::Label
+            | Action::ClearReservation
+            | Action::ReserveByName
+            | Action::NameVolume
+            | Action::ChangePolicy
+            | Action::CreatePod,
+            ..,
+        ) => {}
+    }
+    action
+}
+
+fn pick<'a, T>(chance: &mut Chance, from: &'a [T]) -> &'a T {
+    chance.pick(from).expect("there is something to choose from")
+}
+
+fn chance_name(chance: &mut Chance) -> u64 {
+    chance.below(NAMES)
+}
+
+fn delete(cluster: &mut Cluster, user: &str, path: &str) {
+    send(cluster, user, Method::Delete, path, Value::Null);
+}
+
+/// Mostly one that many share, so that there is something to contend for.
+fn class(chance: &mut Chance) -> Value {
+    match chance.below(20) {
+        0 => Value::Null,
+        1..8 => json!(""),
+        8 => json!("named-only"),
+        9..12 => json!("local"),
+        12..16 => json!("shelf"),
+        _ => json!(pick(chance, &CLASS_ROWS).0),
+    }
+}
+
+fn volume_mode(chance: &mut Chance) -> Value {
+    if chance.happens(80) { json!("Block") } else { Value::Null }
+}
+
+/// Half of all volumes are meant for the claims that there are, and some are kept for one of them.
+fn create_volume(chance: &mut Chance, cluster: &mut Cluster, claim: Option<&Value>) {
+    let wanted = claim.filter(|_| chance.happens(500));
+    let class =
+        wanted.map_or_else(|| class(chance), |claim| claim["spec"]["storageClassName"].clone());
+    let mut volume = json!({
+        "metadata": {"name": format!("pv-{}", chance_name(chance)), "labels": {"tier": pick(chance, &TIERS)}},
+        "spec": {
+            "capacity": {"storage": pick(chance, &SIZES)},
+            "accessModes": pick(chance, &OFFERED),
+            "persistentVolumeReclaimPolicy": pick(chance, &POLICIES),
+            "storageClassName": class,
+            "volumeMode": volume_mode(chance),
+        },
+    });
+    if class == "local" {
+        let node = pick(chance, &NODE_NAMES);
+        let on_node =
+            json!([{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]);
+        let terms = json!({"nodeSelectorTerms": [{"matchExpressions": on_node}]});
+        volume["spec"]["local"] = json!({"path": "/mnt/disk"});
+        volume["spec"]["nodeAffinity"] = json!({"required": terms});
+    } else {
+        volume["spec"]["nfs"] = json!({"server": "a", "path": "/"});
+    }
+    if let Some(claim) = claim.filter(|_| chance.happens(200)) {
+        let mut whole = reference(claim);
+        if chance.happens(600) {
+            whole["uid"] = Value::Null;
+        }
+        volume["spec"]["claimRef"] = whole;
+    }
+    send(cluster, ADMIN, Method::Post, VOLUMES, volume);
+}
+
+/// Half of all claims are meant for the volumes that there are.
+fn new_claim(chance: &mut Chance, name: &str, volume: Option<&Value>) -> Value {
+    let mut claim = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": pick(chance, &REQUESTED),
+            "resources": {"requests": {"storage": pick(chance, &REQUESTS)}},
+            "storageClassName": class(chance),
+            "volumeMode": volume_mode(chance),
+        },
+    });
+    if let Some(volume) = volume.filter(|_| chance.happens(500)) {
+        let modes = volume["spec"]["accessModes"].as_array().cloned().unwrap_or_default();
+        claim["spec"]["accessModes"] =
+            chance.pick(&modes).map_or(Value::Null, |mode| json!([mode]));
+        claim["spec"]["storageClassName"] = json!(text(volume, "/spec/storageClassName"));
+        claim["spec"]["volumeMode"] = volume["spec"]["volumeMode"].clone();
+    }
+    if chance.happens(150) {
+        claim["spec"]["selector"] = json!({"matchLabels": {"tier": pick(chance, &TIERS)}});
+    }
+    if chance.happens(150) {
+        claim["spec"]["volumeName"] = json!(format!("pv-{}", chance_name(chance)));
+    }
+    claim
+}
+
+fn label(chance: &mut Chance, cluster: &mut Cluster, volume: &Value, claim: Option<&Value>) {
+    let tier = json!({"metadata": {"labels": {"tier": pick(chance, &TIERS)}}});
+    send(cluster, ADMIN, Method::Patch, &volume_path(volume), tier);
+    if let Some(claim) = claim {
+        let number = chance.below(1000).to_string();
+        let note = json!({"metadata": {"annotations": {"example.com/note": number}}});
+        send(cluster, TENANT, Method::Patch, &claim_path(claim), note);
+    }
+}
+
+fn create_pod(chance: &mut Chance, cluster: &mut Cluster, claim: &Value) {
+    let source = json!({"name": "data", "persistentVolumeClaim": {"claimName": name(claim)}});
+    let pod = json!({
+        "metadata": {"name": format!("pod-{}", chance_name(chance))},
+        "spec": {
+            "containers": [{"name": "main", "image": "main"}], "volumes": [source],
+            "terminationGracePeriodSeconds": 0,
+        },
+    });
+    let space = text(claim, "/metadata/namespace");
+    send(cluster, TENANT, Method::Post, &pods_path(space), pod);
+}
+
+fn end_pod(chance: &mut Chance, cluster: &mut Cluster, action: Action) {
+    let pods = all(cluster, "Pod");
+    let Some(pod) = chance.pick(&pods) else { return };
+    if action == Action::DeletePod {
+        delete(cluster, TENANT, &pod_path(pod));
+    } else if !text(pod, "/spec/nodeName").is_empty() {
+        let over = json!({"status": {"phase": "Succeeded"}});
+        send(cluster, "kubelet", Method::Patch, &format!("{}/status", pod_path(pod)), over);
+    }
+}
+
+fn change_default_class(chance: &mut Chance, cluster: &mut Cluster) {
+    let chosen = pick(chance, &CLASS_ROWS).0;
+    let is_any = chance.happens(500);
+    for (class, _, _) in CLASS_ROWS {
+        let mark = if is_any && class == chosen { json!("true") } else { Value::Null };
+        let patch = json!({"metadata": {"annotations": {DEFAULT_CLASS: mark}}});
+        send(cluster, ADMIN, Method::Patch, &format!("{}/{class}", super::CLASSES), patch);
+    }
+}

@@ -1,6 +1,6 @@
 //! The webhook against its peers, in one run: `make bench`, or `cargo bench --bench webhook -- SECTION…`.
 //!
-//! Sections: `throughput`, `latency`, `memory`, `start`; without one, all of them. Every row is a ratio
+//! Sections: `throughput`, `latency`, `memory`, `start`, `plan`; without one, all of them. Every row is a ratio
 //! of two figures of this run, or an amount; its floor is in `benches/floors.toml`. The exit code is 0
 //! if every row reaches its floor, 1 if one does not, 2 if something could not be measured.
 //!
@@ -17,6 +17,8 @@
     reason = "figures are ratios and medians; 53 bits hold every count that a run can reach"
 )]
 
+#[path = "../cluster/dump.rs"]
+mod dump;
 #[path = "../../tests/e2e/eventually.rs"]
 #[allow(dead_code, clippy::panic, reason = "shared with the end-to-end tests, which use all of it")]
 mod eventually;
@@ -25,6 +27,7 @@ mod hostile;
 mod latency;
 mod load;
 mod memory;
+mod plan;
 #[path = "../../tests/e2e/plane/mod.rs"]
 #[allow(
     dead_code,
@@ -57,11 +60,12 @@ use floors::{Floors, Row};
 /// A section: its name, and what measures its rows.
 type Section = (&'static str, fn() -> Result<Vec<Row>, String>);
 
-const SECTIONS: [Section; 4] = [
+const SECTIONS: [Section; 5] = [
     ("throughput", throughput::measure),
     ("latency", latency::measure),
     ("memory", memory::measure),
     ("start", start::measure),
+    ("plan", plan::measure),
 ];
 
 fn main() -> ExitCode {

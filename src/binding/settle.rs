@@ -28,17 +28,25 @@ pub struct Settlement {
 /// `order`; `view` shows the end of it afterwards.
 pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
     let mut settlement = Settlement::default();
+    let mut is_first = true;
     loop {
         let before = settlement.writes.len();
-        let volumes: Vec<VolumeName> = view.volumes().map(|volume| volume.name.clone()).collect();
-        for name in volumes {
+        let names: Vec<VolumeName> = view.volumes().map(|volume| volume.name.clone()).collect();
+        let volumes = names.into_iter().map(|name| {
             let why = follow(view, &mut settlement.writes, |evidence| {
                 let decision = decide_volume(evidence, &name);
                 (decision.next, decision.why)
             });
-            settlement.volumes.insert(name, why);
+            (name, why)
+        });
+        settlement.volumes = volumes.collect();
+        // A volume that is given back may be what somebody waited for. No write to or for a claim can
+        // help another one, so that nothing has changed for claims unless a volume was written.
+        if !is_first && settlement.writes.len() == before {
+            return settlement;
         }
-        for key in order {
+        is_first = false;
+        let claims = order.iter().map(|key| {
             let why = follow(view, &mut settlement.writes, |evidence| {
                 let decision = decide_claim(evidence, key);
                 (decision.next, decision.why)
@@ -46,12 +54,9 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
             if why.waits_for_any() {
                 view.wait(key);
             }
-            settlement.claims.insert(key.clone(), why);
-        }
-        // A claim that took another volume gives one back, which somebody may have waited for.
-        if settlement.writes.len() == before {
-            return settlement;
-        }
+            (key.clone(), why)
+        });
+        settlement.claims = claims.collect();
     }
 }
 

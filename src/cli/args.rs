@@ -40,6 +40,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Show what would bind to what, who waits and why.
     Plan(PlanArgs),
+    /// Explain why a claim, a volume or a pod stands where it stands, and what helps.
+    #[command(visible_alias = "why")]
+    Explain(ExplainArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
     /// Show the webhook refusing and repairing, without a cluster.
@@ -182,7 +185,7 @@ pub struct CheckArgs {
     pub for_group: Vec<String>,
     /// `text` or `json`, to standard output or to a file as `json=PATH`; repeatable.
     #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
-    pub output: Vec<Output>,
+    pub output: Vec<Output<Format>>,
     /// End with code 3 if there is nothing worse than these.
     #[arg(long, value_name = "RESULT", value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
@@ -210,17 +213,59 @@ Claims end as bound, binds, provisions, waits, starves, lost or conflict. The pl
 does on this state if nobody else acts: claims are served by age, then by namespace and name.\n\n\
 Exit codes: 0 every claim is served or waits for what comes by itself; 1 one starves, is lost or in \
 conflict.\n\n\
+With --diff, `text`, `wide` and `markdown` tell the changes alone; `json` and `yaml` give the whole plan \
+with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
 kubectl get pv,pvc,sc -A -o yaml | bindery plan -f -\n  \
-bindery plan --context staging -o json=plan.json")]
+bindery plan --context staging -o json=plan.json\n  \
+bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json")]
 pub struct PlanArgs {
     /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
     /// cluster is asked.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
-    /// `text` or `json`, to standard output or to a file as `json=PATH`; repeatable.
-    #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
-    pub output: Vec<Output>,
+    /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
+    /// repeatable.
+    #[arg(short, long, value_name = "FORM[=PATH]", default_value = "text")]
+    pub output: Vec<Output<Form>>,
+    /// Tell what changed against this plan, which `-o json` wrote earlier.
+    #[arg(long, value_name = "OLDPLAN")]
+    pub diff: Option<PathBuf>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
+/// Arguments of `bindery explain`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+For a claim: how it ends, every volume that it does not get and all that speaks against it, the nearest \
+first; the nodes, where its class waits for the pod's; the provisioner that is awaited and its last event; \
+and one command after which the binder serves it. A volume is nearer the fewer mismatches it has; of \
+equally many, the easier the hardest one is to repair (labels, class, attributes class, size, access modes, \
+volume mode, phase, holder, node); then the less the sizes differ; then by name.\n\n\
+Who may not list volumes gets what the binder wrote about the claim, and is told so. Dumps may hold nodes, \
+pods and events too.\n\n\
+Exit codes: 0 served, or waiting for what comes by itself; 1 somebody has to do something.\n\n\
+Examples:\n  \
+bindery explain pvc/data -n db\n  \
+kubectl get pv,pvc,sc,nodes,events -A -o yaml | bindery why pvc/db/data -f -\n  \
+bindery explain pod/web-0 -n web -o markdown")]
+pub struct ExplainArgs {
+    /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
+    #[arg(value_name = "KIND/NAME")]
+    pub object: String,
+    /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
+    /// cluster is asked.
+    #[arg(short, long, value_name = "FILE")]
+    pub filename: Vec<PathBuf>,
+    /// Namespace of the claim or the pod; else that of the context, or `default` with a dump.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+    /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
+    /// repeatable.
+    #[arg(short, long, value_name = "FORM[=PATH]", default_value = "text")]
+    pub output: Vec<Output<Form>>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -260,14 +305,14 @@ pub enum Apply {
 
 /// One output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct Output<F> {
     /// Its form.
-    pub format: Format,
+    pub format: F,
     /// Where it goes; standard output if absent.
     pub path: Option<PathBuf>,
 }
 
-/// The form of an output.
+/// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -276,7 +321,22 @@ pub enum Format {
     Json,
 }
 
-impl std::str::FromStr for Output {
+/// The form of a plan or an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// For people who want to see everything.
+    Wide,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// For a comment on a pull request.
+    Markdown,
+}
+
+impl<F: ValueEnum> std::str::FromStr for Output<F> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -285,9 +345,18 @@ impl std::str::FromStr for Output {
             Some((format, path)) => (format, Some(PathBuf::from(path))),
             None => (text, None),
         };
-        let format = Format::from_str(format, false)
-            .map_err(|_| "known formats are text and json".to_owned())?;
+        let format = F::from_str(format, false).map_err(|_| known::<F>())?;
         Ok(Self { format, path })
+    }
+}
+
+/// The sentence that lists the forms.
+fn known<F: ValueEnum>() -> String {
+    let forms = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let names: Vec<String> = forms.map(|form| form.get_name().to_owned()).collect();
+    match names.split_last() {
+        Some((last, others)) => format!("known formats are {} and {last}", others.join(", ")),
+        None => "no format is known".to_owned(),
     }
 }
 

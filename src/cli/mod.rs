@@ -10,8 +10,10 @@ pub mod controller;
 pub mod demo;
 pub mod example;
 pub mod exit;
+pub mod explain;
 pub mod files;
 pub mod generate;
+mod notation;
 pub mod plan;
 mod process;
 pub mod reference;
@@ -31,6 +33,9 @@ use crate::config::{self, Configuration};
 
 /// The name under which kubectl finds the binary: `kubectl bindery …`.
 const PLUGIN_NAME: &str = "kubectl-bindery";
+
+/// The version of every report that programs read.
+pub(crate) const API_VERSION: &str = "bindery.dev/v1";
 
 /// Runs the command that `arguments` name; the first is the name of the program.
 pub fn run(arguments: Vec<OsString>) -> Exit {
@@ -75,6 +80,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Controller(arguments) => controller::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),

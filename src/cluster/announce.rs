@@ -15,7 +15,7 @@ use crate::binding::{Announcement, Subject};
 use crate::model::{ResourceVersion, Uid};
 
 /// Who tells, as `kubectl describe` shows it.
-const COMPONENT: &str = "bindery-controller";
+pub const COMPONENT: &str = "bindery-controller";
 
 /// How long storing may take: nobody waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);

@@ -5,6 +5,7 @@
 pub mod bounded;
 pub mod claim;
 pub mod class;
+pub mod event;
 pub mod fixture;
 pub mod managers;
 pub mod metadata;

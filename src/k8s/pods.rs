@@ -81,7 +81,13 @@ struct PodStatus<'a> {
 /// Kubernetes: `pkg/volume/util`, `IsPodTerminated`, which also passes over a pod that is being deleted
 /// and runs no container. Its volumes may still be mounted, so that here the phase alone counts.
 pub fn pod(text: &str) -> Result<Option<Pod>, serde_json::Error> {
-    Ok(unfinished(&read_whole(text)?))
+    let wire = read_whole(text)?;
+    Ok((!is_finished(&wire)).then(|| to_model(&wire)))
+}
+
+/// Reads a pod from its JSON text, finished or not.
+pub fn any_pod(text: &str) -> Result<Pod, serde_json::Error> {
+    Ok(to_model(&read_whole(text)?))
 }
 
 /// One page of a list of pods, for those that use a claim.
@@ -104,11 +110,12 @@ pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::E
     Ok(UsersPage { users, next: pods.metadata.r#continue.filter(|token| !token.is_empty()) })
 }
 
-fn unfinished(wire: &PodWire<'_>) -> Option<Pod> {
+fn is_finished(wire: &PodWire<'_>) -> bool {
     let phase = or_empty(wire.status.as_ref().and_then(|status| status.0.phase.as_ref()));
-    if matches!(phase, "Succeeded" | "Failed") {
-        return None;
-    }
+    matches!(phase, "Succeeded" | "Failed")
+}
+
+fn to_model(wire: &PodWire<'_>) -> Pod {
     let PodMetadata { namespace, name } = &wire.metadata.0;
     let (namespace, name) = (or_empty(namespace.as_ref()), or_empty(name.as_ref()));
     let mut claims: Vec<ClaimKey> =
@@ -116,7 +123,7 @@ fn unfinished(wire: &PodWire<'_>) -> Option<Pod> {
     claims.sort_unstable();
     claims.dedup();
     let node = filled(wire.spec.0.node_name.as_ref()).map(Box::from);
-    Some(Pod { key: PodKey::new(namespace, name), node, claims })
+    Pod { key: PodKey::new(namespace, name), node, claims }
 }
 
 /// What one page of a list of pods says about a claim.
@@ -212,7 +219,9 @@ mod tests {
             assert!(pod(&web(phase, Some("n1")).to_string()).unwrap().is_some(), "{phase}");
         }
         for phase in ["Succeeded", "Failed"] {
-            assert_eq!(pod(&web(phase, Some("n1")).to_string()).unwrap(), None, "{phase}");
+            let text = web(phase, Some("n1")).to_string();
+            assert_eq!(pod(&text).unwrap(), None, "{phase}");
+            assert!(any_pod(&text).unwrap().uses(&ClaimKey::new("db", "data")), "{phase}");
         }
         let bare = json!({"metadata": {"name": "x"}, "spec": {"volumes": null}});
         assert_eq!(pod(&bare.to_string()).unwrap().unwrap().claims, []);

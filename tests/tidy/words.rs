@@ -39,7 +39,7 @@ const PRIVATE: [(&str, &str); 16] = [
 ];
 
 /// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
-const HOSTS: [&str; 11] = [
+const HOSTS: [&str; 12] = [
     "github.com",
     "kubernetes.io",
     "kubernetes.default.svc",
@@ -47,6 +47,7 @@ const HOSTS: [&str; 11] = [
     "crates.io",
     "docs.rs",
     "no-color.org",
+    "json-schema.org",
     "doc.rust-lang.org",
     "127.0.0.1",
     "192.0.2.10",

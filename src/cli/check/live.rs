@@ -44,6 +44,40 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
+    /// The cluster at this address. Nothing is asked yet.
+    pub(in crate::cli) fn connect(arguments: &ClusterArgs) -> Result<Self, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::unreachable(format!(
+                "no thread can be started: {}; try again",
+                logging::cause(&error)
+            ))
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
+        let address = Address {
+            kubeconfig: arguments.kubeconfig.clone(),
+            context: arguments.context.clone(),
+            as_user: arguments.as_user.clone(),
+            as_groups: arguments.as_group.clone(),
+        };
+        let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
+        Ok(Self { runtime, client, timeout: arguments.request_timeout })
+    }
+
+    /// The namespace of the context.
+    pub(in crate::cli) fn namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// What is at `path`, as JSON text.
+    pub(in crate::cli) fn get(&self, path: &str) -> Result<String, Refusal> {
+        self.runtime.block_on(get(&self.client, path, self.timeout))
+    }
+
+    /// Its volumes, claims and classes, a list each, as JSON texts.
+    pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, Refusal> {
+        Watched::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
+    }
+
     /// Makes `reads` and puts the answers into `live`.
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
         self.runtime.block_on(reads::read(&self.client, reads, self.timeout, live));
@@ -177,44 +211,56 @@ fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
 
 /// A cluster and what it lists of volumes, claims and classes, as JSON texts.
 pub(in crate::cli) fn listed(arguments: &ClusterArgs) -> Result<(Cluster, Vec<String>), Failure> {
-    let refused = |error: std::io::Error| {
-        Failure::unreachable(format!(
-            "no thread can be started: {}; try again",
-            logging::cause(&error)
-        ))
-    };
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
-    let address = Address {
-        kubeconfig: arguments.kubeconfig.clone(),
-        context: arguments.context.clone(),
-        as_user: arguments.as_user.clone(),
-        as_groups: arguments.as_group.clone(),
-    };
-    let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
-    let timeout = arguments.request_timeout;
-    let mut lists = Vec::new();
-    for watched in Watched::STORAGE {
-        lists.push(runtime.block_on(list(&client, watched.path(), timeout))?);
-    }
-    Ok((Cluster { runtime, client, timeout }, lists))
+    let cluster = Cluster::connect(arguments)?;
+    let lists = cluster.lists()?;
+    Ok((cluster, lists))
 }
 
-async fn list(client: &Client, path: &str, timeout: Duration) -> Result<String, Failure> {
+/// Why something cannot be had from a cluster.
+#[derive(Debug)]
+pub(in crate::cli) enum Refusal {
+    /// The account may not have it.
+    Forbidden(Failure),
+    /// It does not exist.
+    Missing(Failure),
+    /// The cluster cannot be reached, or fails.
+    Failed(Failure),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Forbidden(failure) | Refusal::Missing(failure) | Refusal::Failed(failure) => {
+                failure
+            }
+        }
+    }
+}
+
+async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, Refusal> {
     let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
-    let request = request.map_err(|error| Failure::unreachable(error.to_string()))?;
+    let request =
+        request.map_err(|error| Refusal::Failed(Failure::unreachable(error.to_string())))?;
     match tokio::time::timeout(timeout, client.request_text(request)).await {
         Ok(Ok(text)) => Ok(text),
-        Ok(Err(kube::Error::Api(status))) => Err(Failure::unreachable(format!(
-            "the cluster refuses to list {path}: {}; use an account that may, or a dump",
-            status.message.trim_end_matches('.')
-        ))),
-        Ok(Err(error)) => Err(Failure::unreachable(format!(
+        Ok(Err(kube::Error::Api(status))) => {
+            let failure = Failure::unreachable(format!(
+                "the cluster refuses to list {path}: {}; use an account that may, or a dump",
+                status.message.trim_end_matches('.')
+            ));
+            Err(match status.code {
+                403 => Refusal::Forbidden(failure),
+                404 => Refusal::Missing(failure),
+                _ => Refusal::Failed(failure),
+            })
+        }
+        Ok(Err(error)) => Err(Refusal::Failed(Failure::unreachable(format!(
             "the cluster cannot be reached: {}; check --kubeconfig and --context",
             logging::cause(&error)
-        ))),
-        Err(_) => Err(Failure::unreachable(format!(
+        )))),
+        Err(_) => Err(Refusal::Failed(Failure::unreachable(format!(
             "the cluster did not answer within {} s; raise --request-timeout or try again",
             timeout.as_secs()
-        ))),
+        )))),
     }
 }

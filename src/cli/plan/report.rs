@@ -1,15 +1,22 @@
 //! The plan: a public, versioned contract.
 //!
-//! Every output is a rendering of this value. Fields are only ever added.
+//! Every output is a rendering of this value. Fields are only ever added; `docs/schemas/plan.json`
+//! describes them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::difference::Difference;
+use crate::cli::API_VERSION;
+
+/// The kind of a plan.
+pub(super) const KIND: &str = "Plan";
+
 /// How a claim ends up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ClaimFate {
+pub(in crate::cli) enum ClaimFate {
     /// It is bound already.
     Bound,
     /// It will be bound.
@@ -28,7 +35,7 @@ pub(super) enum ClaimFate {
 
 impl ClaimFate {
     /// The spelling in reports.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(in crate::cli) fn as_str(self) -> &'static str {
         match self {
             Self::Bound => "bound",
             Self::Binds => "binds",
@@ -41,7 +48,7 @@ impl ClaimFate {
     }
 
     /// Whether somebody has to do something.
-    pub(super) fn is_stuck(self) -> bool {
+    pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
             Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
             Self::Starves | Self::Lost | Self::Conflict => true,
@@ -52,7 +59,7 @@ impl ClaimFate {
 /// How a volume ends up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum VolumeFate {
+pub(in crate::cli) enum VolumeFate {
     /// It is bound already.
     Bound,
     /// It will be bound.
@@ -69,7 +76,7 @@ pub(super) enum VolumeFate {
 
 impl VolumeFate {
     /// The spelling in reports.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(in crate::cli) fn as_str(self) -> &'static str {
         match self {
             Self::Bound => "bound",
             Self::Binds => "binds",
@@ -95,11 +102,15 @@ pub(super) struct Plan {
     pub volumes: Vec<PlannedVolume>,
     /// How many end up how.
     pub summary: Summary,
+    /// What changed against the plan that was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
 }
 
 /// One claim.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PlannedClaim {
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct PlannedClaim {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -112,12 +123,44 @@ pub(super) struct PlannedClaim {
     pub reason: Option<String>,
     /// For a claim that starves: how many volumes fail for which first reason.
     pub mismatches: BTreeMap<&'static str, usize>,
+    /// For a claim that starves: who gets the volume that would have done.
+    pub blocked_by: Option<Blocker>,
+    /// For a claim whose volume the binder chooses: how many other free volumes of the same class,
+    /// modes and size it could have been given.
+    pub equal_alternatives: Option<usize>,
+    /// The class that it asks for; none is no class.
+    pub class: Option<String>,
+    /// The size that it asks for.
+    pub request: String,
+    /// The access modes that it asks for.
+    pub access_modes: Vec<String>,
+    /// What its volume offers; the volume says it for programs.
+    #[serde(skip)]
+    pub given: Option<Given>,
+}
+
+/// What the volume of a claim offers.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Given {
+    /// Its size.
+    pub size: String,
+    /// By how many bytes it is larger than the request.
+    pub wasted_bytes: Option<i128>,
+}
+
+/// Who gets the volume that would have done for a claim.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Blocker {
+    /// The claim that gets it, as `NAMESPACE/NAME`.
+    pub claim: String,
+    /// The volume.
+    pub volume: String,
 }
 
 /// One volume.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PlannedVolume {
+pub(in crate::cli) struct PlannedVolume {
     /// Its name.
     pub name: String,
     /// How it ends up.
@@ -126,6 +169,12 @@ pub(super) struct PlannedVolume {
     pub claim: Option<String>,
     /// By how many bytes it is larger than what its claim asks for.
     pub wasted_bytes: Option<i128>,
+    /// Its class; none is no class.
+    pub class: Option<String>,
+    /// Its size.
+    pub capacity: String,
+    /// Its access modes.
+    pub access_modes: Vec<String>,
 }
 
 /// How many end up how; what is zero is left out.
@@ -147,7 +196,8 @@ impl Plan {
         for volume in &volumes {
             *summary.volumes.entry(volume.outcome.as_str()).or_default() += 1;
         }
-        Self { api_version: "bindery.dev/v1", kind: "Plan", claims, volumes, summary }
+        let (api_version, kind) = (API_VERSION, KIND);
+        Self { api_version, kind, claims, volumes, summary, difference: None }
     }
 
     /// Whether a claim needs somebody to do something.

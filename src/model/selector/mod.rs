@@ -13,13 +13,23 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Labels of an object, ordered by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Labels(BTreeMap<Box<str>, Box<str>>);
 
 impl Labels {
     /// The value of a label; an empty value is a value.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(AsRef::as_ref)
+    }
+
+    /// The labels with one changed: its new value, or none to take it off.
+    pub fn with(&self, key: &str, value: Option<&str>) -> Self {
+        let mut labels = self.0.clone();
+        match value {
+            Some(value) => labels.insert(key.into(), value.into()),
+            None => labels.remove(key),
+        };
+        Self(labels)
     }
 
     /// All labels, by key.
@@ -162,6 +172,16 @@ impl Term {
             _ => return Err(misshapen(key, operator)),
         };
         Ok(Self { key: key.into(), test })
+    }
+
+    /// What to do to an object's labels so that they fulfil it: the value that its label must get, or
+    /// none if the label must go.
+    pub fn remedy(&self) -> Option<&str> {
+        match &self.test {
+            Test::In(values) => Some(values.iter().next().unwrap_or_default()),
+            Test::Exists => Some(""),
+            Test::NotIn(_) | Test::DoesNotExist => None,
+        }
     }
 
     /// The key of the label that is looked at.

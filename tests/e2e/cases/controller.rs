@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
-use crate::eventually::eventually;
+use crate::eventually::{eventually, poll};
 use crate::plane::persona::{ADMIN, TENANT};
 use crate::plane::{Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
@@ -101,9 +101,11 @@ fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
     let pods = format!("/api/v1/namespaces/{namespace}/pods");
     objects.create(&pods, &pod("unplaced", None));
     objects.create(&pods, &pod("placed", Some(objects.name("here"))));
-    std::thread::sleep(Duration::from_secs(3));
-    let claim = plane.get(ADMIN, &claim_path(namespace, "data")).expect_ok();
-    assert_eq!(claim["status"]["phase"], "Pending", "the scheduler will choose for the other pod");
+    let bound = poll(Duration::from_secs(3), || {
+        let claim = plane.get(ADMIN, &claim_path(namespace, "data")).expect_ok();
+        if claim["status"]["phase"] == "Pending" { Err(claim.to_string()) } else { Ok(claim) }
+    });
+    assert!(bound.is_err(), "the scheduler will choose for the other pod: {bound:?}");
     plane
         .kubectl(ADMIN, &["-n", namespace, "delete", "pod", "unplaced", "--force"], "")
         .expect_ok();

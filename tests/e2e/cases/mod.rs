@@ -5,6 +5,7 @@ mod binding;
 mod controller;
 mod conversation;
 mod differential;
+mod explain;
 mod life;
 mod lifetime;
 mod quantities;
@@ -25,6 +26,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         quantities::CASES,
         binding::CASES,
         controller::CASES,
+        explain::CASES,
         life::CASES,
         smoke::CASES,
         survival::CASES,

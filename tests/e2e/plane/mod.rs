@@ -17,7 +17,7 @@ pub(crate) mod persona;
 pub(crate) mod process;
 mod start;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -149,6 +149,16 @@ impl Plane {
             Ok(output) => output,
             Err(sentence) => panic!("{sentence}"),
         }
+    }
+
+    /// The folder of the binaries, kubectl among them.
+    pub(crate) fn binaries(&self) -> &Path {
+        &self.binaries
+    }
+
+    /// A home for kubectl, which keeps what it discovers there.
+    pub(crate) fn home(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The persona's kubeconfig: for kubectl, and for Bindery itself.

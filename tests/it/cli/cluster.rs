@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::bad_input::kubeconfig;
-use super::{Folder, LIVE};
+use super::{Folder, LIVE, Output};
 
 /// The objects of [`LIVE`] of one kind.
 fn objects(kind: &str) -> Vec<Value> {
@@ -40,7 +40,7 @@ fn answer(path: &str, claim: Option<&Value>) -> (u16, Value) {
     }
 }
 
-fn serve(stream: TcpStream, claim: Option<&Value>, asked: &mpsc::Sender<String>) {
+fn serve(stream: TcpStream, answer: &impl Fn(&str) -> (u16, Value), asked: &mpsc::Sender<String>) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut head = Vec::new();
@@ -53,7 +53,7 @@ fn serve(stream: TcpStream, claim: Option<&Value>, asked: &mpsc::Sender<String>)
             }
         }
         let path = head[0].split(' ').nth(1).expect("a path").to_owned();
-        let (code, body) = answer(&path, claim);
+        let (code, body) = answer(&path);
         asked.send(path).expect("the test listens");
         let body = body.to_string();
         let length = body.len();
@@ -64,23 +64,33 @@ fn serve(stream: TcpStream, claim: Option<&Value>, asked: &mpsc::Sender<String>)
     }
 }
 
-/// Runs `bindery` with a kubeconfig for a server; gives back what it printed as JSON, its code, and the
-/// paths asked for.
-fn run(claim: Option<Value>, arguments: &[&str]) -> (Value, i32, Vec<String>) {
+/// Runs `bindery` with a kubeconfig for a server that answers so; gives back what it printed, its code, and
+/// the paths asked for.
+pub(super) fn run_against(
+    answer: impl Fn(&str) -> (u16, Value) + Send + 'static,
+    arguments: &[&str],
+) -> (Output, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let (asked, paths) = mpsc::channel();
     // The thread ends with the test process; the client may open any number of connections.
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            serve(stream, claim.as_ref(), &asked);
+            serve(stream, &answer, &asked);
         }
     });
     let folder = Folder::new();
     folder.write("kubeconfig", kubeconfig(port));
-    let output = folder.run(&[arguments, &["--kubeconfig", "kubeconfig", "-o", "json"]].concat());
+    let output = folder.run(&[arguments, &["--kubeconfig", "kubeconfig"]].concat());
+    (output, paths.try_iter().collect())
+}
+
+/// Runs `bindery` against the cluster of [`LIVE`]; gives back what it printed as JSON.
+fn run(claim: Option<Value>, arguments: &[&str]) -> (Value, i32, Vec<String>) {
+    let arguments = [arguments, &["-o", "json"]].concat();
+    let (output, paths) = run_against(move |path| answer(path, claim.as_ref()), &arguments);
     let printed = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-    (printed, output.code, paths.try_iter().collect())
+    (printed, output.code, paths)
 }
 
 /// The report of `check --delete pv/pv-a`, and the paths asked for.

@@ -4,9 +4,11 @@ mod bad_input;
 mod check;
 mod cluster;
 mod examples;
+mod explain;
 mod files;
 mod generated;
 mod plan;
+mod schemas;
 mod webhook;
 
 use std::fs;

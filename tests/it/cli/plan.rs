@@ -1,11 +1,12 @@
 //! `bindery plan`: one state with every outcome, as text and as JSON, and what it refuses.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Folder;
+use super::schemas::expect_valid;
+use super::{Folder, Output};
 
 /// Two claims for one volume, pairs that exist, and every way to wait.
-const STATE: &str = r#"apiVersion: v1
+pub(super) const STATE: &str = r#"apiVersion: v1
 kind: List
 items:
 - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a}, spec: {capacity: {storage: 10Gi},
@@ -87,14 +88,171 @@ fn programs_get_the_same_as_json() {
         (&claim("z-first")["outcome"], &claim("z-first")["volume"]),
         (&"binds".into(), &"pv-a".into())
     );
-    assert_eq!(
-        claim("late")["mismatches"],
-        serde_json::json!({"reserved_for_other": 4, "volume_mode": 1})
-    );
+    assert_eq!(claim("late")["mismatches"], json!({"reserved_for_other": 4, "volume_mode": 1}));
     let volume = &plan["volumes"][0];
     assert_eq!((&volume["name"], &volume["claim"]), (&"pv-a".into(), &"db/z-first".into()));
     assert_eq!(volume["wastedBytes"], 2_147_483_648_u64);
     assert_eq!(plan["summary"]["claims"]["starves"], 1);
+    assert_eq!(claim("late")["blockedBy"], json!({"claim": "db/z-first", "volume": "pv-a"}));
+    assert_eq!(claim("lost")["blockedBy"], Value::Null);
+    expect_valid("plan", &plan);
+    let yaml = folder.run(&["plan", "-f", "state.yaml", "-o", "yaml"]);
+    let read = bindery::document::read(&yaml.stdout).expect("YAML");
+    assert_eq!(read[0].to_json(), plan, "{}", yaml.stdout);
+}
+
+/// Runs `plan` on a state with further arguments.
+fn plan(folder: &Folder, state: &str, arguments: &[&str]) -> Output {
+    folder.run_with(&[&["plan", "-f", "-"], arguments].concat(), state)
+}
+
+#[test]
+fn wide_tells_sizes_classes_and_waste() {
+    let wide = plan(&Folder::new(), STATE, &["-o", "wide"]);
+    let lines: Vec<Vec<&str>> =
+        wide.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        lines[0],
+        [
+            "CLAIM", "OUTCOME", "VOLUME", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS",
+            "WHY"
+        ]
+    );
+    assert_eq!(
+        lines[2],
+        ["db/z-first", "binds", "pv-a", "-", "8Gi", "10Gi", "2Gi", "RWO", "0"],
+        "{}",
+        wide.stdout
+    );
+    let made = lines.iter().find(|line| line.first() == Some(&"web/made")).expect("the claim");
+    assert_eq!(made[..8], ["web/made", "provisions", "-", "fast", "1Gi", "-", "-", "RWO"]);
+    assert!(wide.stdout.contains("pv-kept   reserved  -      1Gi   RWO    kept for claim"));
+    assert!(wide.stdout.ends_with("2Gi more than asked for\n"));
+}
+
+#[test]
+fn markdown_begins_with_what_needs_somebody() {
+    let markdown = plan(&Folder::new(), STATE, &["-o", "markdown"]).stdout;
+    let expected = "\
+### Storage plan
+
+claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi more than asked for
+
+| claim | outcome | volume | why |
+|---|---|---|---|
+| `db/lost` | **lost** |  | it was bound to volume \"pv-gone\", which does not exist |
+";
+    assert!(markdown.starts_with(expected), "{markdown}");
+    assert!(!markdown.contains("db/bound"), "nothing happens to it: {markdown}");
+    assert!(markdown.contains("| `db/z-first` | binds | `pv-a` |  |"), "{markdown}");
+}
+
+/// A volume of this name, size and label.
+fn volume(name: &str, size: &str, tier: &str) -> String {
+    format!(
+        "{{kind: PersistentVolume, metadata: {{name: {name}, labels: {{tier: \"{tier}\"}}}}, spec: \
+         {{capacity: {{storage: {size}}}, accessModes: [ReadWriteOnce]}}}}\n---\n"
+    )
+}
+
+/// A claim of this name and size that selects by label.
+fn selecting(name: &str, size: &str, tier: &str) -> String {
+    format!(
+        "{{kind: PersistentVolumeClaim, metadata: {{namespace: db, name: {name}}}, spec: \
+         {{resources: {{requests: {{storage: {size}}}}}, accessModes: [ReadWriteOnce], selector: \
+         {{matchLabels: {{tier: \"{tier}\"}}}}}}}}\n---\n"
+    )
+}
+
+#[test]
+fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
+    let mut state = String::new();
+    for (name, size, tier) in [
+        ("a", "1Gi", "x"),
+        ("b", "1Gi", "x"),
+        ("c", "1Gi", "x"),
+        ("d", "1Gi", "y"),
+        ("e", "2Gi", "x"),
+    ] {
+        state.push_str(&volume(name, size, tier));
+    }
+    for (name, size, tier) in
+        [("1", "1Gi", "x"), ("2", "1Gi", "x"), ("3", "1Gi", "x"), ("4", "2Gi", "x")]
+    {
+        state.push_str(&selecting(&format!("c{name}"), size, tier));
+    }
+    let run = plan(&Folder::new(), &state, &["-o", "json"]);
+    let plan: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    expect_valid("plan", &plan);
+    let told = plan["claims"].as_array().expect("a list").iter();
+    let told: Vec<_> = told.map(|claim| (&claim["volume"], &claim["equalAlternatives"])).collect();
+    // The first could have had b or c as well, the second c; d has another label and e another size.
+    assert_eq!(json!(told), json!([["a", 2], ["b", 1], ["c", 0], ["e", 0]]));
+}
+
+#[test]
+fn a_difference_tells_what_changed_came_and_went() {
+    let folder = Folder::new();
+    let claim = |name: &str| selecting(name, "1Gi", "x");
+    let volumes = volume("a", "1Gi", "x") + &volume("b", "1Gi", "x");
+    let before =
+        volumes.clone() + &claim("gone") + &claim("hosts") + &claim("starves") + &claim("waits");
+    let now = volumes + &claim("hosts") + &claim("starves") + &claim("waits") + &claim("zzz");
+    assert_eq!(plan(&folder, &before, &["-o", "json=old.json", "-o", "yaml=old.yaml"]).code, 1);
+
+    let changed = plan(&folder, &now, &["--diff", "old.json"]);
+    assert_eq!((changed.code, changed.stderr.as_str()), (1, ""));
+    let expected = "\
+changed  db/hosts    binds b -> binds a
+changed  db/starves  starves -> binds b
+new      db/zzz      starves
+gone     db/gone     binds a
+against the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
+claims: 2 binds, 2 starves; volumes: 2 binds; 0 more than asked for
+";
+    assert_eq!(changed.stdout, expected);
+    assert_eq!(plan(&folder, &now, &["--diff", "old.yaml"]).stdout, changed.stdout);
+
+    let forms = ["-o", "json=new.json", "-o", "markdown=new.md", "-o", "yaml=new.yaml"];
+    let forms = [&["--diff", "old.json"], forms.as_slice()].concat();
+    assert_eq!(plan(&folder, &now, &forms).stdout, "");
+    let new: Value = serde_json::from_str(&folder.read("new.json")).expect("JSON");
+    expect_valid("plan", &new);
+    assert_eq!(new["difference"]["unchanged"], 1);
+    assert_eq!(new["difference"]["new"][0]["name"], "zzz");
+    assert!(folder.read("new.md").contains("| `db/gone` | gone | binds a |  |"));
+    assert!(folder.read("new.yaml").contains("difference:"));
+    // A plan with a difference is what the next one is compared with.
+    let same = plan(&folder, &now, &["--diff", "new.json"]).stdout;
+    assert!(same.starts_with("against the earlier plan: 0 changed, 0 new, 0 gone, 4 as before\n"));
+}
+
+#[test]
+fn what_is_no_earlier_plan_is_refused_with_its_place() {
+    let folder = Folder::new();
+    for (text, said) in [
+        (
+            "{\"apiVersion\": \"bindery.dev/v1\",\n \"kind\": \"Report\"}",
+            "old.json:2:2: kind is \"Report\"",
+        ),
+        ("{\"apiVersion\": \"bindery.dev/v2\", \"kind\": \"Plan\"}", "old.json:1:2: apiVersion is"),
+        (
+            "apiVersion: bindery.dev/v1\nkind: Plan\nclaims: none\n",
+            "old.json:3:1: claims is no list",
+        ),
+        (
+            "apiVersion: bindery.dev/v1\nkind: Plan\nclaims:\n- {namespace: a, name: b, outcome: 3}\n",
+            "old.json:4:27: outcome of a claim is no text",
+        ),
+        ("", "old.json:1:1: is empty"),
+        ("{\"apiVersion\": ", "old.json:1:"),
+    ] {
+        folder.write("old.json", text);
+        let run = plan(&folder, STATE, &["--diff", "old.json"]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{text}: {}", run.stderr);
+        assert!(run.stderr.starts_with(&format!("error: {said}")), "{text}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1);
+    }
 }
 
 #[test]

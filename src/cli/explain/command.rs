@@ -1,0 +1,168 @@
+//! Repairs as commands for a shell, and what they do in words.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::repair::{Anew, ClaimChange, Repair, VolumeChange};
+use super::report::Fix;
+use crate::model::annotations::LEGACY_CLASS;
+use crate::model::{Claim, ClassRequest, VolumeName};
+
+/// The command that makes `repair` for `claim`.
+pub(super) fn fix(repair: &Repair, claim: &Claim) -> Fix {
+    let mut commands = Vec::new();
+    let mut effects = Vec::new();
+    if let Some((name, change)) = &repair.volume {
+        commands.push(on_volume(name, change));
+        effects.push(volume_effect(name, change));
+    }
+    match &repair.claim {
+        ClaimChange::None => {}
+        ClaimChange::SetClass(class) => {
+            let patch = json!({"spec": {"storageClassName": class.as_str()}});
+            commands.push(format!(
+                "kubectl -n {} patch pvc {} --type=merge -p {}",
+                quoted(&claim.key.namespace),
+                quoted(&claim.key.name),
+                quoted(&patch.to_string())
+            ));
+            effects.push(format!("gives the claim the class \"{class}\""));
+        }
+        ClaimChange::Anew(differences) => {
+            commands.push(anew(claim, differences));
+            let told: Vec<String> = differences.iter().map(told).collect();
+            effects.push(format!("makes the claim anew, {}", told.join(", ")));
+        }
+    }
+    Fix { command: commands.join(" && "), effect: effects.join(", and ") }
+}
+
+/// A word as a POSIX shell reads it back.
+pub(super) fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {
+    let name = quoted(name.as_str());
+    if change.class.is_none() && change.keep_for.is_none() {
+        let labels = change.labels.iter().map(|(key, value)| match value {
+            Some(value) => quoted(&format!("{key}={value}")).into_owned(),
+            None => quoted(&format!("{key}-")).into_owned(),
+        });
+        let labels: Vec<String> = labels.collect();
+        return format!("kubectl label pv {name} {} --overwrite", labels.join(" "));
+    }
+    let mut metadata = Map::new();
+    let mut spec = Map::new();
+    if !change.labels.is_empty() {
+        let labels = change.labels.iter().map(|(key, value)| (key.clone(), json!(value)));
+        metadata.insert("labels".to_owned(), labels.collect::<Map<_, _>>().into());
+    }
+    if let Some(class) = &change.class {
+        spec.insert("storageClassName".to_owned(), json!(name_of(class)));
+    }
+    if let Some(key) = &change.keep_for {
+        // A merge keeps what it does not name: the uid of the claim that is gone must go.
+        spec.insert(
+            "claimRef".to_owned(),
+            json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": key.namespace,
+                "name": key.name, "uid": null, "resourceVersion": null, "fieldPath": null,
+            }),
+        );
+    }
+    if let Some(annotation) = change.without {
+        metadata.insert("annotations".to_owned(), json!({annotation: null}));
+    }
+    let mut patch = Map::new();
+    for (field, part) in [("metadata", metadata), ("spec", spec)] {
+        if !part.is_empty() {
+            patch.insert(field.to_owned(), Value::Object(part));
+        }
+    }
+    let patch = Value::Object(patch).to_string();
+    format!("kubectl patch pv {name} --type=merge -p {}", quoted(&patch))
+}
+
+fn name_of(class: &ClassRequest) -> Option<&str> {
+    match class {
+        ClassRequest::Named(class) => Some(class.as_str()),
+        ClassRequest::Unset | ClassRequest::Classless => None,
+    }
+}
+
+fn volume_effect(name: &VolumeName, change: &VolumeChange) -> String {
+    let mut told = Vec::new();
+    if !change.labels.is_empty() {
+        told.push("gets the labels that the claim selects".to_owned());
+    }
+    match &change.class {
+        Some(ClassRequest::Named(class)) => told.push(format!("gets the class \"{class}\"")),
+        Some(ClassRequest::Unset | ClassRequest::Classless) => {
+            told.push("loses its class".to_owned());
+        }
+        None => {}
+    }
+    if let Some(key) = &change.keep_for {
+        told.push(format!("is kept for claim \"{key}\", which reads what its last claim left"));
+    }
+    format!("volume \"{name}\" {}", told.join(" and "))
+}
+
+/// kubectl changes the claim on its own side, deletes the stored one and creates it as changed.
+fn anew(claim: &Claim, differences: &[Anew]) -> String {
+    let mut operations: Vec<Value> = differences.iter().map(operation).collect();
+    let changes_class = differences.iter().any(|difference| matches!(difference, Anew::Class(_)));
+    if changes_class && claim.annotations.has(LEGACY_CLASS) {
+        let path = format!("/metadata/annotations/{}", LEGACY_CLASS.replace('/', "~1"));
+        operations.push(json!({"op": "remove", "path": path}));
+    }
+    let (namespace, name) = (quoted(&claim.key.namespace), quoted(&claim.key.name));
+    let patch = Value::Array(operations).to_string();
+    format!(
+        "kubectl -n {namespace} get pvc {name} -o json | kubectl patch --local -f - --type=json -p {} \
+         -o json | kubectl replace --force -f -",
+        quoted(&patch)
+    )
+}
+
+fn operation(difference: &Anew) -> Value {
+    let remove = |path: &str| json!({"op": "remove", "path": path});
+    let set = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    match difference {
+        Anew::NoVolume => remove("/spec/volumeName"),
+        Anew::NoSelector => remove("/spec/selector"),
+        Anew::Request(size) => set("/spec/resources/requests/storage", json!(size.to_string())),
+        Anew::AccessModes(modes) => {
+            set("/spec/accessModes", json!(modes.names().collect::<Vec<_>>()))
+        }
+        Anew::VolumeMode(mode) => set("/spec/volumeMode", json!(mode.to_string())),
+        // The empty text: with none at all the claim would get the default class.
+        Anew::Class(class) => {
+            set("/spec/storageClassName", json!(class.as_ref().map_or("", |class| class.as_str())))
+        }
+        Anew::AttributesClass(None) => remove("/spec/volumeAttributesClassName"),
+        Anew::AttributesClass(Some(class)) => {
+            set("/spec/volumeAttributesClassName", json!(class.as_str()))
+        }
+    }
+}
+
+fn told(difference: &Anew) -> String {
+    match difference {
+        Anew::NoVolume => "without the name of a volume".to_owned(),
+        Anew::NoSelector => "without a selector".to_owned(),
+        Anew::Request(size) => format!("asking for {size}"),
+        Anew::AccessModes(modes) => format!("with access modes {modes}"),
+        Anew::VolumeMode(mode) => format!("with volume mode {mode}"),
+        Anew::Class(Some(class)) => format!("with class \"{class}\""),
+        Anew::Class(None) => "with no class".to_owned(),
+        Anew::AttributesClass(Some(class)) => format!("with attributes class \"{class}\""),
+        Anew::AttributesClass(None) => "without an attributes class".to_owned(),
+    }
+}

@@ -1,0 +1,102 @@
+//! What a person learns who may not list volumes: what the binder wrote about the claim.
+
+use super::claim::last;
+use super::pod;
+use super::report::{Awaited, Explanation, Object, Written};
+use super::target::Target;
+use super::world::{self, Seen, found};
+use crate::cli::check::live::Cluster;
+use crate::cli::exit::Failure;
+use crate::cluster::announce::COMPONENT;
+use crate::k8s::claim::claim;
+use crate::k8s::event::Event;
+use crate::model::annotations::STORAGE_PROVISIONER;
+use crate::model::{Claim, ClaimKey, ClaimPhase};
+
+/// What is said first.
+const NOTE: &str = "you may not list volumes and claims of the whole cluster, so that no volume is compared; \
+     this is what the binder wrote";
+
+/// Explains what can be explained without seeing volumes.
+pub(super) fn explain(cluster: &Cluster, target: &Target) -> Result<Explanation, Failure> {
+    match target {
+        Target::Claim(key) => of_claim(cluster, key),
+        Target::Pod(key) => {
+            let pod = world::pod(cluster, key)?;
+            let claims: Result<Vec<Explanation>, Failure> =
+                pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
+            let mut explanation = pod::of_claims(&pod, claims?);
+            explanation.notes.push(NOTE.to_owned());
+            Ok(explanation)
+        }
+        Target::Volume(name) => Err(Failure::unreachable(format!(
+            "volume \"{name}\" cannot be explained: you may not list volumes; use an account that may, or a \
+             dump"
+        ))),
+    }
+}
+
+fn of_claim(cluster: &Cluster, key: &ClaimKey) -> Result<Explanation, Failure> {
+    let ClaimKey { namespace, name } = key;
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+    let text = found(cluster.get(&path), "claim", key)?;
+    let claim = claim(&text, namespace)
+        .map_err(|error| Failure::usage(format!("claim \"{key}\" cannot be read: {error}")))?
+        .value;
+    let Seen { found: events, note } = world::events(cluster, key);
+    let mut explanation = told(&claim, &events);
+    explanation.notes.extend(note);
+    Ok(explanation)
+}
+
+fn told(claim: &Claim, events: &[Event]) -> Explanation {
+    let binder = events.iter().filter(|event| is_binder(&event.component)).cloned();
+    let event = last(binder);
+    let key = &claim.key;
+    let (stuck, text) = match (&claim.phase, &event) {
+        (ClaimPhase::Bound, _) => {
+            let volume = claim.volume.as_ref().map(ToString::to_string).unwrap_or_default();
+            (false, format!("claim \"{key}\" is bound to volume \"{volume}\""))
+        }
+        (ClaimPhase::Lost, _) => (true, format!("claim \"{key}\" has lost its volume")),
+        (ClaimPhase::Pending | ClaimPhase::Unknown(_), Some(event)) => (
+            is_failure(&event.reason),
+            format!("claim \"{key}\" is {}: {}: {}", claim.phase, event.reason, event.message),
+        ),
+        (ClaimPhase::Pending | ClaimPhase::Unknown(_), None) => {
+            (false, format!("claim \"{key}\" is {}, and no binder wrote why", claim.phase))
+        }
+    };
+    let outcome = claim.phase.to_string().to_lowercase();
+    let mut explanation = Explanation::of(Object::claim(key), &outcome, stuck, text);
+    explanation.partner = claim.volume.as_ref().map(ToString::to_string);
+    if claim.phase == ClaimPhase::Pending {
+        explanation.provisioner = provisioner(claim, events);
+    }
+    explanation.event = event;
+    explanation.notes.push(NOTE.to_owned());
+    explanation
+}
+
+/// The provisioner that was asked, and what it wrote last.
+fn provisioner(claim: &Claim, events: &[Event]) -> Option<Awaited> {
+    let name = claim.annotations.get(STORAGE_PROVISIONER)?;
+    let own = events.iter().filter(|event| event.component.starts_with(name)).cloned();
+    let last_event: Option<Written> = last(own);
+    Some(Awaited { name: name.to_owned(), last_event })
+}
+
+/// Kubernetes: the in-tree binder is `persistentvolume-controller`.
+fn is_binder(component: &str) -> bool {
+    matches!(component, COMPONENT | "persistentvolume-controller")
+}
+
+/// Whether somebody must act on an event of this reason about a claim. The others tell what is waited for.
+///
+/// Kubernetes: `pkg/controller/volume/events`, and `pv_controller.go` for those of a lost claim.
+pub(super) fn is_failure(reason: &str) -> bool {
+    matches!(
+        reason,
+        "FailedBinding" | "VolumeMismatch" | "ClaimLost" | "ClaimMisbound" | "ProvisioningFailed"
+    )
+}

@@ -1,0 +1,47 @@
+//! `bindery explain`: why a claim, a volume or a pod stands where it stands, and the command that helps.
+//!
+//! The cluster is settled as a plan settles it, so that an explanation never contradicts the plan; every
+//! mismatch of every candidate comes from the binder's own comparison, and a command is shown only if the
+//! binder's decisions say that the claim is served after it.
+
+mod claim;
+mod command;
+mod limited;
+mod nearness;
+mod pod;
+mod render;
+mod repair;
+mod report;
+mod target;
+#[cfg(test)]
+mod tests;
+mod volume;
+mod world;
+
+use self::target::Target;
+use self::world::Sight;
+use super::args::ExplainArgs;
+use super::exit::{Exit, Failure};
+use super::files::{self, Readers};
+
+/// Runs the command.
+pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
+    // What is wrong with the name is said before anything is read.
+    Target::parse(&arguments.object, "")?;
+    let (sight, namespace) = Sight::read(arguments)?;
+    let target = Target::parse(&arguments.object, &namespace)?;
+    let explanation = match (&sight, &target) {
+        (Sight::Limited(cluster), target) => limited::explain(cluster, target)?,
+        (Sight::Whole(world), Target::Claim(key)) => claim::explain(world, key)?,
+        (Sight::Whole(world), Target::Volume(name)) => volume::explain(world, name)?,
+        (Sight::Whole(world), Target::Pod(key)) => pod::explain(world, key)?,
+    };
+    for output in &arguments.output {
+        let text = render::render(&explanation, output.format)?;
+        match &output.path {
+            Some(path) => files::write(path, &text, Readers::Everybody)?,
+            None => super::print(&text),
+        }
+    }
+    Ok(if explanation.stuck { Exit::Refused } else { Exit::Clean })
+}

@@ -1,0 +1,96 @@
+//! Which of a pod's claims keep it waiting, and on which nodes it could have all of them.
+
+use std::collections::BTreeSet;
+
+use super::claim;
+use super::report::{Explanation, Object, Reach};
+use super::world::World;
+use crate::cli::exit::Failure;
+use crate::model::{ClaimKey, Pod, PodKey};
+
+/// Explains the pod of this name.
+pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failure> {
+    let pod = world.pod(key)?;
+    let mut claims = Vec::new();
+    for claim in &pod.claims {
+        claims.push(if world.after.claim(claim).is_some() {
+            claim::explain(world, claim)?
+        } else {
+            missing(claim)
+        });
+    }
+    Ok(of_claims(&pod, claims))
+}
+
+/// A pod whose claims are explained.
+pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
+    let stuck: Vec<&str> =
+        claims.iter().filter(|claim| claim.stuck).map(|claim| &*claim.object.name).collect();
+    let delayed: Vec<&Explanation> =
+        claims.iter().filter(|claim| !claim.nodes.is_empty()).collect();
+    let nodes = common(&delayed, pod.node.as_deref());
+    // Without a provisioner to make one, a volume must be in reach of the node.
+    let is_nowhere = !delayed.is_empty() && nodes.is_empty();
+    let (outcome, told) = match (stuck.as_slice(), is_nowhere) {
+        ([], _) if claims.is_empty() => ("ready", "uses no claims".to_owned()),
+        ([], true) => ("stuck", "has no node on which every claim has a volume".to_owned()),
+        ([], false) if !delayed.is_empty() => {
+            ("waits", format!("could have its volumes on {}", names(&nodes)))
+        }
+        ([], false) => match claims.iter().find(|claim| claim.outcome != "bound") {
+            Some(claim) => ("waits", format!("waits: {}", claim.summary)),
+            None => ("ready", "has all of its volumes".to_owned()),
+        },
+        (stuck, _) => ("stuck", format!("is kept waiting by {}", stuck.join(", "))),
+    };
+    let summary = format!("pod \"{}\" {told}", pod.key);
+    let mut explanation =
+        Explanation::of(Object::pod(&pod.key), outcome, outcome == "stuck", summary);
+    explanation.nodes = nodes;
+    if !delayed.is_empty() {
+        let text = "only volumes are looked at, not what else the scheduler asks of a node";
+        explanation.notes.push(text.to_owned());
+    }
+    explanation.fix = claims.iter().find_map(|claim| claim.fix.clone());
+    explanation.claims = claims;
+    explanation
+}
+
+/// A claim that the pod names and that does not exist.
+fn missing(key: &ClaimKey) -> Explanation {
+    let summary =
+        format!("claim \"{key}\" does not exist; the pod waits until somebody creates it");
+    Explanation::of(Object::claim(key), "missing", true, summary)
+}
+
+/// The nodes on which every delayed claim has a volume, with all of them; `given` is the pod's own.
+fn common(delayed: &[&Explanation], given: Option<&str>) -> Vec<Reach> {
+    let reached = |claim: &&Explanation| -> BTreeSet<String> {
+        let with_some = claim.nodes.iter().filter(|reach| !reach.volumes.is_empty());
+        with_some.map(|reach| reach.node.clone()).collect()
+    };
+    let sets = delayed.iter().map(reached);
+    let Some(nodes) = sets.reduce(|mut all, one| {
+        all.retain(|node| one.contains(node));
+        all
+    }) else {
+        return Vec::new();
+    };
+    let nodes = nodes.into_iter().filter(|node| given.is_none_or(|given| given == node));
+    let volumes = |node: &str| {
+        let of_node = delayed.iter().flat_map(|claim| &claim.nodes);
+        let of_node = of_node.filter(|reach| reach.node == node);
+        of_node.flat_map(|reach| reach.volumes.clone()).collect::<BTreeSet<_>>()
+    };
+    nodes.map(|node| Reach { volumes: volumes(&node).into_iter().collect(), node }).collect()
+}
+
+fn names(nodes: &[Reach]) -> String {
+    /// A line holds so many.
+    const NAMES_MAX: usize = 5;
+    let names: Vec<&str> = nodes.iter().take(NAMES_MAX).map(|reach| &*reach.node).collect();
+    match nodes.len().saturating_sub(NAMES_MAX) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}

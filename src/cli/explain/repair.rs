@@ -1,0 +1,273 @@
+//! What would make a volume and a claim fit: changes of the one or the other, and whether they help.
+//!
+//! A volume's labels, class and reservation can be changed while it is free. Of a claim only a missing
+//! class can; for anything else it is made anew, which costs nothing, as it never had a volume. Nothing
+//! is proposed for a volume whose storage would be destroyed, or that a claim has or is promised.
+//!
+//! Not here: the spelling as commands (`command`).
+
+use std::sync::Arc;
+
+use super::nearness::Miss;
+use crate::binding::{ClaimOutcome, Mismatch, Observed, View, settle};
+use crate::model::annotations::{BOUND_BY_CONTROLLER, LEGACY_CLASS};
+use crate::model::{
+    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Quantity, ReclaimPolicy,
+    Reservation, Selector, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
+};
+
+/// Changes that let a claim have a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repair {
+    /// The volume that is changed, and how.
+    pub volume: Option<(VolumeName, VolumeChange)>,
+    /// How the claim is changed.
+    pub claim: ClaimChange,
+}
+
+/// Changes of a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct VolumeChange {
+    /// Labels to set, or to take off.
+    pub labels: Vec<(String, Option<String>)>,
+    /// Its class.
+    pub class: Option<ClassRequest>,
+    /// The claim to keep it for, instead of one that is gone.
+    pub keep_for: Option<ClaimKey>,
+    /// An annotation that would contradict the change.
+    pub without: Option<&'static str>,
+}
+
+/// Changes of a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum ClaimChange {
+    /// None.
+    #[default]
+    None,
+    /// It gets the class that it does not have.
+    SetClass(ClassName),
+    /// It is made anew with these changes.
+    Anew(Vec<Anew>),
+}
+
+/// What is different in a claim that is made anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Anew {
+    /// It names no volume.
+    NoVolume,
+    /// It selects by no labels.
+    NoSelector,
+    /// It asks for this size.
+    Request(Quantity),
+    /// It asks for these modes.
+    AccessModes(AccessModes),
+    /// It asks for this mode.
+    VolumeMode(VolumeMode),
+    /// It asks for this class; none is no class.
+    Class(Option<ClassName>),
+    /// It asks for this attributes class; none is none.
+    AttributesClass(Option<ClassName>),
+}
+
+/// The changes that remove all mismatches of a pair, if there are any.
+pub(super) fn repair(miss: &Miss<'_>, view: &View) -> Option<Repair> {
+    let Miss { volume, claim, mismatches } = miss;
+    let mut wanted = Wanted::default();
+    for mismatch in mismatches {
+        wanted.note(mismatch)?;
+    }
+    if wanted.is_held {
+        if !is_left_over(volume, view) {
+            return None;
+        }
+        // A volume that is kept for the claim is asked neither for its class nor for its labels.
+        let change = VolumeChange {
+            keep_for: Some(claim.key.clone()),
+            without: carried(volume, BOUND_BY_CONTROLLER),
+            ..VolumeChange::default()
+        };
+        return Some(whole(volume, change, wanted.anew));
+    }
+    if !wanted.anew.is_empty() {
+        wanted.anew.extend(wanted.class.map(|(_, offered)| Anew::Class(offered)));
+        wanted.anew.extend(wanted.is_unselected.then_some(Anew::NoSelector));
+        return Some(whole(volume, VolumeChange::default(), wanted.anew));
+    }
+    if let (Some((_, Some(offered))), false) = (&wanted.class, wanted.is_unselected)
+        && claim.class() == ClassRequest::Unset
+    {
+        return Some(Repair { volume: None, claim: ClaimChange::SetClass(offered.clone()) });
+    }
+    let class = wanted.class.map(|(requested, _)| match requested {
+        Some(class) => ClassRequest::Named(class),
+        None => ClassRequest::Classless,
+    });
+    let without = class.as_ref().and_then(|_| carried(volume, LEGACY_CLASS));
+    let change = VolumeChange { labels: labels(volume, claim), class, keep_for: None, without };
+    Some(whole(volume, change, Vec::new()))
+}
+
+/// What the mismatches of a pair want changed.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// In a claim that is made anew.
+    anew: Vec<Anew>,
+    /// The class that is requested, and the one that is offered.
+    class: Option<(Option<ClassName>, Option<ClassName>)>,
+    /// Whether the labels are others.
+    is_unselected: bool,
+    /// Whether the volume is, or was, another claim's.
+    is_held: bool,
+}
+
+impl Wanted {
+    /// Takes in a mismatch; nothing comes back for one that nobody can repair.
+    fn note(&mut self, mismatch: &Mismatch) -> Option<()> {
+        match mismatch {
+            Mismatch::TooSmall { offered, .. } => self.anew.push(Anew::Request(offered.clone())),
+            Mismatch::AccessModes { offered, .. } => {
+                self.anew.push(Anew::AccessModes(offered.clone()));
+            }
+            Mismatch::VolumeMode { offered, .. } => {
+                self.anew.push(Anew::VolumeMode(offered.clone()));
+            }
+            Mismatch::AttributesClass { offered, .. } => {
+                self.anew.push(Anew::AttributesClass(offered.clone()));
+            }
+            Mismatch::Class { requested, offered } => {
+                self.class = Some((requested.clone(), offered.clone()));
+            }
+            Mismatch::Selector { .. } => self.is_unselected = true,
+            Mismatch::ReservedForOther { .. } | Mismatch::NotAvailable { .. } => {
+                self.is_held = true;
+            }
+            Mismatch::ClaimElsewhere
+            | Mismatch::Terminating
+            | Mismatch::NodeAffinity
+            | Mismatch::WaitsForConsumer => return None,
+        }
+        Some(())
+    }
+}
+
+/// The claim made anew without the volume that it names.
+pub(super) fn unnamed() -> Repair {
+    Repair { volume: None, claim: ClaimChange::Anew(vec![Anew::NoVolume]) }
+}
+
+fn whole(volume: &Volume, change: VolumeChange, anew: Vec<Anew>) -> Repair {
+    let volume = (change != VolumeChange::default()).then(|| (volume.name.clone(), change));
+    let claim = if anew.is_empty() { ClaimChange::None } else { ClaimChange::Anew(anew) };
+    Repair { volume, claim }
+}
+
+/// The annotation, if the volume has it.
+fn carried(volume: &Volume, annotation: &'static str) -> Option<&'static str> {
+    volume.annotations.has(annotation).then_some(annotation)
+}
+
+/// Whether a volume's claim is gone for good and its data is kept.
+fn is_left_over(volume: &Volume, view: &View) -> bool {
+    let Reservation::Held(key, uid) = &volume.reservation else { return false };
+    let holder = view.claim(key).and_then(|claim| claim.uid.as_ref());
+    volume.policy == ReclaimPolicy::Retain
+        && volume.phase == VolumePhase::Released
+        && holder != Some(uid)
+}
+
+/// The labels that the claim's selector misses.
+fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
+    let terms = claim.selector.iter().flat_map(Selector::terms);
+    let unmatched = terms.filter(|term| !term.matches(&volume.labels));
+    let remedies = unmatched.map(|term| (term.key().to_owned(), term.remedy().map(str::to_owned)));
+    remedies.collect()
+}
+
+/// Whether the claim is served, or waits for what comes by itself, once `repair` was made: asked of the
+/// same core that binds.
+pub(super) fn helps(repair: &Repair, view: &View, claim: &Claim) -> bool {
+    let mut view = view.clone();
+    if let Some((name, change)) = &repair.volume {
+        let Some(volume) = view.volume(name) else { return false };
+        let volume = changed_volume(volume, change);
+        view.apply(Observed::Volume(Arc::new(volume)));
+    }
+    view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
+    let settlement = settle(&mut view, std::slice::from_ref(&claim.key));
+    match settlement.claims.get(&claim.key) {
+        Some(
+            ClaimOutcome::Bound(_)
+            | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
+            | ClaimOutcome::WaitsForProvisioner(_),
+        ) => true,
+        Some(
+            ClaimOutcome::Unseen
+            | ClaimOutcome::Terminating
+            | ClaimOutcome::Unknown
+            | ClaimOutcome::BoundDespite(..)
+            | ClaimOutcome::GetsDefaultClass(_)
+            | ClaimOutcome::NothingFits
+            | ClaimOutcome::NoClass(_)
+            | ClaimOutcome::NoVolume(_)
+            | ClaimOutcome::Unfit(..)
+            | ClaimOutcome::Taken(_)
+            | ClaimOutcome::Lost(_),
+        )
+        | None => false,
+    }
+}
+
+fn changed_volume(volume: &Volume, change: &VolumeChange) -> Volume {
+    let mut changed = volume.clone();
+    for (key, value) in &change.labels {
+        changed.labels = changed.labels.with(key, value.as_deref());
+    }
+    if let Some(annotation) = change.without {
+        changed.annotations.remove(annotation);
+    }
+    if let Some(class) = &change.class {
+        changed.class_field = match class {
+            ClassRequest::Named(class) => Some(class.clone()),
+            ClassRequest::Unset | ClassRequest::Classless => None,
+        };
+    }
+    if let Some(key) = &change.keep_for {
+        changed.reservation = Reservation::Named(key.clone());
+    }
+    changed
+}
+
+fn changed_claim(claim: &Claim, change: &ClaimChange) -> Claim {
+    let mut changed = claim.clone();
+    match change {
+        ClaimChange::None => {}
+        ClaimChange::SetClass(class) => changed.class_field = ClassRequest::Named(class.clone()),
+        ClaimChange::Anew(differences) => {
+            changed.uid = Some(Uid::new(format!("made anew: {}", claim.key)));
+            changed.phase = ClaimPhase::Pending;
+            for difference in differences {
+                differ(&mut changed, difference);
+            }
+        }
+    }
+    changed
+}
+
+fn differ(claim: &mut Claim, difference: &Anew) {
+    match difference {
+        Anew::NoVolume => claim.volume = None,
+        Anew::NoSelector => claim.selector = None,
+        Anew::Request(size) => claim.request = size.clone(),
+        Anew::AccessModes(modes) => claim.access_modes = modes.clone(),
+        Anew::VolumeMode(mode) => claim.mode = mode.clone(),
+        Anew::Class(class) => {
+            claim.annotations.remove(LEGACY_CLASS);
+            claim.class_field = match class {
+                Some(class) => ClassRequest::Named(class.clone()),
+                None => ClassRequest::Classless,
+            };
+        }
+        Anew::AttributesClass(class) => claim.attributes_class.clone_from(class),
+    }
+}

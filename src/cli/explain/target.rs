@@ -1,0 +1,132 @@
+//! What is to be explained: `pvc/NAME`, `pv/NAME` or `pod/NAME`, spelled as kubectl takes it.
+
+use super::report::Object;
+use crate::cli::exit::Failure;
+use crate::model::{ClaimKey, PodKey, VolumeName};
+
+/// What is to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A claim.
+    Claim(ClaimKey),
+    /// A volume.
+    Volume(VolumeName),
+    /// A pod.
+    Pod(PodKey),
+}
+
+impl Target {
+    /// Reads `KIND/NAME`, or `KIND/NAMESPACE/NAME`; `namespace` stands in where none is given.
+    pub(super) fn parse(text: &str, namespace: &str) -> Result<Self, Failure> {
+        let refused = |reason: &str| {
+            Failure::usage(format!(
+                "\"{text}\" {reason}; write pvc/NAME, pv/NAME or pod/NAME, with -n NAMESPACE"
+            ))
+        };
+        let (kind, rest) = text.split_once('/').ok_or_else(|| refused("names no kind"))?;
+        let (given, name) = match rest.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, rest),
+        };
+        if name.is_empty() || name.contains('/') || given == Some("") {
+            return Err(refused("names no object"));
+        }
+        let namespace = given.unwrap_or(namespace);
+        match kind.to_ascii_lowercase().as_str() {
+            "pvc" | "claim" | "persistentvolumeclaim" | "persistentvolumeclaims" => {
+                Ok(Self::Claim(ClaimKey::new(namespace, name)))
+            }
+            "pod" | "po" | "pods" => Ok(Self::Pod(PodKey::new(namespace, name))),
+            "pv" | "volume" | "persistentvolume" | "persistentvolumes" if given.is_none() => {
+                Ok(Self::Volume(VolumeName::new(name)))
+            }
+            "pv" | "volume" | "persistentvolume" | "persistentvolumes" => {
+                Err(refused("gives a volume a namespace, and volumes have none"))
+            }
+            _ => Err(refused("is of a kind that is not explained")),
+        }
+    }
+}
+
+impl Object {
+    /// A claim.
+    pub(super) fn claim(key: &ClaimKey) -> Self {
+        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+        Self { kind: "PersistentVolumeClaim", namespace: Some(namespace), name }
+    }
+
+    /// A volume.
+    pub(super) fn volume(name: &VolumeName) -> Self {
+        Self { kind: "PersistentVolume", namespace: None, name: name.to_string() }
+    }
+
+    /// A pod.
+    pub(super) fn pod(key: &PodKey) -> Self {
+        let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+        Self { kind: "Pod", namespace: Some(namespace), name }
+    }
+}
+
+/// The names among `names` that are nearest to one that does not exist: the same word elsewhere, then by
+/// the number of letters to change. At most three.
+pub(super) fn nearby(missing: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let word = last(missing);
+    // More letters than a third is another word.
+    let limit = 1 + word.chars().count() / 3;
+    let near = names.filter_map(|name| {
+        let distance = distance(&last(&name), &word);
+        (distance <= limit).then_some((distance, name))
+    });
+    let mut near: Vec<(usize, String)> = near.collect();
+    near.sort_unstable();
+    near.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// How many letters must be put in, taken out or changed (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (place, letter) in one.chars().enumerate() {
+        let mut next = vec![place + 1];
+        for ((known, above), pair) in other.iter().zip(&row).zip(row.iter().skip(1)) {
+            let changed = above + usize::from(*known != letter);
+            let left = next.last().copied().unwrap_or_default();
+            next.push(changed.min(left + 1).min(pair + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_kind_is_known_and_namespaces_only_where_they_are() {
+        let claim = Target::Claim(ClaimKey::new("db", "x"));
+        for text in
+            ["pvc/x", "claim/x", "PersistentVolumeClaim/x", "persistentvolumeclaims/x", "pvc/db/x"]
+        {
+            assert_eq!(Target::parse(text, "db"), Ok(claim.clone()), "{text}");
+        }
+        for text in ["pv/x", "volume/x", "persistentvolume/x"] {
+            assert_eq!(Target::parse(text, "db"), Ok(Target::Volume(VolumeName::new("x"))));
+        }
+        assert_eq!(Target::parse("pod/qa/x", "db"), Ok(Target::Pod(PodKey::new("qa", "x"))));
+        for text in ["x", "pvc/", "pvc//x", "pvc/a/b/c", "pv/db/x", "node/x"] {
+            assert!(Target::parse(text, "db").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_names_are_those_with_the_fewest_letters_changed() {
+        let names = ["db/dta", "qa/data", "db/date", "db/web"].map(str::to_owned);
+        assert_eq!(nearby("db/data", names.into_iter()), ["qa/data", "db/date", "db/dta"]);
+        assert_eq!(
+            (distance("kitten", "sitting"), distance("", "ab"), distance("ab", "ab")),
+            (3, 2, 0)
+        );
+    }
+}

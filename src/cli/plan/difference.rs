@@ -1,0 +1,146 @@
+//! What changed against an earlier plan: claims that end otherwise, new ones and those that are gone.
+//!
+//! Only outcome and volume count: a reason may be said in other words without anything being different.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::report::{KIND, Plan};
+use crate::cli::API_VERSION;
+use crate::cli::check::live::name_of;
+use crate::cli::exit::Failure;
+use crate::cli::files;
+use crate::document::{self, Node, Position, Shape};
+
+/// What changed against an earlier plan, in the order of namespaces and names.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Difference {
+    /// Claims in both plans that end otherwise.
+    pub changed: Vec<Changed>,
+    /// Claims that the earlier plan does not have.
+    pub new: Vec<Ending>,
+    /// Claims that only the earlier plan has, as they ended there.
+    pub gone: Vec<Ending>,
+    /// How many claims end as before.
+    pub unchanged: usize,
+}
+
+/// A claim that ends otherwise.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Changed {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub before: End,
+    /// How it ends.
+    pub after: End,
+}
+
+/// A claim that only one plan has.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Ending {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How it ends there.
+    #[serde(flatten)]
+    pub end: End,
+}
+
+/// How a claim ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct End {
+    /// Its outcome.
+    pub outcome: String,
+    /// The volume that it has or gets.
+    pub volume: Option<String>,
+}
+
+/// Claims by namespace and name.
+type Ends = BTreeMap<(String, String), End>;
+
+/// How claims end in an earlier plan.
+#[derive(Debug)]
+pub(super) struct Earlier(Ends);
+
+impl Earlier {
+    /// Reads a plan that was written as JSON or YAML. Whatever is no plan of this version is refused
+    /// with its place.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let name = name_of(path);
+        let is_input = path.as_os_str() == "-";
+        let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
+        let refused = |at: Position, reason: &str| {
+            Failure::usage(format!(
+                "{name}:{at}: {reason}; give a file that bindery plan -o json wrote"
+            ))
+        };
+        let documents = document::read(&text).map_err(|error| refused(error.at, &error.reason))?;
+        let plan = match documents.as_slice() {
+            [plan] => plan,
+            [] => return Err(refused(Position { line: 1, column: 1 }, "is empty")),
+            [_, second, ..] => return Err(refused(second.at, "is a second document")),
+        };
+        for (field, known) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+            let found = plan.get(field).and_then(Node::text);
+            if found != Some(known) {
+                let found = found.map_or("nothing".to_owned(), |found| format!("\"{found}\""));
+                let reason = format!("{field} is {found}, not \"{known}\"");
+                return Err(refused(plan.place_of(field), &reason));
+            }
+        }
+        let claims = plan.get("claims").filter(|claims| matches!(claims.shape, Shape::List(_)));
+        let Some(claims) = claims else {
+            return Err(refused(plan.place_of("claims"), "claims is no list"));
+        };
+        let mut ends = Ends::new();
+        for claim in claims.items() {
+            let (key, end) = end(claim).map_err(|(at, reason)| refused(at, &reason))?;
+            ends.insert(key, end);
+        }
+        Ok(Self(ends))
+    }
+}
+
+/// A claim of an earlier plan; else the place of what is missing.
+fn end(claim: &Node) -> Result<((String, String), End), (Position, String)> {
+    let text = |field: &str| {
+        let text = claim.get(field).and_then(Node::text).map(str::to_owned);
+        text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is no text")))
+    };
+    let volume = claim.get("volume").and_then(Node::text).map(str::to_owned);
+    Ok(((text("namespace")?, text("name")?), End { outcome: text("outcome")?, volume }))
+}
+
+/// What changed from `earlier` to `plan`.
+pub(super) fn difference(earlier: &Earlier, plan: &Plan) -> Difference {
+    let mut before = earlier.0.clone();
+    let mut now = Ends::new();
+    for claim in &plan.claims {
+        let outcome = claim.outcome.as_str().to_owned();
+        let end = End { outcome, volume: claim.volume.clone() };
+        now.insert((claim.namespace.clone(), claim.name.clone()), end);
+    }
+    let mut difference = Difference::default();
+    for ((namespace, name), after) in now {
+        let key = (namespace, name);
+        let was = before.remove(&key);
+        let (namespace, name) = key;
+        match was {
+            Some(before) if before == after => difference.unchanged += 1,
+            Some(before) => {
+                difference.changed.push(Changed { namespace, name, before, after });
+            }
+            None => difference.new.push(Ending { namespace, name, end: after }),
+        }
+    }
+    let gone = before.into_iter();
+    let gone = gone.map(|((namespace, name), end)| Ending { namespace, name, end });
+    difference.gone = gone.collect();
+    difference
+}

@@ -1,0 +1,102 @@
+//! A plan in each of its forms.
+//!
+//! For people: a line per claim and per volume that nobody gets, a table, or Markdown for a comment on
+//! a pull request. For programs: JSON and YAML. What is said is in the plan; here it is only laid out.
+
+mod markdown;
+mod table;
+mod text;
+mod wide;
+
+use std::collections::BTreeMap;
+
+use super::difference::{Difference, End};
+use super::report::{Plan, PlannedVolume, VolumeFate};
+use crate::cli::args::Form;
+use crate::cli::exit::Failure;
+use crate::cli::notation;
+use crate::model::Quantity;
+
+/// The plan in this form.
+pub(super) fn render(plan: &Plan, form: Form) -> Result<String, Failure> {
+    match form {
+        Form::Text => Ok(text::text(plan)),
+        Form::Wide => Ok(wide::wide(plan)),
+        Form::Markdown => Ok(markdown::markdown(plan)),
+        Form::Json => notation::json(plan),
+        Form::Yaml => notation::yaml(plan),
+    }
+}
+
+/// How many end up how, and what is wasted: one sentence.
+fn tally(plan: &Plan) -> String {
+    let told = |counts: &BTreeMap<&str, usize>| {
+        let told: Vec<String> =
+            counts.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    };
+    let wasted: i128 = plan.volumes.iter().filter_map(|volume| volume.wasted_bytes).sum();
+    let summary = &plan.summary;
+    format!(
+        "claims: {}; volumes: {}; {} more than asked for",
+        told(&summary.claims),
+        told(&summary.volumes),
+        bytes(wasted)
+    )
+}
+
+/// So many bytes, as a person says them.
+fn bytes(count: i128) -> String {
+    // The digits of a number are always an amount.
+    let amount = Quantity::parse(&count.to_string()).unwrap_or(Quantity::ZERO);
+    amount.bytes_display().to_string()
+}
+
+/// What is to be said of a volume that no claim has or gets; the others stand beside their claims.
+fn said_of(volume: &PlannedVolume) -> Option<String> {
+    let kept = volume.claim.as_deref();
+    Some(match volume.outcome {
+        VolumeFate::Bound | VolumeFate::Binds => return None,
+        VolumeFate::Free => "nobody asks for it".to_owned(),
+        VolumeFate::Released => "its claim is gone".to_owned(),
+        VolumeFate::Reserved => format!("kept for claim \"{}\"", kept.unwrap_or_default()),
+        VolumeFate::Failed => "its claim is gone and nobody here reclaims it".to_owned(),
+    })
+}
+
+/// One line of a difference: what happened to the claim, its name, how it ended and how it ends.
+type Line = (&'static str, String, Option<String>, Option<String>);
+
+/// The difference as lines: changed claims, new ones, those that are gone.
+fn lines(difference: &Difference) -> impl Iterator<Item = Line> {
+    let key = |namespace: &str, name: &str| format!("{namespace}/{name}");
+    let changed = difference.changed.iter().map(move |claim| {
+        let name = key(&claim.namespace, &claim.name);
+        ("changed", name, Some(told(&claim.before)), Some(told(&claim.after)))
+    });
+    let new = difference.new.iter().map(move |claim| {
+        ("new", key(&claim.namespace, &claim.name), None, Some(told(&claim.end)))
+    });
+    let gone = difference.gone.iter().map(move |claim| {
+        ("gone", key(&claim.namespace, &claim.name), Some(told(&claim.end)), None)
+    });
+    changed.chain(new).chain(gone)
+}
+
+fn told(end: &End) -> String {
+    match &end.volume {
+        Some(volume) => format!("{} {volume}", end.outcome),
+        None => end.outcome.clone(),
+    }
+}
+
+/// How many claims changed, came and went: one sentence.
+fn count(difference: &Difference) -> String {
+    let Difference { changed, new, gone, unchanged } = difference;
+    format!(
+        "against the earlier plan: {} changed, {} new, {} gone, {unchanged} as before",
+        changed.len(),
+        new.len(),
+        gone.len()
+    )
+}

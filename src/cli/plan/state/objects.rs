@@ -1,0 +1,180 @@
+//! The objects in a JSON text, lists taken apart, each with its text and what it is called.
+//!
+//! Of an object only the beginning is looked at: the API server and kubectl write kind and metadata
+//! before spec and status. Not here: what an object says (`k8s`).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::cli::check::input::told;
+use crate::cli::check::live::no_json;
+use crate::cli::exit::Failure;
+
+/// An object in a text.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    /// Its kind; empty if it says none.
+    pub(super) kind: Cow<'a, str>,
+    /// Its namespace; empty if it says none.
+    pub(super) namespace: Cow<'a, str>,
+    /// Its name; empty if it says none.
+    pub(super) name: Cow<'a, str>,
+    /// The object.
+    pub(super) text: &'a str,
+}
+
+/// What tells which object a text is.
+#[derive(Debug, Default)]
+struct Head<'a> {
+    kind: Option<Cow<'a, str>>,
+    metadata: Option<Identity<'a>>,
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Identity<'a> {
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+}
+
+/// The objects in `text`, which `source` gave.
+pub(super) fn found<'a>(text: &'a str, source: &str) -> Result<Vec<Found<'a>>, Failure> {
+    let mut found = Vec::new();
+    let mut begin = 0;
+    let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
+    while let Some(head) = heads.next() {
+        let head = head.map_err(|error| {
+            if error.is_data() { unreadable(source, &error) } else { no_json(source, &error) }
+        })?;
+        let end = heads.byte_offset();
+        take(head, text.get(begin..end).unwrap_or_default(), None, source, &mut found)?;
+        begin = end;
+    }
+    Ok(found)
+}
+
+/// Takes an object, or those of a list; `of_list` is the kind of the items of a typed list.
+fn take<'a>(
+    head: Head<'a>,
+    text: &'a str,
+    of_list: Option<&str>,
+    source: &str,
+    found: &mut Vec<Found<'a>>,
+) -> Result<(), Failure> {
+    let kind = head.kind.or_else(|| of_list.map(|kind| Cow::Owned(kind.to_owned())));
+    let kind = kind.unwrap_or_default();
+    if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), &head.items) {
+        let of_items = (!of_items.is_empty()).then_some(of_items);
+        return items.iter().try_for_each(|item| {
+            take(item_head(item, of_items, source)?, item.get(), of_items, source, found)
+        });
+    }
+    let identity = head.metadata.unwrap_or_default();
+    let plain = |text: Option<Text<'a>>| text.map(|text| text.0);
+    found.push(Found {
+        kind,
+        namespace: plain(identity.namespace).unwrap_or_default(),
+        name: plain(identity.name).unwrap_or_default(),
+        text,
+    });
+    Ok(())
+}
+
+/// The head of an item of a list, which was found to be JSON.
+fn item_head<'a>(
+    item: &'a RawValue,
+    of_list: Option<&str>,
+    source: &str,
+) -> Result<Head<'a>, Failure> {
+    let mut head = Head::default();
+    let reader = HeadReader { head: &mut head, until: Until::Enough { of_list } };
+    let read = reader.deserialize(&mut serde_json::Deserializer::from_str(item.get()));
+    match read {
+        // Where enough was read, the error is the one that stopped the reading.
+        Err(error) if !head.is_enough(of_list) => Err(unreadable(source, &error)),
+        Ok(()) | Err(_) => Ok(head),
+    }
+}
+
+fn unreadable(source: &str, error: &serde_json::Error) -> Failure {
+    let reason = told(error);
+    Failure::usage(format!("{source}: an object cannot be read: {reason}; make a new dump"))
+}
+
+impl<'de> Deserialize<'de> for Head<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut head = Self::default();
+        HeadReader { head: &mut head, until: Until::End }.deserialize(deserializer)?;
+        Ok(head)
+    }
+}
+
+impl Head<'_> {
+    /// Whether it tells all that there is to tell of an object that is no list.
+    fn is_enough(&self, of_list: Option<&str>) -> bool {
+        let kind = self.kind.as_deref().or(of_list);
+        kind.is_some_and(|kind| !kind.ends_with("List")) && self.metadata.is_some()
+    }
+}
+
+/// Reads the head of an object.
+struct HeadReader<'h, 'a> {
+    head: &'h mut Head<'a>,
+    until: Until<'h>,
+}
+
+/// How far an object is read.
+#[derive(Clone, Copy)]
+enum Until<'h> {
+    /// To its end: what follows it is still to be found.
+    End,
+    /// Until it is known which object it is; the reading then ends with an error.
+    Enough { of_list: Option<&'h str> },
+}
+
+impl<'de> DeserializeSeed<'de> for HeadReader<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(key)) = map.next_key()? {
+            match &*key {
+                "kind" => {
+                    let kind: Option<Text<'de>> = map.next_value()?;
+                    self.head.kind = kind.map(|text| text.0);
+                }
+                "metadata" => self.head.metadata = Some(map.next_value()?),
+                "items" => self.head.items = map.next_value()?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+            if let Until::Enough { of_list } = self.until
+                && self.head.is_enough(of_list)
+            {
+                return Err(A::Error::custom("the rest is not needed"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text, borrowed where it is written without escapes.
+#[derive(Debug, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

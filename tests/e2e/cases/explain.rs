@@ -1,0 +1,231 @@
+//! The commands that `bindery explain` prints, run as a person would, against the real API server and the
+//! in-tree binder: after each of them the claim is bound.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::controller::{Controller, Election};
+use crate::eventually::eventually;
+use crate::plane::persona::{ADMIN, Persona, TENANT};
+use crate::plane::{Body, Objects, Peers, Plane, claim_path, volume_path};
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(too_small_of_the_right_class),
+    case!(another_class),
+    case!(no_class),
+    case!(no_class_wanted),
+    case!(other_labels),
+    case!(another_volume_mode),
+    case!(other_access_modes),
+    case!(a_missing_volume_is_named),
+    case!(a_taken_volume_is_named),
+    case!(a_released_volume_is_kept),
+    case!(a_released_volume_that_is_too_small),
+    case!(a_tenant_gets_the_binders_event),
+];
+
+/// The in-tree binder looks again every 15 seconds, and the machine may be busy.
+const SOON: Duration = Duration::from_mins(1);
+
+fn plane() -> &'static Plane {
+    Plane::shared(Peers::WithBinder)
+}
+
+/// What `bindery explain` printed as JSON, and its exit code.
+fn explain(plane: &Plane, persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
+    let kubeconfig = plane.kubeconfig(persona);
+    let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        .args(["explain", object, "-n", namespace, "-o", "json", "--kubeconfig"])
+        .arg(kubeconfig)
+        .output()
+        .expect("bindery runs");
+    let printed = serde_json::from_slice(&output.stdout);
+    let printed = printed.unwrap_or_else(|_| panic!("{output:?}"));
+    (printed, output.status.code())
+}
+
+/// Runs a command line in a shell in which `kubectl` is the plane's, as the administrator.
+fn run(command: &str) {
+    let output = Command::new("sh")
+        .args(["-eu", "-c", command])
+        .env("PATH", path())
+        .env("HOME", plane().home())
+        .env("KUBECONFIG", plane().kubeconfig(ADMIN))
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell runs");
+    assert!(output.status.success(), "{command}: {output:?}");
+}
+
+/// The folder of the plane's kubectl, then those of the shell's own tools.
+fn path() -> std::ffi::OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(plane().binaries().to_owned());
+    let folders = folders.chain(std::env::split_paths(&own));
+    std::env::join_paths(folders).expect("folders")
+}
+
+/// The claim is stuck; the command that is printed begins so, gets it bound, and the explanation then
+/// says so.
+fn expect_fixed(objects: &Objects<'_>, beginning: &str) {
+    let namespace = objects.namespace();
+    let (explanation, code) = explain(plane(), ADMIN, namespace, "pvc/data");
+    assert_eq!((code, &explanation["stuck"]), (Some(1), &json!(true)), "{explanation:#}");
+    let command = explanation["fix"]["command"].as_str();
+    let command = command.unwrap_or_else(|| panic!("no command: {explanation:#}"));
+    assert!(command.starts_with(beginning), "{command}");
+    run(command);
+    let path = claim_path(namespace, "data");
+    eventually("the claim is bound", SOON, || {
+        let claim = plane().get(ADMIN, &path).json;
+        if claim["status"]["phase"] == "Bound" {
+            Ok(())
+        } else {
+            Err(format!("{command}: {claim}"))
+        }
+    });
+    let (explanation, code) = explain(plane(), ADMIN, namespace, "pvc/data");
+    assert_eq!((code, &explanation["outcome"]), (Some(0), &json!("bound")), "{explanation:#}");
+}
+
+/// The spec of a volume and of a claim that asks for as much. The plane is shared: all volumes of other
+/// cases must be further away. A size of its own makes a case's volume the nearest of those that miss by
+/// as much, and block devices for many nodes are nobody else's.
+fn specs(size: &str) -> (Value, Value) {
+    let common = json!({"volumeMode": "Block", "accessModes": ["ReadWriteMany"]});
+    let mut volume = json!({"spec": common});
+    let mut claim = volume.clone();
+    volume["spec"]["capacity"] = json!({"storage": size});
+    claim["spec"]["resources"] = json!({"requests": {"storage": size}});
+    (volume, claim)
+}
+
+/// A free volume and a claim of a size, with these differences from a pair that would fit.
+fn pair(case: &str, size: &str, volume: &Value, claim: &Value) -> Objects<'static> {
+    let objects = plane().objects(case);
+    let (mut base_volume, mut base_claim) = specs(size);
+    json_patch::merge(&mut base_volume, volume);
+    json_patch::merge(&mut base_claim, claim);
+    objects.volume_in_phase("pv", "Available", &base_volume);
+    objects.claim("data", &base_claim);
+    objects
+}
+
+fn too_small_of_the_right_class() {
+    let request = json!({"spec": {"resources": {"requests": {"storage": "9000Gi"}}}});
+    expect_fixed(&pair("too-small", "8000Gi", &json!({}), &request), "kubectl -n ");
+}
+
+fn another_class() {
+    let class = json!({"spec": {"storageClassName": "of-another-case"}});
+    expect_fixed(&pair("other-class", "1300Gi", &class, &json!({})), "kubectl patch pv ");
+}
+
+/// A claim without a class may get one later.
+fn no_class() {
+    let objects = plane().objects("no-class");
+    let (volume, mut claim) = specs("1200Gi");
+    objects.volume_in_phase("pv", "Available", &volume);
+    claim["spec"]["storageClassName"] = Value::Null;
+    objects.claim("data", &claim);
+    expect_fixed(&objects, "kubectl -n ");
+}
+
+fn no_class_wanted() {
+    let none = json!({"spec": {"storageClassName": ""}});
+    expect_fixed(&pair("classless", "1100Gi", &json!({}), &none), "kubectl patch pv ");
+}
+
+fn other_labels() {
+    let selector = json!({"spec": {"selector": {
+        "matchLabels": {"tier": "db"},
+        "matchExpressions": [
+            {"key": "zone", "operator": "Exists"}, {"key": "old", "operator": "DoesNotExist"},
+            {"key": "size", "operator": "NotIn", "values": ["s"]},
+        ],
+    }}});
+    let labels = json!({"metadata": {"labels": {"tier": "web", "old": "", "size": "s"}}});
+    expect_fixed(&pair("labels", "1400Gi", &labels, &selector), "kubectl label pv ");
+}
+
+fn another_volume_mode() {
+    let mode = json!({"spec": {"volumeMode": "Filesystem"}});
+    expect_fixed(&pair("mode", "5000Gi", &json!({}), &mode), "kubectl -n ");
+}
+
+fn other_access_modes() {
+    let modes = json!({"spec": {"accessModes": ["ReadOnlyMany"]}});
+    expect_fixed(&pair("modes", "6000Gi", &json!({}), &modes), "kubectl -n ");
+}
+
+fn a_missing_volume_is_named() {
+    let name = json!({"spec": {"volumeName": "there-is-none"}});
+    expect_fixed(&pair("missing", "1500Gi", &json!({}), &name), "kubectl -n ");
+}
+
+fn a_taken_volume_is_named() {
+    let objects = plane().objects("taken");
+    let (volume, mut claim) = specs("1600Gi");
+    objects.bound_pair("had", &volume, &claim);
+    objects.volume_in_phase("pv", "Available", &volume);
+    claim["spec"]["volumeName"] = json!(objects.name("had"));
+    objects.claim("data", &claim);
+    expect_fixed(&objects, "kubectl -n ");
+}
+
+/// A volume that was released by its claim, and a claim that asks for so much of its kind. Its labels and
+/// modes set it apart: being another's counts as two reasons, and other cases' volumes must have more.
+fn left_over(case: &str, asked: &str) -> Objects<'static> {
+    let objects = plane().objects(case);
+    let (mut volume, mut claim) = specs("1700Gi");
+    let modes = json!({"spec": {"accessModes": ["ReadOnlyMany"]}});
+    for object in [&mut volume, &mut claim] {
+        json_patch::merge(object, &modes);
+    }
+    volume["metadata"] = json!({"labels": {"case": case}});
+    objects.bound_pair("left", &volume, &claim);
+    let path = claim_path(objects.namespace(), "left");
+    plane().request(ADMIN, hyper::Method::DELETE, &path, Body::none()).expect_ok();
+    let path = volume_path(&objects.name("left"));
+    eventually("the volume is released", SOON, || {
+        let volume = plane().get(ADMIN, &path).json;
+        if volume["status"]["phase"] == "Released" { Ok(()) } else { Err(volume.to_string()) }
+    });
+    claim["spec"]["selector"] = json!({"matchLabels": {"case": case}});
+    claim["spec"]["resources"]["requests"]["storage"] = json!(asked);
+    objects.claim("data", &claim);
+    objects
+}
+
+fn a_released_volume_is_kept() {
+    expect_fixed(&left_over("released", "1700Gi"), "kubectl patch pv ");
+}
+
+/// Both sides are changed by one line.
+fn a_released_volume_that_is_too_small() {
+    expect_fixed(&left_over("left-small", "9500Gi"), "kubectl patch pv ");
+}
+
+/// What the real controller wrote.
+fn a_tenant_gets_the_binders_event() {
+    let plane = Plane::start(Peers::WithoutBinder).unwrap();
+    let objects = plane.objects("tenant");
+    let _controller = Controller::start(&plane, Election::Lease);
+    objects.volume("small", &json!({}));
+    objects.claim("data", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
+    let explanation = eventually("the event is told", SOON, || {
+        let (explanation, code) = explain(&plane, TENANT, objects.namespace(), "pvc/data");
+        let told = explanation["event"]["message"].as_str().unwrap_or_default();
+        if told.contains("0/1 volumes fit: 1 too small") && code == Some(1) {
+            Ok(explanation)
+        } else {
+            Err(format!("{code:?}: {explanation:#}"))
+        }
+    });
+    let note = explanation["notes"][0].as_str().unwrap_or_default();
+    assert!(note.starts_with("you may not list volumes"), "{explanation:#}");
+    assert_eq!(explanation["candidates"], json!([]));
+}

@@ -44,7 +44,8 @@ pub struct View {
     volumes: BTreeMap<VolumeName, Arc<Volume>>,
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
-    volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    /// By the claim that the reservation names. One set of pairs: nearly every claim has one volume.
+    volumes_by_reservation: BTreeSet<(ClaimKey, VolumeName)>,
     by_class: VolumesByClass,
     free: FreeVolumes,
     pods: WaitingPods,
@@ -74,8 +75,7 @@ impl View {
                     self.free.insert(&volume);
                 }
                 if let Some(key) = volume.reservation.key() {
-                    let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
-                    kept.insert(volume.name.clone());
+                    self.volumes_by_reservation.insert((key.clone(), volume.name.clone()));
                 }
                 self.volumes.insert(volume.name.clone(), volume);
             }
@@ -121,8 +121,14 @@ impl View {
     }
 
     /// Names of the volumes whose reservation names this claim, with any uid, in order.
-    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> {
-        self.volumes_by_reservation.get(key).into_iter().flatten()
+    pub fn kept_for<'a>(
+        &'a self,
+        key: &ClaimKey,
+    ) -> impl Iterator<Item = &'a VolumeName> + use<'a> {
+        let key = key.clone();
+        let first = (key.clone(), VolumeName::new(""));
+        let kept = self.volumes_by_reservation.range(first..);
+        kept.take_while(move |(claim, _)| *claim == key).map(|(_, name)| name)
     }
 
     /// The claims that name this volume and are not bound, in order.
@@ -257,14 +263,8 @@ impl View {
         let old = self.volumes.remove(name)?;
         self.free.remove(&old);
         self.by_class.remove(&old);
-        let key = old.reservation.key();
-        if let Some((key, kept)) =
-            key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))
-        {
-            kept.remove(name);
-            if kept.is_empty() {
-                self.volumes_by_reservation.remove(key);
-            }
+        if let Some(key) = old.reservation.key() {
+            self.volumes_by_reservation.remove(&(key.clone(), name.clone()));
         }
         Some(old)
     }

@@ -67,7 +67,8 @@ impl View {
     /// Takes in one observation.
     pub fn apply(&mut self, observed: Observed) {
         match observed {
-            Observed::Volume(volume) => {
+            Observed::Volume(mut volume) => {
+                self.share_with_claim(&mut volume);
                 let old = self.take_volume(&volume.name);
                 self.forget_holder(old.as_deref(), Some(&volume));
                 self.by_class.insert(&volume);
@@ -83,7 +84,8 @@ impl View {
                 let old = self.take_volume(&name);
                 self.forget_holder(old.as_deref(), None);
             }
-            Observed::Claim(claim) => {
+            Observed::Claim(mut claim) => {
+                self.share_with_volume(&mut claim);
                 self.take_claim(&claim.key);
                 if let Some(name) = named_in_vain(&claim) {
                     let naming = self.naming.entry(name.clone()).or_default();

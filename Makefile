@@ -51,11 +51,17 @@ e2e: kube
 histories: kube
 	$(CARGO_TEST) --test e2e -- --full differential survival
 
-# The webhook against controller-runtime, nginx and a real API server in one run, each row with its
-# floor (benches/floors.toml), after the pure path alone. SECTIONS="throughput memory" picks some.
+# The pure path alone; the webhook against controller-runtime, nginx and a real API server; the bind loop
+# against the in-tree binder and the bare load. Each row of the latter two has its floor
+# (benches/floors.toml). BENCHES=binding SECTIONS="like named" picks some; PAIRS=100 ROUNDS=1 makes the
+# races short.
+BENCHES := judge webhook binding
+bench: export BINDERY_BENCH_PAIRS := $(PAIRS)
+bench: export BINDERY_BENCH_ROUNDS := $(ROUNDS)
 bench: kube
-	cargo bench --locked --bench judge
-	cargo bench --locked --bench webhook -- $(SECTIONS)
+	failed=0; for bench in $(BENCHES); do \
+		cargo bench --locked --bench $$bench -- $(SECTIONS) || failed=1; \
+	done; exit $$failed
 
 # Every promise at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have ten rounds to show themselves on a real server.

@@ -4,15 +4,18 @@
 //! cluster. Not here: floors; these figures are for people who look for what became slower.
 #![allow(clippy::expect_used, reason = "a benchmark of a failure measures nothing")]
 
-use std::hint::black_box;
-use std::sync::Arc;
+#[path = "shared/among.rs"]
+mod among;
 
-use bindery::binding::{Asker, Choice, Evidence, LiveReads, Observed, View, choose, fit};
+use std::hint::black_box;
+
+use among::{ASKER, among};
+use bindery::binding::{Asker, Evidence, LiveReads, View, choose, fit};
 use bindery::k8s::bounded::LabelUse;
 use bindery::k8s::claim::claim;
 use bindery::k8s::review::{Answer, answer, request};
 use bindery::k8s::volume::volume;
-use bindery::model::{BindingMode, Claim, Quantity, Reservation, Volume, VolumeName, VolumePhase};
+use bindery::model::Quantity;
 use bindery::rules::{Entry, Policy, Question, RULES, judge};
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -72,27 +75,8 @@ fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
 /// One claim among n volumes of its class, all sizes different; the one that fits stands in the middle.
 #[divan::bench(args = [1_000, 10_000, 100_000])]
 fn choice_among(bencher: Bencher<'_, '_>, count: u64) {
-    let review: serde_json::Value = serde_json::from_str(ALLOWED).expect("JSON");
-    let text = review["request"]["oldObject"].to_string();
-    let one = volume(&text, LabelUse::Collect).expect("a volume").value.volume;
-    let mut view = View::default();
-    for number in 0..count {
-        view.apply(Observed::Volume(Arc::new(Volume {
-            name: VolumeName::new(format!("pv-{number}")),
-            capacity: Quantity::parse(&format!("{}Mi", 1024 + number)).expect("a quantity"),
-            reservation: Reservation::Free,
-            phase: VolumePhase::Available,
-            ..one.clone()
-        })));
-    }
-    let claim = Claim {
-        request: Quantity::parse(&format!("{}Mi", 1024 + count / 2)).expect("a quantity"),
-        volume: None,
-        ..claim(CLAIM, "default").expect("a claim").value
-    };
-    let asker = Asker::Controller(BindingMode::Immediate);
-    assert!(matches!(choose(&view, &claim, asker), Choice::Free(_)), "nothing fits");
-    bencher.bench(|| choose(black_box(&view), black_box(&claim), asker));
+    let (view, claim) = among(count).expect("volumes and a claim");
+    bencher.bench(|| choose(black_box(&view), black_box(&claim), ASKER));
 }
 
 const CLAIM: &str = r#"{"metadata":{"name":"data","uid":"48538823-193d-4d7a-8914-d300ecc119bc"},

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::plane::process::dying_with_us;
-use crate::tools;
+use crate::programs;
 
 /// What to send, how hard and for how long.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl Load<'_> {
     /// Runs it. An error if a single answer was not a good one: a fast refusal is no throughput.
     pub(crate) fn run(&self) -> Result<Seen, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/data/post.lua");
-        let wrk = tools::find("wrk")?;
-        let program = if self.core.is_some() { tools::find("taskset")? } else { wrk.clone() };
+        let wrk = programs::find("wrk")?;
+        let program = if self.core.is_some() { programs::find("taskset")? } else { wrk.clone() };
         let mut command = dying_with_us(&program);
         if let Some(core) = self.core {
             command.args(["-c", &core.to_string()]).arg(wrk);

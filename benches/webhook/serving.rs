@@ -4,7 +4,6 @@
 //! here: what is sent to them.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,8 +14,10 @@ use crate::plane::Plane;
 use crate::plane::certificates::{self, Authority};
 use crate::plane::folder::Folder;
 use crate::plane::process::{Process, Program};
+use crate::plane::start::free_port;
+use crate::programs;
 use crate::reviews::{Reviews, request_uid};
-use crate::tools;
+use crate::webhook::{self, Ports};
 use crate::wire::{GUARD, Target};
 
 /// How long a server may take to answer its first review.
@@ -73,10 +74,8 @@ pub(crate) enum Pinning {
 pub(crate) struct Server {
     /// Its name in the result.
     pub(crate) name: &'static str,
-    /// Its port.
-    pub(crate) port: u16,
-    /// The port of its probes; only Bindery's is one of its own.
-    pub(crate) health_port: u16,
+    /// Where it listens; only Bindery has a port of its own for probes.
+    pub(crate) ports: Ports,
     process: Option<Process>,
 }
 
@@ -87,17 +86,10 @@ impl Server {
         kubeconfig: &Path,
         pinning: Pinning,
     ) -> Result<Self, String> {
-        let (port, health_port) = (free_port()?, free_port()?);
-        let arguments = vec![
-            "webhook".to_owned(),
-            format!("--listen=127.0.0.1:{port}"),
-            format!("--health-listen=127.0.0.1:{health_port}"),
-            format!("--tls-cert-file={}", keys.certificate()),
-            format!("--tls-private-key-file={}", keys.key()),
-            format!("--kubeconfig={}", kubeconfig.display()),
-        ];
+        let ports = Ports::free()?;
+        let arguments = webhook::arguments(ports, &keys.folder, kubeconfig);
         let binary = PathBuf::from(env!("CARGO_BIN_EXE_bindery"));
-        Self::spawn("bindery", &binary, arguments, (keys, pinning, port, health_port))
+        Self::spawn("bindery", &binary, arguments, (keys, pinning, ports))
     }
 
     /// Starts the controller-runtime webhook.
@@ -108,7 +100,12 @@ impl Server {
             format!("--tls-cert-file={}", keys.certificate()),
             format!("--tls-private-key-file={}", keys.key()),
         ];
-        Self::spawn("controller-runtime", binary, arguments, (keys, pinning, port, port))
+        Self::spawn(
+            "controller-runtime",
+            binary,
+            arguments,
+            (keys, pinning, Ports { reviews: port, health: port }),
+        )
     }
 
     /// Starts nginx with one worker and a constant answer to the recorded review.
@@ -123,27 +120,32 @@ impl Server {
             "-c".to_owned(),
             configuration.display().to_string(),
         ];
-        Self::spawn("nginx", &tools::find("nginx")?, arguments, (keys, pinning, port, port))
+        Self::spawn(
+            "nginx",
+            &programs::find("nginx")?,
+            arguments,
+            (keys, pinning, Ports { reviews: port, health: port }),
+        )
     }
 
     fn spawn(
         name: &'static str,
         binary: &Path,
         mut arguments: Vec<String>,
-        (keys, pinning, port, health_port): (&Keys, Pinning, u16, u16),
+        (keys, pinning, ports): (&Keys, Pinning, Ports),
     ) -> Result<Self, String> {
         let binary = match pinning {
             Pinning::Free => binary.to_owned(),
             Pinning::Core(core) => {
                 let pinned = ["-c".to_owned(), core.to_string(), binary.display().to_string()];
                 arguments.splice(0..0, pinned);
-                tools::find("taskset")?
+                programs::find("taskset")?
             }
         };
-        let log = keys.folder.join(&format!("{name}-{port}.log"));
+        let log = keys.folder.join(&format!("{name}-{}.log", ports.reviews));
         let program = Program { binary: &binary, arguments, folder: keys.folder.path(), log };
         let process = Process::spawn(name, &program)?;
-        let mut server = Self { name, port, health_port, process: Some(process) };
+        let mut server = Self { name, ports, process: Some(process) };
         server.await_answer(keys)?;
         Ok(server)
     }
@@ -165,12 +167,12 @@ impl Server {
 
     /// How a client reaches it.
     pub(crate) fn target(&self, keys: &Keys) -> Result<Target, String> {
-        Target::new(self.port, &keys.authority.der)
+        Target::new(self.ports.reviews, &keys.authority.der)
     }
 
     /// Its URL, without a path.
     pub(crate) fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+        format!("https://127.0.0.1:{}", self.ports.reviews)
     }
 
     /// Its process id and those of its children: nginx answers from a child.
@@ -210,14 +212,6 @@ impl Drop for Server {
             process.stop(PATIENCE);
         }
     }
-}
-
-/// A loopback port that is free now.
-fn free_port() -> Result<u16, String> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| format!("no loopback port is free: {error}"))
 }
 
 /// The answer is the one that Bindery gives to the recorded review. Connections stay open for the whole

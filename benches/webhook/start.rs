@@ -10,6 +10,7 @@ use crate::eventually::poll;
 use crate::floors::{Row, median};
 use crate::plane::{Body, Peers, Plane, persona};
 use crate::serving::{Keys, Pinning, Server};
+use crate::webhook;
 
 /// Volumes, and as many claims.
 const PAIRS: usize = 10_000;
@@ -32,7 +33,7 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
     for _ in 0..STARTS {
         let begun = Instant::now();
         let server = Server::bindery(&keys, &plane.kubeconfig(persona::BINDERY), Pinning::Free)?;
-        poll(READY, || is_ready(server.health_port))?;
+        poll(READY, || webhook::is_ready(server.ports))?;
         seconds.push(begun.elapsed().as_secs_f64());
         eprintln!("  ready after {:.2} s", begun.elapsed().as_secs_f64());
     }
@@ -44,19 +45,6 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         other: String::new(),
         figure: middle,
     }])
-}
-
-fn is_ready(port: u16) -> Result<(), String> {
-    use std::io::{Read as _, Write as _};
-    let asked = || -> std::io::Result<String> {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply)?;
-        Ok(reply)
-    };
-    let reply = asked().map_err(|error| error.to_string())?;
-    if reply.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(reply) }
 }
 
 fn make_objects(plane: &Plane) -> Result<(), String> {

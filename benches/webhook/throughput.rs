@@ -66,9 +66,12 @@ struct Run {
 
 impl Run {
     fn of(server: &Server, load: &Load<'_>) -> Result<Self, String> {
-        let before = process::processor_seconds(server)?;
+        let before = process::processor_seconds(server.processes()?)?;
         let seen = load.run()?;
-        Ok(Self { seen, processor_seconds: process::processor_seconds(server)? - before })
+        Ok(Self {
+            seen,
+            processor_seconds: process::processor_seconds(server.processes()?)? - before,
+        })
     }
 
     /// Reviews per second of processor time.

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::programs;
+
 /// The core of a pinned server, and the core of the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cores {
@@ -25,26 +27,10 @@ const NEEDED: [(&str, &str); 5] = [
     ("setpriv", "apt-get install util-linux"),
 ];
 
-/// An error that names every program that is missing, and what to install.
+/// An error that names every program that is missing, and what to install; or that a core is.
 pub(crate) fn check() -> Result<(), String> {
-    let missing: Vec<String> = NEEDED
-        .iter()
-        .filter(|(name, _)| find(name).is_err())
-        .map(|(name, install)| format!("{name} is missing ({install})"))
-        .collect();
-    if missing.is_empty() {
-        cores().map(drop)
-    } else {
-        Err(format!("the benchmark cannot run: {}; install, then retry", missing.join(", ")))
-    }
-}
-
-/// Where the program is. Debian keeps nginx where only root's `PATH` looks.
-pub(crate) fn find(name: &str) -> Result<PathBuf, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    let mut candidates = folders.map(|folder| folder.join(name));
-    candidates.find(|file| file.is_file()).ok_or_else(|| format!("{name} is missing"))
+    programs::check(&NEEDED)?;
+    cores().map(drop)
 }
 
 /// The first two cores that this process may use.

@@ -10,6 +10,7 @@ mod bind;
 mod by_class;
 mod choice;
 mod claim;
+mod common;
 mod evidence;
 mod fit;
 mod index;

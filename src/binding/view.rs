@@ -44,7 +44,8 @@ pub struct View {
     volumes: BTreeMap<VolumeName, Arc<Volume>>,
     claims: BTreeMap<ClaimKey, Arc<Claim>>,
     classes: BTreeMap<ClassName, Arc<Class>>,
-    volumes_by_reservation: BTreeMap<ClaimKey, BTreeSet<VolumeName>>,
+    /// By the claim that the reservation names. One set of pairs: nearly every claim has one volume.
+    volumes_by_reservation: BTreeSet<(ClaimKey, VolumeName)>,
     by_class: VolumesByClass,
     free: FreeVolumes,
     pods: WaitingPods,
@@ -66,7 +67,8 @@ impl View {
     /// Takes in one observation.
     pub fn apply(&mut self, observed: Observed) {
         match observed {
-            Observed::Volume(volume) => {
+            Observed::Volume(mut volume) => {
+                self.share_with_claim(&mut volume);
                 let old = self.take_volume(&volume.name);
                 self.forget_holder(old.as_deref(), Some(&volume));
                 self.by_class.insert(&volume);
@@ -74,8 +76,7 @@ impl View {
                     self.free.insert(&volume);
                 }
                 if let Some(key) = volume.reservation.key() {
-                    let kept = self.volumes_by_reservation.entry(key.clone()).or_default();
-                    kept.insert(volume.name.clone());
+                    self.volumes_by_reservation.insert((key.clone(), volume.name.clone()));
                 }
                 self.volumes.insert(volume.name.clone(), volume);
             }
@@ -83,7 +84,8 @@ impl View {
                 let old = self.take_volume(&name);
                 self.forget_holder(old.as_deref(), None);
             }
-            Observed::Claim(claim) => {
+            Observed::Claim(mut claim) => {
+                self.share_with_volume(&mut claim);
                 self.take_claim(&claim.key);
                 if let Some(name) = named_in_vain(&claim) {
                     let naming = self.naming.entry(name.clone()).or_default();
@@ -121,8 +123,14 @@ impl View {
     }
 
     /// Names of the volumes whose reservation names this claim, with any uid, in order.
-    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> {
-        self.volumes_by_reservation.get(key).into_iter().flatten()
+    pub fn kept_for<'a>(
+        &'a self,
+        key: &ClaimKey,
+    ) -> impl Iterator<Item = &'a VolumeName> + use<'a> {
+        let key = key.clone();
+        let first = (key.clone(), VolumeName::new(""));
+        let kept = self.volumes_by_reservation.range(first..);
+        kept.take_while(move |(claim, _)| *claim == key).map(|(_, name)| name)
     }
 
     /// The claims that name this volume and are not bound, in order.
@@ -262,14 +270,8 @@ impl View {
         let old = self.volumes.remove(name)?;
         self.free.remove(&old);
         self.by_class.remove(&old);
-        let key = old.reservation.key();
-        if let Some((key, kept)) =
-            key.and_then(|key| Some((key, self.volumes_by_reservation.get_mut(key)?)))
-        {
-            kept.remove(name);
-            if kept.is_empty() {
-                self.volumes_by_reservation.remove(key);
-            }
+        if let Some(key) = old.reservation.key() {
+            self.volumes_by_reservation.remove(&(key.clone(), name.clone()));
         }
         Some(old)
     }

@@ -89,17 +89,21 @@ impl Watched {
 
     /// The identities of all its objects in a view, in order.
     pub fn identities(self, view: &View) -> Vec<Identity> {
-        let alone = |name: &str| Identity { namespace: "".into(), name: name.into() };
+        let in_namespace = |namespace: &str, name: &str| Identity {
+            namespace: namespace.into(),
+            name: name.into(),
+        };
+        let alone = |name: &str| in_namespace("", name);
         match self {
             Self::Volumes => view.volumes().map(|volume| alone(volume.name.as_str())).collect(),
             Self::Classes => view.classes().map(|class| alone(class.name.as_str())).collect(),
             Self::Claims => {
-                let keys = view.claims().map(|claim| claim.key.clone());
-                keys.map(|key| Identity { namespace: key.namespace, name: key.name }).collect()
+                let keys = view.claims().map(|claim| &claim.key);
+                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
             }
             Self::Pods => {
-                let keys = view.pods().map(|pod| pod.key.clone());
-                keys.map(|key| Identity { namespace: key.namespace, name: key.name }).collect()
+                let keys = view.pods().map(|pod| &pod.key);
+                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
             }
         }
     }

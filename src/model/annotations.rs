@@ -91,8 +91,8 @@ pub fn is_read_finalizer(name: &str) -> bool {
 /// boxed texts would take four times the memory.
 #[derive(Clone, Default)]
 pub struct Annotations {
-    text: String,
-    cuts: Vec<Cut>,
+    text: Box<str>,
+    cuts: Box<[Cut]>,
 }
 
 /// Where in the text an annotation stands: the key, then the value.
@@ -155,9 +155,15 @@ impl Annotations {
     }
 
     fn entry(&self, cut: &Cut) -> (&str, &str) {
-        let part =
-            |from: u32, to: u32| self.text.get(from as usize..to as usize).unwrap_or_default();
-        (part(cut.key, cut.value), part(cut.value, cut.end))
+        cut.entry(&self.text)
+    }
+}
+
+impl Cut {
+    /// Key and value.
+    fn entry<'a>(&self, text: &'a str) -> (&'a str, &'a str) {
+        let part = |from: u32, to: u32| text.get(from as usize..to as usize).unwrap_or_default();
+        (part(self.key, self.value), part(self.value, self.end))
     }
 }
 
@@ -178,7 +184,10 @@ impl fmt::Debug for Annotations {
 
 /// Annotations while they are gathered, in any order.
 #[derive(Debug, Default)]
-pub struct Unordered(Annotations);
+pub struct Unordered {
+    text: String,
+    cuts: Vec<Cut>,
+}
 
 impl Unordered {
     /// What an annotation takes beside its text.
@@ -186,7 +195,7 @@ impl Unordered {
 
     /// Adds one.
     pub fn push(&mut self, key: &str, value: &str) {
-        let Annotations { text, cuts } = &mut self.0;
+        let Self { text, cuts } = self;
         // What is read of one object is far below 4 GiB.
         let place = |text: &String| u32::try_from(text.len()).unwrap_or(u32::MAX);
         let start = place(text);
@@ -208,11 +217,10 @@ impl Unordered {
     }
 
     fn ordered(self) -> Annotations {
-        let Self(mut gathered) = self;
-        let mut cuts = std::mem::take(&mut gathered.cuts);
-        cuts.sort_unstable_by(|a, b| gathered.entry(a).0.cmp(gathered.entry(b).0));
-        gathered.cuts = cuts;
-        gathered
+        let Self { text, mut cuts } = self;
+        cuts.sort_unstable_by(|a, b| a.entry(&text).0.cmp(b.entry(&text).0));
+        // Kept as long as the object: no room that nothing will ever fill.
+        Annotations { text: text.into(), cuts: cuts.into() }
     }
 }
 

@@ -2,20 +2,21 @@
 //!
 //! Each is a type of its own, so that a volume's name never stands where a claim's is expected.
 //! Nothing is validated here: the API server has done that, and a manifest that has not met it yet
-//! is refused by it, not by us.
+//! is refused by it, not by us. A clone shares the text: indices and writes repeat names all the time.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// Declares a text newtype: private field, cheap to compare, printed as it is.
+/// Declares a text newtype: private field, cheap to compare and to clone, printed as it is.
 macro_rules! text_name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Box<str>);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The name for this text.
-            pub fn new(text: impl Into<Box<str>>) -> Self {
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
 
@@ -71,14 +72,14 @@ impl ResourceVersion {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
     /// The namespace; empty only in a reference that somebody left incomplete.
-    pub namespace: Box<str>,
+    pub namespace: Arc<str>,
     /// The name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 impl ClaimKey {
     /// The key of claim `name` in `namespace`.
-    pub fn new(namespace: impl Into<Box<str>>, name: impl Into<Box<str>>) -> Self {
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! A bench has no harness that would run a test, so the part that measures nothing is taken in here.
 
-#[path = "../../benches/webhook/floors.rs"]
+#[path = "../../benches/shared/floors.rs"]
 mod floors;
 
 use super::tree::{self, Kind};
 use floors::{Floors, Row, median};
 
-const LEAST: &str = "[a]\nat-least = 0.5\nwhy = 'half'\n";
-const MOST: &str = "[b]\nat-most = 2.0\nwhy = 'twice'\n";
+const LEAST: &str = "[x.a]\nat-least = 0.5\nwhy = 'half'\n";
+const MOST: &str = "[x.b]\nat-most = 2.0\nwhy = 'twice'\n";
 
 fn row(id: &'static str, figure: f64) -> Row {
     let (what, ours, other) = (String::new(), String::new(), String::new());
@@ -17,20 +17,20 @@ fn row(id: &'static str, figure: f64) -> Row {
 }
 
 fn floors() -> Floors {
-    Floors::parse(&format!("{LEAST}{MOST}")).expect("two floors")
+    Floors::parse(&format!("{LEAST}{MOST}"), "x").expect("two floors")
 }
 
 #[test]
 fn a_floor_has_one_bound_and_an_argument() {
     for (text, part) in [
-        ("[a]\nwhy = 'x'\n", "a needs either at-least or at-most"),
-        ("[a]\nat-least = 1.0\nat-most = 2.0\nwhy = 'x'\n", "a needs either"),
-        ("[a]\nat-least = 1.0\nwhy = ' '\n", "a needs an argument"),
-        ("[a]\nat-least = 1.0\n", "missing field `why`"),
-        ("[a]\nat-lest = 1.0\nwhy = 'x'\n", "unknown field `at-lest`"),
-        ("[a]\nat-least = 'x'\nwhy = 'x'\n", "expected f64"),
+        ("[x.a]\nwhy = 'x'\n", "a needs either at-least or at-most"),
+        ("[x.a]\nat-least = 1.0\nat-most = 2.0\nwhy = 'x'\n", "a needs either"),
+        ("[x.a]\nat-least = 1.0\nwhy = ' '\n", "a needs an argument"),
+        ("[x.a]\nat-least = 1.0\n", "missing field `why`"),
+        ("[x.a]\nat-lest = 1.0\nwhy = 'x'\n", "unknown field `at-lest`"),
+        ("[x.a]\nat-least = 'x'\nwhy = 'x'\n", "expected f64"),
     ] {
-        let error = Floors::parse(text).expect_err(text);
+        let error = Floors::parse(text, "x").expect_err(text);
         assert!(error.contains(part), "{error} instead of {part}");
     }
 }
@@ -63,16 +63,18 @@ fn a_row_without_a_floor_and_a_floor_without_a_row_are_errors() {
 /// whole run, which needs peers and a control plane.
 #[test]
 fn the_file_can_be_read_and_each_of_its_floors_is_named_by_a_measurement() {
-    let floors = Floors::read().expect("benches/floors.toml");
-    assert!(floors.check_complete(&[]).is_err(), "there are no floors");
-    let sources =
-        tree::files().into_iter().filter(|file| file.path.starts_with("benches/webhook/"));
-    let mut rows = Vec::new();
-    for source in sources.filter(|file| file.is(Kind::Rust)) {
-        let literals = source.text.lines().flat_map(|line| line.split('"').skip(1).step_by(2));
-        rows.extend(literals.map(|literal| row(Box::leak(literal.into()), 0.0)));
+    for bench in ["webhook", "binding"] {
+        let floors = Floors::read(bench).expect("benches/floors.toml");
+        assert!(floors.check_complete(&[]).is_err(), "there are no floors");
+        let folder = format!("benches/{bench}/");
+        let sources = tree::files().into_iter().filter(|file| file.path.starts_with(&folder));
+        let mut rows = Vec::new();
+        for source in sources.filter(|file| file.is(Kind::Rust)) {
+            let literals = source.text.lines().flat_map(|line| line.split('"').skip(1).step_by(2));
+            rows.extend(literals.map(|literal| row(Box::leak(literal.into()), 0.0)));
+        }
+        assert_eq!(floors.check_complete(&rows), Ok(()), "{bench}");
     }
-    assert_eq!(floors.check_complete(&rows), Ok(()));
 }
 
 #[test]

@@ -265,6 +265,8 @@ impl<'de> Deserialize<'de> for Finalizers {
                         kept.0.insert(place, name);
                     }
                 }
+                // Kept as long as the object, which has one or two.
+                kept.0.shrink_to_fit();
                 Ok(kept)
             }
         }

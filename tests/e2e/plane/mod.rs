@@ -8,14 +8,14 @@
 //! Not here: kubelets (no pod ever runs), Bindery itself.
 
 mod api;
-mod binaries;
+pub(crate) mod binaries;
 pub(crate) mod certificates;
 pub(crate) mod folder;
 mod kubectl;
 mod objects;
 pub(crate) mod persona;
 pub(crate) mod process;
-mod start;
+pub(crate) mod start;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

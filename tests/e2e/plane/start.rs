@@ -322,7 +322,7 @@ fn spawn(
 }
 
 /// A loopback port that is free now. The server may still lose it to a stranger.
-fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use crate::serving::Server;
-
 /// Kernel: times in `/proc` are in ticks of 10 ms on every architecture of Linux that Rust serves.
 const TICKS_PER_SECOND: f64 = 100.0;
 
@@ -18,15 +16,16 @@ pub(crate) fn peak(id: u32) -> Result<f64, String> {
 }
 
 /// Makes the peak what is resident now.
+#[allow(dead_code, reason = "only hostile bodies are measured from a point in time on")]
 pub(crate) fn reset_peak(id: u32) -> Result<(), String> {
     fs::write(format!("/proc/{id}/clear_refs"), "5")
         .map_err(|error| format!("cannot reset the peak of process {id}: {error}"))
 }
 
-/// Processor time of a server and its children, in seconds.
-pub(crate) fn processor_seconds(server: &Server) -> Result<f64, String> {
+/// Processor time of the processes together, in seconds.
+pub(crate) fn processor_seconds(ids: impl IntoIterator<Item = u32>) -> Result<f64, String> {
     let mut ticks = 0;
-    for id in server.processes()? {
+    for id in ids {
         let text = read(id, "stat")?;
         // After the name, which may hold anything, user and system time are fields 12 and 13.
         let (_, fields) = text.rsplit_once(')').unwrap_or_default();
@@ -34,6 +33,21 @@ pub(crate) fn processor_seconds(server: &Server) -> Result<f64, String> {
         ticks += times.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
     }
     Ok(ticks as f64 / TICKS_PER_SECOND)
+}
+
+/// The processes that this one started and that still run, with their names.
+#[allow(dead_code, reason = "only races ask what everybody took")]
+pub(crate) fn children() -> Result<Vec<(u32, String)>, String> {
+    let tasks = fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?;
+    let mut children = Vec::new();
+    for task in tasks.flatten() {
+        // A thread that has just ended has none.
+        let ids = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for id in ids.split_whitespace().filter_map(|id| id.parse().ok()) {
+            children.push((id, read(id, "comm")?.trim().to_owned()));
+        }
+    }
+    Ok(children)
 }
 
 /// A line of `/proc/ID/status` that is given in kB, in bytes.

@@ -32,23 +32,25 @@ struct Floor {
     why: String,
 }
 
-/// All floors, by row.
+/// The floors of one bench, by row.
 #[derive(Debug)]
 pub(crate) struct Floors(BTreeMap<String, Floor>);
 
 impl Floors {
-    /// Reads `benches/floors.toml`. A floor without a bound or without its argument is an error.
-    pub(crate) fn read() -> Result<Self, String> {
+    /// Reads those of `bench` from `benches/floors.toml`. A floor without a bound or without its argument
+    /// is an error.
+    pub(crate) fn read(bench: &str) -> Result<Self, String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floors.toml");
         let text = fs::read_to_string(&path)
             .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+        Self::parse(&text, bench).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Reads the text of such a file.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let floors: BTreeMap<String, Floor> =
+    /// Reads those of `bench` from the text of such a file.
+    pub(crate) fn parse(text: &str, bench: &str) -> Result<Self, String> {
+        let mut benches: BTreeMap<String, BTreeMap<String, Floor>> =
             toml::from_str(text).map_err(|error| error.to_string())?;
+        let floors = benches.remove(bench).ok_or_else(|| format!("has no floors of {bench}"))?;
         for (id, floor) in &floors {
             if floor.at_least.is_some() == floor.at_most.is_some() {
                 return Err(format!("{id} needs either at-least or at-most"));

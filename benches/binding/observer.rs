@@ -1,0 +1,126 @@
+//! When which object reached its phase, seen by one watch.
+//!
+//! Each contender of a race is observed in the same way, the bare load too, so that the price of the
+//! watch is in every figure.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bindery::binding::Observed;
+use bindery::cluster::resource::{Identity, Watched};
+use bindery::cluster::watch::{Sink, follow};
+use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use crate::pairs::Pairs;
+
+/// When an object reached its phase, and which volume it then named.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    /// When it was seen.
+    pub(crate) at: Instant,
+    /// The number of the volume of a claim.
+    pub(crate) volume: Option<usize>,
+}
+
+/// A watch that notes the first moment of each number.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    seen: Arc<Seen>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    pairs: Pairs,
+    moments: Mutex<BTreeMap<usize, Moment>>,
+    count: watch::Sender<usize>,
+}
+
+impl Observer {
+    /// Watches for claims that are Bound.
+    pub(crate) fn of_claims(client: Client, pairs: Pairs) -> Self {
+        Self::start(client, pairs, Watched::Claims)
+    }
+
+    /// Watches for volumes that are Available.
+    pub(crate) fn of_volumes(client: Client, pairs: Pairs) -> Self {
+        Self::start(client, pairs, Watched::Volumes)
+    }
+
+    fn start(client: Client, pairs: Pairs, watched: Watched) -> Self {
+        let seen = Seen { pairs, moments: Mutex::default(), count: watch::Sender::new(0) };
+        let seen = Arc::new(seen);
+        let task = tokio::spawn(follow(client, watched, Arc::clone(&seen), Instant::now()));
+        Self { seen, task }
+    }
+
+    /// Waits until `count` objects are there; the moments by number.
+    pub(crate) async fn until(
+        &self,
+        count: usize,
+        within: Duration,
+    ) -> Result<BTreeMap<usize, Moment>, String> {
+        let mut seen = self.seen.count.subscribe();
+        let reached = timeout(within, seen.wait_for(|seen| *seen >= count)).await.is_ok();
+        let moments = self.seen.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        if reached {
+            Ok(moments.clone())
+        } else {
+            Err(format!("only {} of {count} were done within {within:?}", moments.len()))
+        }
+    }
+
+    /// When the object with this number was done.
+    pub(crate) async fn moment(&self, number: usize, within: Duration) -> Result<Moment, String> {
+        let found = || {
+            let moments = self.seen.moments.lock().unwrap_or_else(PoisonError::into_inner);
+            moments.get(&number).cloned()
+        };
+        let mut seen = self.seen.count.subscribe();
+        let reached = timeout(within, seen.wait_for(|_| found().is_some())).await;
+        drop(reached);
+        found().ok_or_else(|| format!("number {number} was not done within {within:?}"))
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Sink for Seen {
+    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion) {
+        let at = Instant::now();
+        let number = |name: &str| self.pairs.number(name);
+        let (number, volume) = if let Observed::Volume(volume) = &observed
+            && volume.phase == VolumePhase::Available
+        {
+            (number(volume.name.as_str()), None)
+        } else if let Observed::Claim(claim) = &observed
+            && claim.phase == ClaimPhase::Bound
+        {
+            let volume = claim.volume.as_ref().and_then(|volume| number(volume.as_str()));
+            (number(&claim.key.name), volume)
+        } else {
+            return;
+        };
+        let Some(number) = number else { return };
+        let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        moments.entry(number).or_insert(Moment { at, volume });
+        let count = moments.len();
+        drop(moments);
+        self.count.send_replace(count);
+    }
+
+    fn listed(&self, _: Watched, _: Vec<Identity>, _: ResourceVersion) {}
+
+    fn unreadable(&self, _: Watched, _: &Identity, _: ResourceVersion) {}
+
+    fn heard(&self, _: Watched, _: u64) {}
+}

@@ -1,0 +1,290 @@
+//! One race: a fresh plane, one contender, pairs of one shape in one order; and what came of it.
+//!
+//! Not here: which races make a row (`rows`).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::runtime::Runtime;
+use tokio::time::{Instant, sleep};
+
+use crate::bare;
+use crate::contender::{Binder, Contender, Memory, check_pairs};
+use crate::floors::median;
+use crate::observer::{Moment, Observer};
+use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
+use crate::plane::{Peers, Plane, persona};
+use crate::process;
+use crate::users::{self, CLIENTS, Stored};
+use crate::writes;
+
+/// How long a race may take: the slowest contender takes four minutes for the longest.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Before the clock starts and after the last claim is Bound: whatever is still under way comes to rest.
+const REST: Duration = Duration::from_secs(2);
+
+/// What exists first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Volumes, all of them Available; then claims.
+    VolumesFirst,
+    /// Claims; two seconds later volumes.
+    ClaimsFirst,
+}
+
+/// A race.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Race {
+    /// How pairs differ.
+    pub(crate) shape: Shape,
+    /// What exists first.
+    pub(crate) order: Order,
+    /// How many pairs.
+    pub(crate) count: usize,
+}
+
+/// What came of a race.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Pairs per second, from the first creation until the last claim is Bound.
+    pub(crate) rate: f64,
+    /// ms from the creation of the second of a pair until its claim is Bound: the median.
+    pub(crate) median: f64,
+    /// The same: 99 of 100.
+    pub(crate) tail: f64,
+    /// Writes per pair, from before the first creation.
+    pub(crate) writes: f64,
+    /// ms of processor time per pair: of API server and etcd, of the binder, of the clients. It tells
+    /// where the time goes, on a machine too that has something else to do.
+    pub(crate) processor: [f64; 3],
+    /// Of the binder.
+    pub(crate) memory: Option<Memory>,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rate, median, tail, writes, processor: [server, binder, clients], memory } =
+            self;
+        write!(
+            f,
+            "{rate:>6.1}/s, median {median:>7.1} ms, p99 {tail:>7.1} ms, {writes:.2} writes, processor \
+             {server:.2} + {binder:.2} + {clients:.2} ms"
+        )?;
+        match memory {
+            Some(Memory { now, peak }) => write!(f, ", {now:.1} MB, peak {peak:.1} MB"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many pairs a race has: `usual`, unless the environment wants fewer.
+pub(crate) fn pairs_count(usual: usize) -> Result<usize, String> {
+    from_environment("BINDERY_BENCH_PAIRS").map(|wanted| wanted.unwrap_or(usual).min(usual))
+}
+
+/// How often each contender runs; odd, so that the median is a run.
+pub(crate) fn rounds_count() -> Result<usize, String> {
+    from_environment("BINDERY_BENCH_ROUNDS").map(|wanted| wanted.unwrap_or(3))
+}
+
+fn from_environment(name: &str) -> Result<Option<usize>, String> {
+    #[expect(clippy::disallowed_methods, reason = "make hands it on so; this is the command line")]
+    let Ok(text) = std::env::var(name) else {
+        return Ok(None);
+    };
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(Some(number)),
+        _ => Err(format!("{name}={text:?} is no number above 0; give one or leave it out")),
+    }
+}
+
+/// A runtime as the controller's own.
+pub(crate) fn runtime() -> Result<Runtime, String> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))
+}
+
+impl Race {
+    /// Runs it with `contender` on a fresh plane.
+    pub(crate) fn run(self, contender: Contender) -> Result<Run, String> {
+        let plane = Plane::start(Peers::Alone)?;
+        let binder = Binder::start(contender, &plane)?;
+        let run = self.run_on(contender, &plane, &binder).map_err(|why| binder.blame(&why))?;
+        eprintln!("  {:<14}{run}", format!("{contender:?}"));
+        Ok(run)
+    }
+
+    fn run_on(self, contender: Contender, plane: &Plane, binder: &Binder) -> Result<Run, String> {
+        let runtime = runtime()?;
+        let track = runtime.block_on(Track::new(contender, plane))?;
+        let warm = Pairs { class: "warm", shape: Shape::Like };
+        // As many as there are clients, so that all connections are there; a throttled binder must not
+        // spend its time on it.
+        let count = if contender == Contender::InTreeDefault { 2 } else { CLIENTS };
+        let warm_up = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
+        runtime.block_on(track.race(warm_up, warm))?;
+        binder.register(plane, &warm.name(0))?;
+        let before = (writes::count(plane)?, processor_seconds()?);
+        let pairs = Pairs { class: "race", shape: self.shape };
+        let times = runtime.block_on(track.race(self, pairs))?;
+        let after = (writes::count(plane)?, processor_seconds()?);
+        let writes = (after.0 - before.0) / self.count as f64;
+        let taken = |part: usize| (after.1[part] - before.1[part]) * 1e3 / self.count as f64;
+        let processor = [taken(0), taken(1), taken(2)];
+        check_pairs(plane)?;
+        let Times { rate, latencies } = times;
+        let tail = tail(&latencies);
+        let memory = binder.memory()?;
+        Ok(Run { rate, median: median(latencies), tail, writes, processor, memory })
+    }
+}
+
+/// Processor time so far of API server and etcd, of the binder with the webhook, and of this process.
+fn processor_seconds() -> Result<[f64; 3], String> {
+    let children = process::children()?;
+    let is_server = |name: &str| matches!(name, "kube-apiserver" | "etcd");
+    let of = |server: bool| {
+        let chosen = children.iter().filter(|(_, name)| is_server(name) == server);
+        process::processor_seconds(chosen.map(|(id, _)| *id))
+    };
+    Ok([of(true)?, of(false)?, process::processor_seconds([std::process::id()])?])
+}
+
+/// The figure that 99 of 100 do not exceed.
+pub(crate) fn tail(figures: &[f64]) -> f64 {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    let at = (figures.len() * 99).div_ceil(100).saturating_sub(1);
+    figures.get(at).copied().unwrap_or(f64::NAN)
+}
+
+/// What the clock says of a race.
+struct Times {
+    rate: f64,
+    /// In ms.
+    latencies: Vec<f64>,
+}
+
+/// Where races are run: the clients, and who binds.
+#[derive(Clone)]
+struct Track {
+    contender: Contender,
+    users: Client,
+    /// As whom the bare load sends its patches.
+    bare: Client,
+}
+
+impl Track {
+    async fn new(contender: Contender, plane: &Plane) -> Result<Self, String> {
+        let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
+        let bare = users::client(plane.kubeconfig(persona::BINDERY_CONTROLLER)).await?;
+        Ok(Self { contender, users, bare })
+    }
+
+    /// Creates both kinds and waits until all are bound and at rest.
+    async fn race(&self, race: Race, pairs: Pairs) -> Result<Times, String> {
+        let observer = Observer::of_claims(self.users.clone(), pairs);
+        let first = match race.order {
+            Order::VolumesFirst => self.volumes(race.count, pairs).await?,
+            Order::ClaimsFirst => self.create(race.count, pairs, Kind::Claim).await?,
+        };
+        sleep(REST).await;
+        let start = Instant::now();
+        let second = self.second(race, pairs, Arc::new(first)).await?;
+        let bound = observer.until(race.count, PATIENCE).await?;
+        let end = bound.values().map(|moment| moment.at).max().unwrap_or(start);
+        drop(observer);
+        sleep(REST).await;
+        let rate = race.count as f64 / end.duration_since(start).as_secs_f64();
+        Ok(Times { rate, latencies: latencies(race.order, &second, &bound) })
+    }
+
+    /// Creates volumes and waits until the binder, if there is one, has offered them.
+    async fn volumes(&self, count: usize, pairs: Pairs) -> Result<Vec<Stored>, String> {
+        if self.contender == Contender::Bare {
+            return self.create(count, pairs, Kind::Volume).await;
+        }
+        let observer = Observer::of_volumes(self.users.clone(), pairs);
+        let volumes = self.create(count, pairs, Kind::Volume).await?;
+        observer.until(count, PATIENCE).await?;
+        Ok(volumes)
+    }
+
+    /// Creates the second kind; in the bare load each client then binds the pair.
+    async fn second(
+        &self,
+        race: Race,
+        pairs: Pairs,
+        first: Arc<Vec<Stored>>,
+    ) -> Result<Vec<Stored>, String> {
+        let kind = match race.order {
+            Order::VolumesFirst => Kind::Claim,
+            Order::ClaimsFirst => Kind::Volume,
+        };
+        if self.contender != Contender::Bare {
+            return self.create(race.count, pairs, kind).await;
+        }
+        let track = self.clone();
+        let work = move |number: usize| {
+            let (track, first) = (track.clone(), Arc::clone(&first));
+            async move {
+                let second = kind.create(&track.users, pairs, number).await?;
+                let first = first.get(number).ok_or("a pair has one side only")?;
+                let (volume, claim) = match kind {
+                    Kind::Claim => (first, &second),
+                    Kind::Volume => (&second, first),
+                };
+                bare::bind(&track.bare, pairs, number, volume, claim).await?;
+                Ok(second)
+            }
+        };
+        users::each(race.count, work).await
+    }
+
+    async fn create(&self, count: usize, pairs: Pairs, kind: Kind) -> Result<Vec<Stored>, String> {
+        let users = self.users.clone();
+        let work = move |number| {
+            let users = users.clone();
+            async move { kind.create(&users, pairs, number).await }
+        };
+        users::each(count, work).await
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Volume,
+    Claim,
+}
+
+impl Kind {
+    async fn create(self, users: &Client, pairs: Pairs, number: usize) -> Result<Stored, String> {
+        match self {
+            Self::Volume => users::create(users, VOLUMES, &pairs.volume(number)).await,
+            Self::Claim => users::create(users, CLAIMS, &pairs.claim(number)).await,
+        }
+    }
+}
+
+/// In ms from the creation of what came second, a claim or the volume that it got.
+fn latencies(order: Order, second: &[Stored], bound: &BTreeMap<usize, Moment>) -> Vec<f64> {
+    let of = |(number, moment): (&usize, &Moment)| {
+        let number = match order {
+            Order::VolumesFirst => Some(*number),
+            Order::ClaimsFirst => moment.volume,
+        };
+        let created = second.get(number?)?.at;
+        Some(moment.at.saturating_duration_since(created).as_secs_f64() * 1e3)
+    };
+    bound.iter().filter_map(of).collect()
+}

@@ -1,0 +1,180 @@
+//! The rows of races: which contenders, how many pairs, and what is compared.
+
+use crate::contender::Contender;
+use crate::floors::{Row, median};
+use crate::pairs::Shape;
+use crate::race::{Order, Race, Run, pairs_count, rounds_count};
+
+/// Pairs for the throttled binder: with more it would be waited for, and nothing learned.
+const DEFAULT_PAIRS: usize = 100;
+
+/// The runs of one contender.
+struct Runs(Vec<Run>);
+
+impl Runs {
+    /// The middle of a figure.
+    fn median(&self, figure: impl Fn(&Run) -> f64) -> f64 {
+        median(self.0.iter().map(figure))
+    }
+
+    fn rate(&self) -> f64 {
+        self.median(|run| run.rate)
+    }
+
+    /// In seconds.
+    fn latencies(&self) -> (f64, f64) {
+        (self.median(|run| run.median) / 1e3, self.median(|run| run.tail) / 1e3)
+    }
+
+    /// Its rate and its latencies in words.
+    fn words(&self) -> String {
+        let (median, tail) = self.latencies();
+        format!("{:.0}/s, p50 {median:.2} s, p99 {tail:.2} s", self.rate())
+    }
+}
+
+/// Races of several contenders, who take turns.
+fn race<const N: usize>(entries: [(Contender, Race); N]) -> Result<[Runs; N], String> {
+    let mut runs = entries.map(|_| Runs(Vec::new()));
+    for _ in 0..rounds_count()? {
+        for ((contender, race), runs) in entries.iter().zip(&mut runs) {
+            runs.0.push(race.run(*contender)?);
+        }
+    }
+    Ok(runs)
+}
+
+/// 1,000 like pairs, volumes first.
+pub(crate) fn like() -> Result<Vec<Row>, String> {
+    let count = pairs_count(1_000)?;
+    let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
+    let few = Race { count: pairs_count(DEFAULT_PAIRS)?, ..like };
+    let [ours, in_tree, throttled, bare] = race([
+        (Contender::Ours, like),
+        (Contender::InTree, like),
+        (Contender::InTreeDefault, few),
+        (Contender::Bare, like),
+    ])?;
+    let writes = |runs: &Runs| runs.median(|run| run.writes);
+    Ok(vec![
+        of_bare("like-of-bare", &format!("{count} like pairs, volumes first"), (&ours, &bare)),
+        Row {
+            id: "like-of-in-tree",
+            what: "the same against the in-tree binder, unthrottled".to_owned(),
+            ours: format!("{:.0}/s", ours.rate()),
+            other: format!("in-tree {:.0}/s", in_tree.rate()),
+            figure: ours.rate() / in_tree.rate(),
+        },
+        Row {
+            id: "like-of-default",
+            what: format!("the same, its default ({} pairs)", few.count),
+            ours: format!("{:.0}/s", ours.rate()),
+            other: format!("in-tree {:.1}/s", throttled.rate()),
+            figure: ours.rate() / throttled.rate(),
+        },
+        Row {
+            id: "writes-volumes-first",
+            what: "writes per pair of the same".to_owned(),
+            ours: format!("{:.2}", writes(&ours)),
+            other: format!("in-tree {:.2}", writes(&in_tree)),
+            figure: writes(&ours),
+        },
+    ])
+}
+
+/// 5,000 pairs, all sizes different; and what memory they took.
+pub(crate) fn sizes() -> Result<Vec<Row>, String> {
+    let count = pairs_count(5_000)?;
+    let sizes = Race { shape: Shape::Sizes, order: Order::VolumesFirst, count };
+    let [ours, in_tree, bare] =
+        race([(Contender::Ours, sizes), (Contender::InTree, sizes), (Contender::Bare, sizes)])?;
+    let now = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.now));
+    let peak = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.peak));
+    let what = format!("{count} pairs, all sizes different");
+    Ok(vec![
+        of_bare_and_in_tree("sizes-of-bare", &what, (&ours, &bare, &in_tree)),
+        Row {
+            id: "memory-of-pairs",
+            what: format!("MB of the binder, peak, {count} bound pairs"),
+            ours: format!("{:.1} MB, now {:.1} MB", peak(&ours), now(&ours)),
+            other: format!("in-tree {:.0} MB, now {:.0} MB", peak(&in_tree), now(&in_tree)),
+            figure: peak(&ours),
+        },
+    ])
+}
+
+/// Claims that name their volume.
+pub(crate) fn named() -> Result<Vec<Row>, String> {
+    let count = pairs_count(500)?;
+    let named = Race { shape: Shape::Named, order: Order::VolumesFirst, count };
+    let [ours, in_tree, bare] =
+        race([(Contender::Ours, named), (Contender::InTree, named), (Contender::Bare, named)])?;
+    let what = format!("{count} claims that name their volume");
+    Ok(vec![of_bare_and_in_tree("named-of-bare", &what, (&ours, &bare, &in_tree))])
+}
+
+/// Claims that wait, and volumes that come later.
+pub(crate) fn waiting() -> Result<Vec<Row>, String> {
+    let count = pairs_count(500)?;
+    let waiting = Race { shape: Shape::Like, order: Order::ClaimsFirst, count };
+    let [ours, in_tree, bare] = race([
+        (Contender::Ours, waiting),
+        (Contender::InTree, waiting),
+        (Contender::Bare, waiting),
+    ])?;
+    let what = format!("{count} claims first, volumes 2 s later");
+    let ((median, _), (in_tree_median, _)) = (ours.latencies(), in_tree.latencies());
+    let writes = |runs: &Runs| runs.median(|run| run.writes);
+    Ok(vec![
+        of_bare_and_in_tree("waiting-of-bare", &what, (&ours, &bare, &in_tree)),
+        Row {
+            id: "waiting-median",
+            what: "p50 of the same, volume created to Bound".to_owned(),
+            ours: format!("{median:.2} s"),
+            other: format!("in-tree {in_tree_median:.2} s"),
+            figure: median / in_tree_median,
+        },
+        Row {
+            id: "writes-claims-first",
+            what: "writes per pair of the same".to_owned(),
+            ours: format!("{:.2}", writes(&ours)),
+            other: format!("in-tree {:.2}", writes(&in_tree)),
+            figure: writes(&ours),
+        },
+    ])
+}
+
+/// Our controller with and without our webhook.
+pub(crate) fn with_webhook() -> Result<Vec<Row>, String> {
+    let count = pairs_count(1_000)?;
+    let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
+    let [guarded, alone] = race([(Contender::Guarded, like), (Contender::Ours, like)])?;
+    Ok(vec![Row {
+        id: "with-webhook",
+        what: format!("{count} like pairs with the webhook installed"),
+        ours: format!("{:.0}/s", guarded.rate()),
+        other: format!("without it {:.0}/s", alone.rate()),
+        figure: guarded.rate() / alone.rate(),
+    }])
+}
+
+fn of_bare(id: &'static str, what: &str, (ours, bare): (&Runs, &Runs)) -> Row {
+    Row {
+        id,
+        what: what.to_owned(),
+        ours: format!("{:.0}/s", ours.rate()),
+        other: format!("bare load {:.0}/s", bare.rate()),
+        figure: ours.rate() / bare.rate(),
+    }
+}
+
+/// As [`of_bare`]; what the in-tree binder did is told on the way.
+fn of_bare_and_in_tree(
+    id: &'static str,
+    what: &str,
+    (ours, bare, in_tree): (&Runs, &Runs, &Runs),
+) -> Row {
+    eprintln!("  {what}: ours {}; in-tree {}", ours.words(), in_tree.words());
+    let row = of_bare(id, what, (ours, bare));
+    Row { other: format!("{}, in-tree {:.0}/s", row.other, in_tree.rate()), ..row }
+}

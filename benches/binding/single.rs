@@ -1,0 +1,103 @@
+//! One pair on an idle cluster, again and again, in both orders: from claim created to Bound.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::contender::{Binder, Contender};
+use crate::floors::{Row, median};
+use crate::observer::Observer;
+use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
+use crate::plane::{Peers, Plane, persona};
+use crate::race::{Order, pairs_count, runtime, tail};
+use crate::users;
+
+/// Pairs in each order; two of 200 are the hundredth part.
+const PAIRS: usize = 200;
+
+/// Pairs of the in-tree binder, which may take 15 s for each.
+const IN_TREE_PAIRS: usize = 4;
+
+/// Between two pairs: longer than a binding, and the times are no multiple of each other.
+const PAUSE: Duration = Duration::from_millis(53);
+
+/// How long a pair may take; the in-tree binder waits for its resync.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Measures both orders on one plane.
+pub(crate) fn measure() -> Result<Vec<Row>, String> {
+    let ours = both(Contender::Ours, pairs_count(PAIRS)?)?;
+    let in_tree = both(Contender::InTree, IN_TREE_PAIRS)?;
+    let row = |id, what: &str, ours: f64, in_tree: f64| Row {
+        id,
+        what: format!("ms from claim created to Bound, {what}"),
+        ours: format!("{ours:.1} ms"),
+        other: format!("in-tree {in_tree:.0} ms"),
+        figure: ours,
+    };
+    let [volume_first, claim_first] = ours;
+    let [their_volume_first, their_claim_first] = in_tree;
+    let (ours, theirs) = (median(volume_first.clone()), median(their_volume_first.clone()));
+    let (our_tail, their_tail) = (tail(&volume_first), tail(&their_volume_first));
+    let (ours_later, theirs_later) =
+        (median(claim_first.clone()), median(their_claim_first.clone()));
+    let (our_later_tail, their_later_tail) = (tail(&claim_first), tail(&their_claim_first));
+    Ok(vec![
+        row("single-volume-first-median", "volume first, p50", ours, theirs),
+        row("single-volume-first-tail", "volume first, p99", our_tail, their_tail),
+        row("single-claim-first-median", "claim first, p50", ours_later, theirs_later),
+        row("single-claim-first-tail", "claim first, p99", our_later_tail, their_later_tail),
+    ])
+}
+
+/// The times in ms, volumes first and claims first.
+fn both(contender: Contender, count: usize) -> Result<[Vec<f64>; 2], String> {
+    let plane = Plane::start(Peers::Alone)?;
+    let binder = Binder::start(contender, &plane)?;
+    let runtime = runtime()?;
+    let measured = runtime.block_on(async {
+        // The binder may still be starting when the first pair comes.
+        one_by_one(&plane, "warm", Order::VolumesFirst, 1).await?;
+        let volume_first = one_by_one(&plane, "together", Order::VolumesFirst, count).await?;
+        let claim_first = one_by_one(&plane, "later", Order::ClaimsFirst, count).await?;
+        Ok([volume_first, claim_first])
+    });
+    let [volume_first, claim_first] = measured.map_err(|why: String| binder.blame(&why))?;
+    eprintln!(
+        "  {contender:?}: volume first p50 {:.1} ms, p99 {:.1} ms; claim first p50 {:.1} ms, p99 {:.1} ms",
+        median(volume_first.clone()),
+        tail(&volume_first),
+        median(claim_first.clone()),
+        tail(&claim_first),
+    );
+    Ok([volume_first, claim_first])
+}
+
+async fn one_by_one(
+    plane: &Plane,
+    class: &'static str,
+    order: Order,
+    count: usize,
+) -> Result<Vec<f64>, String> {
+    let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
+    let pairs = Pairs { class, shape: Shape::Like };
+    let observer = Observer::of_claims(users.clone(), pairs);
+    let mut times = Vec::with_capacity(count);
+    for number in 0..count {
+        let created: Instant = match order {
+            Order::VolumesFirst => {
+                users::create(&users, VOLUMES, &pairs.volume(number)).await?;
+                users::create(&users, CLAIMS, &pairs.claim(number)).await?.at
+            }
+            Order::ClaimsFirst => {
+                let claim = users::create(&users, CLAIMS, &pairs.claim(number)).await?;
+                users::create(&users, VOLUMES, &pairs.volume(number)).await?;
+                claim.at
+            }
+        };
+        let bound = observer.moment(number, PATIENCE).await?;
+        times.push(bound.at.saturating_duration_since(created).as_secs_f64() * 1e3);
+        sleep(PAUSE).await;
+    }
+    Ok(times)
+}

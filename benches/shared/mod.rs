@@ -1,0 +1,30 @@
+//! What the benches have in common: sections, rows and floors, processes, and the planes of the
+//! end-to-end tests.
+//!
+//! Not here: what is measured.
+
+#[path = "../../tests/e2e/eventually.rs"]
+#[allow(dead_code, clippy::panic, reason = "shared with the end-to-end tests, which use all of it")]
+pub(crate) mod eventually;
+pub(crate) mod floors;
+#[path = "../../tests/e2e/plane/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    clippy::panic,
+    reason = "shared with the end-to-end tests, which use all of it"
+)]
+pub(crate) mod plane;
+pub(crate) mod process;
+pub(crate) mod programs;
+#[path = "../../tests/e2e/runner.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    clippy::expect_used,
+    reason = "shared with the end-to-end tests, which use all of it; only its outcome is of use here"
+)]
+pub(crate) mod runner;
+pub(crate) mod sections;
+pub(crate) mod webhook;

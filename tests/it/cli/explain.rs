@@ -56,7 +56,7 @@ fn explained(state: &str, object: &str) -> Value {
 fn a_stuck_claim_is_told_every_reason_the_nearest_first_and_a_command() {
     let run = explain(STATE, &["pvc/data"]);
     let expected = "\
-claim \"db/data\" starves: 0/6 volumes fit: 1 other class, 2 kept for another claim, 3 too small
+claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
   other class (1)
     slow: class \"slow\" is not class \"fast\"
   too small (1)
@@ -147,11 +147,11 @@ fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
     let broken = explain(STATE, &["pod/broken"]);
     assert_eq!(broken.code, 1);
     assert!(
-        broken.stdout.starts_with("pod \"db/broken\" is kept waiting by data, absent\n"),
+        broken.stdout.starts_with("pod \"db/broken\" is kept waiting by absent, data\n"),
         "{}",
         broken.stdout
     );
-    assert_eq!(explained(STATE, "pod/broken")["claims"][1]["outcome"], "missing");
+    assert_eq!(explained(STATE, "pod/broken")["claims"][0]["outcome"], "missing");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn tenant(path: &str) -> (u16, Value) {
             json!({"kind": "EventList", "items": [
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
                     "reason": "FailedBinding", "message": "0/3 volumes fit:\u{1b}[2J3 too small",
-                    "source": {"component": "bindery"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
+                    "source": {"component": "bindery-controller"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
                     "reason": "Noticed", "message": "by a stranger", "source": {"component": "other"},
                     "lastTimestamp": "2026-01-02T00:00:00Z"}]}),
@@ -376,7 +376,7 @@ fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
     let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);
     let pod: Value = serde_json::from_str(&run.stdout).expect("JSON");
     expect_valid("explanation", &pod);
-    assert_eq!((run.code, &pod["claims"][0]["event"]["component"]), (1, &json!("bindery")));
+    assert_eq!((run.code, &pod["claims"][0]["event"]["component"]), (1, &json!("bindery-controller")));
     let (run, _) = run_against(tenant, &["explain", "pvc/other", "-n", "db"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     let (run, _) = run_against(tenant, &["explain", "pv/any"]);

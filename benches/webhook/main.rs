@@ -40,7 +40,6 @@ const SECTIONS: [shared::sections::Section; 4] = [
     ("latency", latency::measure),
     ("memory", memory::measure),
     ("start", start::measure),
-    ("plan", plan::measure),
 ];
 
 fn main() -> ExitCode {

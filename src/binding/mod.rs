@@ -30,7 +30,8 @@ mod volume;
 mod waiting;
 
 pub use announcement::{
-    Announcement, Severity, Subject, announce_claim, announce_recycling, announce_volume,
+    Announcement, Severity, Subject, announce_claim, announce_recycler_pod, announce_recycling,
+    announce_volume,
 };
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};

@@ -5,6 +5,7 @@ use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::{Address, connect};
 use crate::cluster::lease::{Contest, Timing};
+use crate::config::Recycler;
 use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, run as bind};
 use crate::telemetry::logging;
@@ -25,6 +26,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
             ));
         }
     };
+    let recycler = super::configuration(arguments.config.as_deref())?.recycler;
     process::start_logging(arguments.log_format, &arguments.log_level);
     // The loop is one task; a second thread encrypts and decodes beside it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -32,10 +34,14 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, mode))
+    runtime.block_on(serve(arguments, mode, recycler))
 }
 
-async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> {
+async fn serve(
+    arguments: &ControllerArgs,
+    mode: Mode,
+    recycler: Recycler,
+) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
@@ -47,7 +53,8 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         timing: Timing::default(),
     });
     tracing::info!(mode = mode.label(), version = env!("CARGO_PKG_VERSION"), "starting");
-    let settings = Settings { mode, contest };
+    let own_namespace = arguments.lease_namespace.clone();
+    let settings = Settings { mode, contest, recycler, own_namespace };
     bind(client, settings, signals.next())
         .await
         .map_err(|error| Failure::usage(logging::chain(&error)))?;

@@ -7,4 +7,5 @@ pub mod engine;
 pub mod mode;
 mod queue;
 pub mod reads;
+mod recycle;
 pub mod run;

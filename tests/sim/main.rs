@@ -8,5 +8,6 @@ mod conversation;
 mod faults;
 mod history;
 mod kinds;
+mod recycler;
 mod replay;
 mod writes;

@@ -11,7 +11,7 @@ mod tests;
 mod volume;
 
 pub use claim::announce_claim;
-pub use volume::{announce_recycling, announce_volume};
+pub use volume::{announce_recycler_pod, announce_recycling, announce_volume};
 
 use crate::model::{ClaimKey, VolumeName};
 

@@ -1,6 +1,6 @@
 //! The real controller process on the real API server, as the only binder.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,22 +17,28 @@ pub(crate) const CASES: &[Case] = &[case!(pairs_are_bound_in_either_order_and_re
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A controller process. Dropping it kills it.
-struct Controller {
+pub(crate) struct Controller {
     process: Option<Process>,
     _folder: tempfile::TempDir,
 }
 
 impl Controller {
-    fn start(plane: &Plane) -> Self {
+    pub(crate) fn start(plane: &Plane) -> Self {
+        Self::start_with(plane, &[])
+    }
+
+    /// With more arguments.
+    pub(crate) fn start_with(plane: &Plane, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = plane.kubeconfig(BINDERY_CONTROLLER).display().to_string();
         let arguments = ["controller", "--mode", "full", "--in-tree-binder-disabled"];
-        let arguments = arguments.map(str::to_owned).into_iter();
+        let arguments = arguments.iter().chain(more).map(ToString::to_string);
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),
             arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
             folder: folder.path(),
-            log: log_file(),
+            log: Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("controller-{}.log", plane.port())),
         };
         let process = Process::spawn("bindery controller", &program).unwrap();
         Self { process: Some(process), _folder: folder }
@@ -47,11 +53,7 @@ impl Drop for Controller {
     }
 }
 
-fn log_file() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("controller.log")
-}
-
-fn until(plane: &Plane, path: &str, phase: &str) -> Value {
+pub(crate) fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     eventually(&format!("{path} is {phase}"), PATIENCE, || {
         let object = plane.get(ADMIN, path).expect_ok();
         let seen = object["status"]["phase"].as_str().unwrap_or_default().to_owned();

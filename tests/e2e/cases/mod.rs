@@ -6,6 +6,7 @@ mod controller;
 mod conversation;
 mod lifetime;
 mod quantities;
+mod recycler;
 mod rules;
 mod smoke;
 
@@ -19,6 +20,7 @@ pub(crate) fn all() -> Vec<Case> {
         quantities::CASES,
         binding::CASES,
         controller::CASES,
+        recycler::CASES,
         smoke::CASES,
         lifetime::CASES,
     ]

@@ -50,7 +50,7 @@
 //! | [`document`] | YAML and JSON as trees that know the line and column of everything |
 //! | [`sim`] | an API server in memory, for the demonstration and for simulation |
 //! | [`telemetry`] | metrics and logs |
-//! | [`config`] | the configuration file: modes of rules, whom to trust |
+//! | [`config`] | the configuration file: modes of rules, whom to trust, how volumes are recycled |
 //! | [`certificates`] | an authority and a serving pair for development |
 //! | [`cluster`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |

@@ -31,7 +31,8 @@ mod volume;
 mod waiting;
 
 pub use announcement::{
-    Announcement, Severity, Subject, announce_claim, announce_prebind, announce_recycling,
+    Announcement, Severity, Subject, announce_claim, announce_prebind, announce_recycler_pod,
+    announce_recycling,
     announce_volume,
 };
 pub use choice::{Choice, choose};

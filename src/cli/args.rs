@@ -116,6 +116,9 @@ pub struct ControllerArgs {
     /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
+    /// Configuration, in a file that the webhook can share: how volumes are recycled.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Form of the log; text on a terminal and JSON elsewhere if left out.
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,

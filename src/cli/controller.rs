@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::{Address, connect};
 use crate::cluster::lease::{Contest, Timing};
+use crate::config::Recycler;
 use crate::controller::health;
 use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, meter, run_metered};
@@ -31,6 +32,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
             ));
         }
     };
+    let recycler = super::configuration(arguments.config.as_deref())?.recycler;
     process::start_logging(arguments.log_format, &arguments.log_level);
     // The loop is one task; a second thread encrypts and decodes beside it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -38,10 +40,14 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, mode))
+    runtime.block_on(serve(arguments, mode, recycler))
 }
 
-async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> {
+async fn serve(
+    arguments: &ControllerArgs,
+    mode: Mode,
+    recycler: Recycler,
+) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
@@ -52,7 +58,8 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         identity: identity(),
         timing: Timing::default(),
     });
-    let settings = Settings { mode, contest };
+    let own_namespace = arguments.lease_namespace.clone();
+    let settings = Settings { mode, contest, recycler, own_namespace };
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let listener = listen(arguments.health_listen).await?;
     let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Stores an announcement as a Kubernetes event.
 //!
-//! One event object for each object and reason, written again when it is told again: what stands for days
-//! does not pile up. Not here: what is told and when.
+//! One event object for each object, reason and detail, written again when it is told again: what stands
+//! for days does not pile up. Not here: what is told and when.
 
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub struct About<'a> {
     pub version: Option<&'a ResourceVersion>,
     /// How often the same was told of it, this time included.
     pub count: u32,
+    /// What tells it from the others of its reason; empty where there is one only.
+    pub detail: &'a str,
 }
 
 /// Stores `announcement`. Whether it is stored.
@@ -105,6 +107,7 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
         Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
     };
     let uid = about.uid.map(Uid::as_str).unwrap_or_default();
+    let parts = [uid, announcement.reason, about.detail];
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stored_in = if namespace.is_empty() { CLUSTER_NAMESPACE } else { namespace };
     let short = name.get(..name.len().min(NAME_BYTES_MAX)).unwrap_or(name);
@@ -114,7 +117,7 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
         "kind": "Event",
         "metadata": {
             "namespace": stored_in,
-            "name": format!("{short}.{:016x}", digest(&[uid, announcement.reason])),
+            "name": format!("{short}.{:016x}", digest(&parts)),
         },
         "involvedObject": {
             "apiVersion": "v1", "kind": kind, "name": name, "uid": uid,
@@ -132,7 +135,7 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
     })
 }
 
-/// FNV-1a: tells events of one object apart by their reason. Nobody gains by making two meet.
+/// FNV-1a: tells events of one object apart. Nobody gains by making two meet.
 fn digest(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {

@@ -1,7 +1,7 @@
 //! The configuration file: what the operator has decided, read strictly and all problems at once.
 //!
-//! The same file serves webhook and command line, so that `check` judges as the webhook does. How
-//! the values act is in `rules`; flags that only one command has are in `cli`.
+//! The same file serves webhook, controller and command line, so that `check` judges as the webhook
+//! does. How the values act is in `rules` and `controller`; flags that only one command has are in `cli`.
 //!
 //! ```yaml
 //! apiVersion: bindery.dev/v1
@@ -12,15 +12,39 @@
 //! trusted: {binders: ["system:serviceaccount:x:binder"], populators: []}
 //! ownController: system:serviceaccount:bindery:bindery-controller
 //! exemptions: {maxDuration: 168h}
+//! recycler:                    # how the controller empties volumes with the policy Recycle
+//!   namespace: bindery         # of its pods; default: that of the controller's lease
+//!   image: registry.k8s.io/build-image/debian-base:bookworm-v1.0.6    # of the built-in pod
+//!   timeouts: {nfs: {minimum: 5m, perGi: 30s}, hostPath: {minimum: 1m, perGi: 30s}}
+//! ```
+//!
+//! Instead of `recycler.image`, `recycler.podTemplate` gives a pod or a pod template object of the
+//! operator's own. The first of its `spec.volumes` is replaced by the volume to be recycled, whatever it
+//! says; a container mounts it, empties it, and fails unless it is empty. Resources, nodes, tolerations and
+//! accounts stay as they are; name, namespace, deadline and restarts are the controller's.
+//!
+//! ```yaml
+//! recycler:
+//!   podTemplate:
+//!     spec:
+//!       containers:
+//!       - name: scrub
+//!         image: registry.example.com/scrub:1.4.0
+//!         args: [/data]
+//!         volumeMounts: [{name: data, mountPath: /data}]
+//!       volumes: [{name: data}]
+//!       nodeSelector: {storage.example.com/zone: a}
 //! ```
 
 mod read;
+mod recycler;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+pub use self::recycler::{PodTemplate, Recycler, Timeout};
 use crate::document::{self, Position};
 use crate::rules::Policy;
 use crate::rules::judging::filter::OWN_CONTROLLER;
@@ -32,11 +56,17 @@ pub struct Configuration {
     pub policy: Policy,
     /// The user name of our own controller, whose requests are not judged.
     pub own_controller: String,
+    /// How the controller recycles volumes.
+    pub recycler: Recycler,
 }
 
 impl Default for Configuration {
     fn default() -> Self {
-        Self { policy: Policy::default(), own_controller: OWN_CONTROLLER.to_owned() }
+        Self {
+            policy: Policy::default(),
+            own_controller: OWN_CONTROLLER.to_owned(),
+            recycler: Recycler::default(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::rules::{self, Mode, RULES};
 
 /// What was found wrong so far.
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     problems: Vec<Problem>,
 }
 
@@ -43,9 +43,11 @@ pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Proble
                 }
             }
             "exemptions" => reader.exemptions(value, &mut configuration),
+            "recycler" => reader.recycler(value, &mut configuration.recycler),
             _ => reader.unknown(
                 entry,
-                "apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions",
+                "apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, \
+                 recycler",
             ),
         }
     }
@@ -54,22 +56,27 @@ pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Proble
 }
 
 impl Reader {
-    fn add(&mut self, at: Position, text: String) {
+    /// How much was found wrong so far.
+    pub(super) fn problems(&self) -> usize {
+        self.problems.len()
+    }
+
+    pub(super) fn add(&mut self, at: Position, text: String) {
         self.problems.push(Problem { at, text });
     }
 
-    fn unknown(&mut self, entry: &Entry, known: &str) {
+    pub(super) fn unknown(&mut self, entry: &Entry, known: &str) {
         self.add(entry.at, format!("unknown key {:?}; known are {known}", entry.key));
     }
 
-    fn map<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Entry] {
+    pub(super) fn map<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Entry] {
         if !matches!(node.shape, Shape::Map(_) | Shape::Null) {
             self.add(node.at, format!("{name} must be a map, not {}", node.kind()));
         }
         node.entries()
     }
 
-    fn text(&mut self, node: &Node, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, node: &Node, name: &str) -> Option<String> {
         let text = node.text().filter(|text| !text.is_empty());
         if text.is_none() {
             self.add(node.at, format!("{name} must be text, not {}", node.kind()));
@@ -192,9 +199,13 @@ impl Reader {
 
 /// A positive duration such as `168h` or `1h30m`.
 fn duration(text: &str) -> Option<SignedDuration> {
-    let duration = match text.parse::<SignedDuration>() {
-        Ok(duration) => duration,
-        Err(_) => SignedDuration::try_from(text.parse::<Span>().ok()?).ok()?,
-    };
-    duration.is_positive().then_some(duration)
+    time(text).filter(SignedDuration::is_positive)
+}
+
+/// A duration such as `168h`, `1h30m` or `0s`.
+pub(super) fn time(text: &str) -> Option<SignedDuration> {
+    match text.parse::<SignedDuration>() {
+        Ok(time) => Some(time),
+        Err(_) => SignedDuration::try_from(text.parse::<Span>().ok()?).ok(),
+    }
 }

@@ -72,7 +72,7 @@ fn all_problems_are_told_at_once() {
     c.yaml:10:23: unknown key "others"; known are binders, populators
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, recycler
     "#);
 }
 

@@ -9,4 +9,5 @@ pub mod metrics;
 pub mod mode;
 mod queue;
 pub mod reads;
+mod recycle;
 pub mod run;

@@ -14,18 +14,20 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
-use super::engine::{Engine, Notice, RecycleOrder, Recycled, Task};
+use super::engine::{Engine, Notice, Task};
 use super::health::{Count, Probe};
 use super::metrics::Metrics;
 use super::mode::Mode;
 use super::reads::Asked;
-use crate::binding::{LiveReads, ObjectKey, Observed, Read, Recycling, Write};
+use super::recycle::Recyclers;
+use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
 use crate::cluster::announce::{About, announce};
 use crate::cluster::lease::{Contest, Until, contend};
 use crate::cluster::reads;
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::{Sink, Unreadable, follow};
+use crate::config::Recycler;
 use crate::k8s::managers::{InTree, in_tree};
 use crate::model::{ResourceVersion, Volume};
 
@@ -48,6 +50,10 @@ pub struct Settings {
     pub mode: Mode,
     /// The lease to contend for; none to lead at once.
     pub contest: Option<Contest>,
+    /// How volumes are recycled.
+    pub recycler: Recycler,
+    /// The namespace of what is the controller's own and has no other.
+    pub own_namespace: String,
 }
 
 /// Why the loop ended.
@@ -105,11 +111,14 @@ pub async fn run_metered(
         watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
     }
     let mut lead = Lead::start(&client, settings.contest);
+    let until = lead.until.clone();
+    let recyclers = Recyclers::new(&client, settings.recycler, settings.own_namespace, until);
     let mut shell = Shell {
         client,
         engine: Engine::new(settings.mode),
         news,
         requests: JoinSet::new(),
+        recyclers,
         until: lead.until.clone(),
         meter,
         feed,
@@ -187,7 +196,6 @@ enum Reply {
     Read(Asked, LiveReads),
     Checked(ObjectKey, LiveReads),
     Told(Notice, bool),
-    Recycled(RecycleOrder, Recycled),
 }
 
 struct Shell {
@@ -195,6 +203,7 @@ struct Shell {
     engine: Engine,
     news: UnboundedReceiver<News>,
     requests: JoinSet<Reply>,
+    recyclers: Recyclers,
     until: watch::Receiver<Until>,
     meter: Meter,
     feed: Arc<Feed>,
@@ -209,10 +218,13 @@ impl Shell {
             let now = Instant::now();
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
-            let leads = left.is_some_and(|left| left > LEASE_MARGIN);
-            self.engine.lead(leads, now);
-            self.meter.metrics.leading.set(i64::from(leads));
+            let is_leading = left.is_some_and(|left| left > LEASE_MARGIN);
+            self.engine.lead(is_leading, now);
+            self.meter.metrics.leading.set(i64::from(is_leading));
             self.meter.metrics.synced.set(i64::from(self.engine.is_synced()));
+            if !is_leading {
+                self.recyclers.stop_all();
+            }
             while let Some(task) = self.engine.next(now) {
                 self.start(task, left.unwrap_or_default());
             }
@@ -223,6 +235,10 @@ impl Shell {
             tokio::select! {
                 Some(news) = self.news.recv() => self.hear(news),
                 Some(done) = self.requests.join_next() => self.reply(done?),
+                ended = self.recyclers.next() => {
+                    let (order, end) = ended?;
+                    self.engine.recycled(order, end, Instant::now());
+                }
                 _ = self.until.changed() => {}
                 _ = seconds.tick() => self.engine.tick(Instant::now()),
                 Some(count) = self.meter.counts.recv() => self.count(count),
@@ -246,6 +262,7 @@ impl Shell {
     /// Waits for the requests under way; nothing new is begun.
     async fn finish(&mut self) {
         self.engine.lead(false, Instant::now());
+        self.recyclers.stop_all();
         let rest = async { while self.requests.join_next().await.is_some() {} };
         // Each has a deadline of its own that is no longer than this.
         let _ = timeout(WRITE_TIMEOUT, rest).await;
@@ -298,7 +315,6 @@ impl Shell {
                 self.meter.metrics.count_event(notice.announcement.reason, is_stored);
                 self.engine.told(&notice, is_stored, now);
             }
-            Reply::Recycled(order, end) => self.engine.recycled(order, end, now),
         }
     }
 
@@ -339,24 +355,15 @@ impl Shell {
                         uid: notice.uid.as_ref(),
                         version: notice.version.as_ref(),
                         count: notice.count,
+                        detail: "",
                     };
                     let is_stored = announce(&client, &notice.announcement, about).await;
                     Reply::Told(notice, is_stored)
                 });
             }
-            Task::Recycle(order) => {
-                self.requests.spawn(async move {
-                    let end = recycle(&client, &order);
-                    Reply::Recycled(order, end)
-                });
-            }
+            Task::Recycle(order) => self.recyclers.begin(order),
         }
     }
-}
-
-/// Recycles a volume.
-fn recycle(_: &Client, _: &RecycleOrder) -> Recycled {
-    Recycled::Ended(Recycling::NoRecycler)
 }
 
 /// A number of things in memory as a metric.

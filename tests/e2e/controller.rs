@@ -33,22 +33,27 @@ impl Controller {
 
     /// Starts it in a mode, as one of several.
     pub(crate) fn in_mode(plane: &Plane, mode: &str) -> Self {
-        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), mode, Election::Lease)
+        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), mode, Election::Lease, &[])
+    }
+
+    /// Starts the only binder of a plane with more arguments.
+    pub(crate) fn start_with(plane: &Plane, more: &[&str]) -> Self {
+        Self::spawn(&plane.kubeconfig(BINDERY_CONTROLLER), "full", Election::None, more)
     }
 
     /// Starts it with a kubeconfig of the caller's own.
     pub(crate) fn start_by(kubeconfig: &Path, election: Election) -> Self {
-        Self::spawn(kubeconfig, "full", election)
+        Self::spawn(kubeconfig, "full", election, &[])
     }
 
-    fn spawn(kubeconfig: &Path, mode: &str, election: Election) -> Self {
+    fn spawn(kubeconfig: &Path, mode: &str, election: Election, more: &[&str]) -> Self {
         let elect = match election {
             Election::None => "--leader-elect=false",
             Election::Lease => "--leader-elect=true",
         };
         let health = "--health-listen=127.0.0.1:0";
         let arguments = ["controller", "--mode", mode, "--in-tree-binder-disabled", elect, health];
-        let arguments = arguments.map(str::to_owned).into_iter();
+        let arguments = arguments.iter().chain(more).map(ToString::to_string);
         let kubeconfig = kubeconfig.display().to_string();
         let program = Program {
             binary: Path::new(env!("CARGO_BIN_EXE_bindery")),

@@ -9,6 +9,7 @@ mod judging;
 mod panic;
 mod properties;
 mod reads;
+mod recycler;
 mod stage;
 mod transport;
 mod watch;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bindery::cluster::lease::{Contest, Timing};
+use bindery::config::Recycler;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, meter, run, run_metered};
@@ -16,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 /// A controller that runs.
-struct Running {
+pub(crate) struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), LoopError>>,
 }
@@ -35,33 +36,37 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(server.clone(), "default");
         let (probe, meter) = meter().expect("metrics");
-        let settings = Settings { mode, contest: None };
+        let own_namespace = "kube-system".to_owned();
+        let recycler = Recycler::default();
+        let settings = Settings { mode, contest: None, recycler, own_namespace };
         let task = tokio::spawn(run_metered(client, settings, meter, async {
             let _ = stopped.await;
         }));
         (Self { stop, task }, probe)
     }
 
-    fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
+    pub(crate) fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(server.clone(), "default");
-        let task = tokio::spawn(run(client, Settings { mode, contest }, async {
+        let own_namespace = "kube-system".to_owned();
+        let settings = Settings { mode, contest, recycler: Recycler::default(), own_namespace };
+        let task = tokio::spawn(run(client, settings, async {
             let _ = stopped.await;
         }));
         Self { stop, task }
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.send(()).expect("it runs");
         self.task.await.expect("it does not panic").expect("it ends well");
     }
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     Server::new(Cluster::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
 }
 
-fn send(server: &Server, method: Method, path: &str, body: Value) -> Value {
+pub(crate) fn send(server: &Server, method: Method, path: &str, body: Value) -> Value {
     let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
     assert!(response.code < 300, "{response:?}");
     match response.body {
@@ -70,10 +75,10 @@ fn send(server: &Server, method: Method, path: &str, body: Value) -> Value {
     }
 }
 
-const VOLUMES: &str = "/api/v1/persistentvolumes";
-const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+pub(crate) const VOLUMES: &str = "/api/v1/persistentvolumes";
+pub(crate) const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 
-fn volume(name: &str, size: &str) -> Value {
+pub(crate) fn volume(name: &str, size: &str) -> Value {
     json!({
         "metadata": {"name": name},
         "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"],
@@ -81,7 +86,7 @@ fn volume(name: &str, size: &str) -> Value {
     })
 }
 
-fn claim(name: &str, size: &str) -> Value {
+pub(crate) fn claim(name: &str, size: &str) -> Value {
     json!({
         "metadata": {"name": name},
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "",
@@ -89,13 +94,13 @@ fn claim(name: &str, size: &str) -> Value {
     })
 }
 
-fn phase(server: &Server, path: &str) -> String {
+pub(crate) fn phase(server: &Server, path: &str) -> String {
     let object = send(server, Method::Get, path, Value::Null);
     object["status"]["phase"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Waits until the object at `path` has the phase.
-async fn until(server: &Server, path: &str, expected: &str) {
+pub(crate) async fn until(server: &Server, path: &str, expected: &str) {
     let start = Instant::now();
     while phase(server, path) != expected {
         let waited = start.elapsed();
@@ -128,7 +133,7 @@ async fn a_pair_is_bound_in_either_order_and_released() {
     running.stop().await;
 }
 
-fn contest(identity: &str) -> Contest {
+pub(crate) fn contest(identity: &str) -> Contest {
     Contest {
         namespace: "kube-system".to_owned(),
         name: "bindery-controller".to_owned(),

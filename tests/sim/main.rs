@@ -11,6 +11,7 @@ mod history;
 mod invariants;
 mod kinds;
 mod life;
+mod recycler;
 mod replay;
 mod users;
 mod writes;

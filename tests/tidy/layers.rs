@@ -100,10 +100,11 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Any,
         reach: Reach::World,
     },
+    // A pod template is kept as the JSON that it was written in.
     Layer {
         name: "config",
         imports: &["model", "rules", "document"],
-        libraries: Libraries::Only(&["thiserror", "jiff"]),
+        libraries: Libraries::Only(&["thiserror", "jiff", "serde_json"]),
         reach: Reach::Values,
     },
     Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },

@@ -13,7 +13,7 @@ mod volume;
 
 pub use claim::announce_claim;
 pub use prebind::announce_prebind;
-pub use volume::{announce_recycling, announce_volume};
+pub use volume::{announce_recycler_pod, announce_recycling, announce_volume};
 
 use crate::model::{ClaimKey, VolumeName};
 

@@ -6,7 +6,7 @@
 use super::{Announcement, Severity, Subject};
 use crate::binding::recycle::Recycling;
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
-use crate::model::{ClaimKey, Volume};
+use crate::model::{ClaimKey, Volume, VolumeName};
 
 impl VolumeOutcome {
     /// Whether anything is told of it: whether the volume does not go its way.
@@ -83,6 +83,14 @@ pub fn announce_recycling(volume: &Volume, end: &Recycling) -> Announcement {
         Recycling::Failed(_) | Recycling::NoRecycler => (Severity::Warning, "VolumeFailedRecycle"),
     };
     Announcement::new(Subject::Volume(volume.name.clone()), severity, reason, end.message())
+}
+
+/// What is told beside a volume of the pod that recycles it: what Kubernetes tells of that pod.
+///
+/// Kubernetes: `pv_controller.go`, `newRecyclerEventRecorder`, which keeps how grave it is.
+pub fn announce_recycler_pod(volume: &VolumeName, severity: Severity, text: &str) -> Announcement {
+    let text = format!("Recycler pod: {text}");
+    Announcement::new(Subject::Volume(volume.clone()), severity, "RecyclerPod", text)
 }
 
 /// Told on both sides: the claim is kept waiting by a volume that somebody else reserved for it.

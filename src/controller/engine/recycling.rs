@@ -32,7 +32,7 @@ pub struct RecycleOrder {
 pub enum Recycled {
     /// It reported this.
     Ended(Recycling),
-    /// The volume had changed before anything was done.
+    /// The volume has changed since the order: nothing follows from what was done, if anything was.
     Changed,
 }
 

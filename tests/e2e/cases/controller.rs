@@ -19,7 +19,7 @@ pub(crate) const CASES: &[Case] = &[
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn until(plane: &Plane, path: &str, phase: &str) -> Value {
+pub(crate) fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     eventually(&format!("{path} is {phase}"), PATIENCE, || {
         let object = plane.get(ADMIN, path).expect_ok();
         let seen = object["status"]["phase"].as_str().unwrap_or_default().to_owned();

@@ -9,6 +9,7 @@ mod explain;
 mod life;
 mod lifetime;
 mod quantities;
+mod recycler;
 mod rules;
 mod smoke;
 mod survival;
@@ -28,6 +29,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         controller::CASES,
         explain::CASES,
         life::CASES,
+        recycler::CASES,
         smoke::CASES,
         survival::CASES,
         lifetime::CASES,

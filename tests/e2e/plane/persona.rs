@@ -159,6 +159,10 @@ pub(crate) const ALL: &[Persona] = &[
 const STORAGE: &str = "e2e:storage";
 const BINDS: &str = "e2e:binds";
 
+/// What a controller that recycles needs besides, in the namespace of its pods only: whoever may make
+/// pods everywhere may read every tenant's storage.
+pub(crate) const RECYCLES: &str = "e2e:recycles";
+
 impl Persona {
     /// The bearer token. `secret` is the plane's: a token of one plane is worthless at another, and
     /// nobody else on the machine can guess it.
@@ -201,11 +205,18 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         "rules": [
             may("", &["persistentvolumes", "persistentvolumeclaims"], &["get", "list", "watch", "patch"]),
             may("", &["persistentvolumes/status", "persistentvolumeclaims/status"], &["patch"]),
-            may("", &["pods"], &["get", "list", "watch", "create", "delete"]),
+            may("", &["pods"], &watch),
             may("", &["events"], &["create", "patch"]),
             may("", &["nodes"], &["get"]),
             may("storage.k8s.io", &["storageclasses"], &watch),
             may("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
+        ],
+    });
+    let recycles = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
+        "rules": [
+            may("", &["pods"], &["get", "list", "create", "delete"]),
+            may("", &["events"], &["list"]),
         ],
     });
     let bindings =
@@ -219,7 +230,8 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         });
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
     };
-    let roles = [role, binds].map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
+    let roles = [role, binds, recycles]
+        .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
     roles.into_iter().chain(bindings.map(binding)).collect()
 }
 

@@ -170,7 +170,12 @@ const ROWS: &[Row] = &[
     row(
         &["check", "-f", "pv.yaml", "--config", "config.yaml"],
         "",
-        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions\nerror: config.yaml:4:10: profile must be audit, baseline or strict",
+        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, recycler\nerror: config.yaml:4:10: profile must be audit, baseline or strict",
+    ),
+    row(
+        &["controller", "--config", "recycler.yaml"],
+        "",
+        "recycler.yaml:4:58: recycler.podTemplate has no container, so that nothing would be removed; give it one under spec.containers\nerror: recycler.yaml:5:14: unknown key \"iscsi\"; known are nfs, hostPath",
     ),
     row(
         &["check", "-f", "pv.yaml", "-o", "json=none/report.json"],
@@ -304,6 +309,10 @@ fn folder() -> Folder {
     folder.write("live.yaml", LIVE);
     folder.write("latin.yaml", b"kind: Pod\nname: caf\xe9\n");
     folder.write("config.yaml", "apiVersion: bindery.dev/v1\nkind: Config\nrule: {}\nprofile: x\n");
+    folder.write(
+        "recycler.yaml",
+        "apiVersion: bindery.dev/v1\nkind: Config\nrecycler:\n  podTemplate: {spec: {volumes: [{name: a}], containers: []}}\n  timeouts: {iscsi: {}}\n",
+    );
     folder.write("text.txt", "no certificate");
     folder.write("kubeconfig", "clusters: 5\n");
     folder

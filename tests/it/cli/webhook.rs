@@ -50,7 +50,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "--config",
         "config.yaml",
-        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions",
+        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, recycler",
     ),
     (
         "--tls-cert-file",

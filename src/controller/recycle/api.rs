@@ -1,0 +1,228 @@
+//! The requests of a recycler, each with its deadline, and what it reads of the replies.
+//!
+//! Sent once: a failure is the caller's to report. Not here: when something may be sent.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::pod::{MARK, Volume};
+use crate::cluster::send::FIELD_MANAGER;
+use crate::model::{Uid, VolumeName};
+use crate::telemetry::logging::cause;
+
+/// How long one request may take.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Events of a pod that are looked at; a kubelet writes the same one again rather than many.
+const EVENTS_COUNT_MAX: usize = 50;
+
+/// The API server, and the namespace of recycler pods.
+#[derive(Clone)]
+pub(super) struct Api {
+    pub(super) client: Client,
+    pub(super) namespace: String,
+}
+
+/// A pod that exists: only what has this uid is believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) is_terminating: bool,
+}
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The API server refused it.
+    Refused { code: u16, message: String },
+    /// Nobody knows: there was no reply in time, or none that can be read.
+    Unknown(String),
+}
+
+/// How a pod stands.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct PodStatus {
+    pub(super) phase: String,
+    pub(super) message: String,
+    pub(super) init_container_statuses: Vec<ContainerStatus>,
+    pub(super) container_statuses: Vec<ContainerStatus>,
+}
+
+/// How a container stands.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ContainerStatus {
+    pub(super) name: String,
+    pub(super) state: ContainerState,
+}
+
+/// Whether a container has ended.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ContainerState {
+    pub(super) terminated: Option<Terminated>,
+}
+
+/// How a container has ended.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Terminated {
+    pub(super) exit_code: i32,
+    pub(super) message: String,
+}
+
+/// Something that Kubernetes told of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct PodEvent {
+    pub(super) metadata: Metadata,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) r#type: String,
+}
+
+/// Which object it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Metadata {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) deletion_timestamp: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PodWire {
+    metadata: Metadata,
+    status: PodStatus,
+}
+
+#[derive(Deserialize)]
+struct ListWire<T> {
+    items: Vec<T>,
+}
+
+impl Api {
+    /// The volume as it is; nothing if it is gone.
+    pub(super) async fn volume(&self, name: &VolumeName) -> Result<Option<Volume>, Trouble> {
+        let path = format!("/api/v1/persistentvolumes/{name}");
+        let found = self.send(Method::GET, &path, None).await;
+        Ok(present(found)?.map(|object: Value| Volume::read(&object)))
+    }
+
+    /// The pods that were made for the volume of this uid, by whomever.
+    pub(super) async fn pods_of(&self, uid: &Uid) -> Result<Vec<Made>, Trouble> {
+        let path = format!("{}?labelSelector={}", self.pods(), escaped(&format!("{MARK}={uid}")));
+        let list: ListWire<PodWire> = self.send(Method::GET, &path, None).await?;
+        Ok(list.items.into_iter().map(|pod| made(pod.metadata)).collect())
+    }
+
+    /// Makes a pod. A field that this API server does not know is refused rather than dropped: the pod
+    /// would run elsewhere, or otherwise, than its template says.
+    pub(super) async fn create(&self, pod: &Value) -> Result<Made, Trouble> {
+        let path = format!("{}?fieldManager={FIELD_MANAGER}&fieldValidation=Strict", self.pods());
+        let pod: PodWire = self.send(Method::POST, &path, Some(pod)).await?;
+        Ok(made(pod.metadata))
+    }
+
+    /// How the pod stands; nothing if it is gone, whoever has its name.
+    pub(super) async fn status(&self, pod: &Made) -> Result<Option<PodStatus>, Trouble> {
+        let found = self.send(Method::GET, &self.path(pod), None).await;
+        let found: Option<PodWire> = present(found)?;
+        Ok(found.filter(|found| found.metadata.uid == pod.uid).map(|found| found.status))
+    }
+
+    /// What Kubernetes has told of the pod.
+    pub(super) async fn events(&self, pod: &Made) -> Result<Vec<PodEvent>, Trouble> {
+        let selector = escaped(&format!("involvedObject.uid={}", pod.uid));
+        let namespace = &self.namespace;
+        let path = format!(
+            "/api/v1/namespaces/{namespace}/events?limit={EVENTS_COUNT_MAX}&fieldSelector={selector}"
+        );
+        let list: ListWire<PodEvent> = self.send(Method::GET, &path, None).await?;
+        Ok(list.items)
+    }
+
+    /// Deletes the pod, with the time to end that it has by itself: without, it would be gone from the API
+    /// while it still removes files. It is no failure if it is gone.
+    pub(super) async fn delete(&self, pod: &Made) -> Result<(), Trouble> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid},
+        });
+        match self.send::<Value>(Method::DELETE, &self.path(pod), Some(&options)).await {
+            // 409: another object has its name.
+            Ok(_) | Err(Trouble::Refused { code: 404 | 409, .. }) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    fn pods(&self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace)
+    }
+
+    fn path(&self, pod: &Made) -> String {
+        format!("{}/{}", self.pods(), pod.name)
+    }
+
+    async fn send<T: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, Trouble> {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json").body(body);
+        let request = request.map_err(|error| Trouble::Unknown(error.to_string()))?;
+        let sent = timeout(REQUEST_TIMEOUT, self.client.request(request)).await;
+        let late = |_| Trouble::Unknown("no reply in time".to_owned());
+        sent.map_err(late)?.map_err(|error| {
+            if let kube::Error::Api(status) = error {
+                Trouble::Refused { code: status.code, message: status.message }
+            } else {
+                Trouble::Unknown(cause(&error))
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { message, .. } => f.write_str(message),
+            Self::Unknown(reason) => f.write_str(reason),
+        }
+    }
+}
+
+fn present<T>(found: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Trouble::Refused { code: 404, .. }) => Ok(None),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+fn made(metadata: Metadata) -> Made {
+    let Metadata { name, uid, deletion_timestamp } = metadata;
+    Made { name, uid, is_terminating: deletion_timestamp.is_some() }
+}
+
+/// A selector in a query: names and uids need no more than this.
+fn escaped(selector: &str) -> String {
+    selector.replace('=', "%3D").replace('/', "%2F")
+}

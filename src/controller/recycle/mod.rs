@@ -1,0 +1,192 @@
+//! Recyclers: each empties the storage of one volume by a pod, and reports how that ended.
+//!
+//! A recycler has no second try: it reports, and the engine says when the next one begins. It works only
+//! while we lead; whoever leads next finds its pod by a label and does not begin before that is gone. Not
+//! here: that a volume is to be recycled (`binding`), and what follows from a report (`engine`).
+
+mod api;
+mod pod;
+mod watching;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep};
+
+use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
+use self::watching::Fate;
+use super::engine::{RecycleOrder, Recycled};
+use crate::binding::Recycling;
+use crate::cluster::lease::Until;
+use crate::config::Recycler;
+use crate::model::Uid;
+
+/// Pods at once, and so what one namespace that goes puts onto the nodes and the API server. The others
+/// wait for their turn.
+const PODS_COUNT_MAX: usize = 64;
+
+/// Between two looks at the pods of an earlier recycler.
+const LEFTOVER_PERIOD: Duration = Duration::from_secs(1);
+
+/// How long such a pod may take to end: twice what Kubernetes gives a pod that says nothing. What takes
+/// longer is on a node that nobody hears of; its turn comes again, with the next attempt.
+const LEFTOVER_PATIENCE: Duration = Duration::from_mins(1);
+
+/// The recyclers that work. Dropping it stops them.
+#[derive(Debug)]
+pub(super) struct Recyclers {
+    crew: Arc<Crew>,
+    under_way: JoinSet<(RecycleOrder, Recycled)>,
+}
+
+/// What all recyclers share.
+#[derive(Debug)]
+struct Crew {
+    api: Api,
+    recycler: Recycler,
+    turns: Semaphore,
+    until: watch::Receiver<Until>,
+}
+
+impl Recyclers {
+    /// Nobody works yet. Pods are made in the namespace that `recycler` names, else in `own_namespace`;
+    /// nothing is written when `until` does not say that we lead.
+    pub(super) fn new(
+        client: &Client,
+        recycler: Recycler,
+        own_namespace: String,
+        until: watch::Receiver<Until>,
+    ) -> Self {
+        let namespace = recycler.namespace.clone().unwrap_or(own_namespace);
+        let api = Api { client: client.clone(), namespace };
+        let turns = Semaphore::new(PODS_COUNT_MAX);
+        Self { crew: Arc::new(Crew { api, recycler, turns, until }), under_way: JoinSet::new() }
+    }
+
+    /// Begins to recycle a volume.
+    pub(super) fn begin(&mut self, order: RecycleOrder) {
+        let crew = Arc::clone(&self.crew);
+        self.under_way.spawn(async move {
+            let end = crew.recycle(&order).await;
+            (order, end)
+        });
+    }
+
+    /// Stops all of them where they are. Their pods stay: what we may not write any more, the next leader
+    /// removes; each pod ends by its own deadline, and goes with its volume.
+    pub(super) fn stop_all(&mut self) {
+        self.under_way.abort_all();
+    }
+
+    /// Waits for the next report; for ever if nobody works. The error is a panic.
+    pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled), JoinError> {
+        loop {
+            match self.under_way.join_next().await {
+                None => std::future::pending().await,
+                // It was told to stop.
+                Some(Err(ended)) if ended.is_cancelled() => {}
+                Some(ended) => return ended,
+            }
+        }
+    }
+}
+
+impl Crew {
+    async fn recycle(&self, order: &RecycleOrder) -> Recycled {
+        // It is never closed.
+        let _turn = self.turns.acquire().await;
+        let end = self.attempt(order).await;
+        end.unwrap_or_else(|reason| Recycled::Ended(Recycling::Failed(reason.into())))
+    }
+
+    /// One recycling; the error is what is reported of a failure.
+    ///
+    /// Kubernetes: `recycler_client.go`, `RecycleVolumeByWatchingPodUntilCompletion`; the sentences are
+    /// its own.
+    async fn attempt(&self, order: &RecycleOrder) -> Result<Recycled, String> {
+        let (Some(uid), Some(version)) = (&order.uid, &order.version) else {
+            return Ok(Recycled::Changed);
+        };
+        self.remove_leftovers(uid).await?;
+        let found = self.api.volume(&order.volume).await.map_err(|trouble| wrapped(&trouble))?;
+        let Some(volume) = found else { return Ok(Recycled::Changed) };
+        if volume.uid != uid.as_str() || volume.version != version.as_str() {
+            return Ok(Recycled::Changed);
+        }
+        let Some(pod) = pod::pod_for(&volume, &self.recycler) else {
+            return Ok(Recycled::Ended(Recycling::NoRecycler));
+        };
+        self.lease().await;
+        let made = self.api.create(&pod.object).await;
+        let made = made.map_err(|trouble| {
+            // Two blanks, as Kubernetes has them.
+            format!("unexpected error creating recycler pod:  {trouble}")
+        })?;
+        let fate = self.watch(order, &volume, &made, pod.patience).await;
+        let removed = self.remove(&made).await;
+        if let Err(trouble) = &removed {
+            tracing::warn!(pod = made.name, reason = %trouble, "a recycler pod was not deleted");
+        }
+        match (fate, removed) {
+            (Fate::VolumeChanged, _) => Ok(Recycled::Changed),
+            (Fate::Failed(reason), _) => Err(wrapped(&reason)),
+            (Fate::Succeeded, Err(trouble)) => {
+                Err(format!("failed to delete recycler pod: {trouble}"))
+            }
+            (Fate::Succeeded, Ok(())) => Ok(Recycled::Ended(Recycling::Done)),
+        }
+    }
+
+    /// Removes the pods of an earlier recycler of the volume, and waits until they are really gone: one
+    /// that a former leader made may still remove files, those of the next claim too if the volume were
+    /// given free meanwhile.
+    ///
+    /// It asks for a label in the namespace that is configured, where tenants make no pods. The pods of
+    /// another namespace, configured before, are not looked for: their deadline ends them.
+    async fn remove_leftovers(&self, uid: &Uid) -> Result<(), String> {
+        let begun = Instant::now();
+        loop {
+            let left = self.api.pods_of(uid).await.map_err(|trouble| wrapped(&trouble))?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            if begun.elapsed() >= LEFTOVER_PATIENCE {
+                return Err("old recycler pod found, will retry later".to_owned());
+            }
+            for pod in left.iter().filter(|pod| !pod.is_terminating) {
+                self.remove(pod).await.map_err(|trouble| {
+                    let Api { namespace, .. } = &self.api;
+                    let name = &pod.name;
+                    format!("failed to delete old recycler pod {namespace}/{name}: {trouble}")
+                })?;
+            }
+            sleep(LEFTOVER_PERIOD).await;
+        }
+    }
+
+    async fn remove(&self, pod: &Made) -> Result<(), Trouble> {
+        self.lease().await;
+        self.api.delete(pod).await
+    }
+
+    /// Waits until more of the lease is left than a request may take: what we send must not arrive under
+    /// another leader. Without the lead it waits until it is stopped.
+    async fn lease(&self) {
+        let suffices = |until: &Until| {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            left.is_some_and(|left| left > REQUEST_TIMEOUT)
+        };
+        let mut until = self.until.clone();
+        if until.wait_for(suffices).await.is_err() {
+            // Nobody holds the lease any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn wrapped(reason: &impl std::fmt::Display) -> String {
+    format!("failed to recycle volume: {reason}")
+}

@@ -1,0 +1,203 @@
+//! Watches one recycler pod to its end, and passes on what Kubernetes tells of it.
+//!
+//! By asking: a pod ends once, minutes later, and a watch of its own would need a list, bookmarks and
+//! resumption for one object. What is asked each second costs the API server less than the pod's own
+//! kubelet does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::Crew;
+use super::api::{Made, PodStatus, Terminated};
+use super::pod::Volume;
+use crate::binding::{Severity, announce_recycler_pod};
+use crate::cluster::announce::{About, announce};
+use crate::controller::engine::RecycleOrder;
+
+/// Between two looks, at first.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Between two looks at a pod that has run for minutes: it is noticed a twentieth of its time late at most.
+const PERIOD_MAX: Duration = Duration::from_secs(10);
+
+/// What a container leaves as its last words can be 4 KiB; a reason is read on one line.
+const WORDS_BYTES_MAX: usize = 256;
+
+/// What became of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It did its work.
+    Succeeded,
+    /// It did not; this is why.
+    Failed(String),
+    /// The volume is no longer what was to be recycled; the pod must not go on.
+    VolumeChanged,
+}
+
+/// What was passed on: the texts by the event's name, and how often by reason.
+#[derive(Debug, Default)]
+struct PassedOn {
+    texts: BTreeMap<String, String>,
+    counts: BTreeMap<String, u32>,
+}
+
+impl Crew {
+    /// Waits for the end of a pod, for at most `patience`.
+    pub(super) async fn watch(
+        &self,
+        order: &RecycleOrder,
+        volume: &Volume,
+        pod: &Made,
+        patience: Duration,
+    ) -> Fate {
+        let begun = Instant::now();
+        let mut passed_on = PassedOn::default();
+        loop {
+            self.pass_on(order, pod, &mut passed_on).await;
+            if let Some(fate) = self.look(order, volume, pod).await {
+                return fate;
+            }
+            let elapsed = begun.elapsed();
+            if elapsed >= patience {
+                return Fate::Failed(format!(
+                    "recycler pod did not end within {} s; see what the events RecyclerPod say of it, \
+                     and whether its node is well",
+                    patience.as_secs()
+                ));
+            }
+            sleep(PERIOD.max(elapsed / 20).min(PERIOD_MAX)).await;
+        }
+    }
+
+    /// What became of the pod so far. Whoever cannot be asked is asked again at the next look.
+    async fn look(&self, order: &RecycleOrder, volume: &Volume, pod: &Made) -> Option<Fate> {
+        let fate = match self.api.status(pod).await {
+            Ok(Some(status)) => fate(&status),
+            Ok(None) => Some(Fate::Failed("recycler pod was deleted".to_owned())),
+            Err(trouble) => {
+                tracing::debug!(pod = pod.name, reason = %trouble, "a recycler pod was not seen");
+                None
+            }
+        };
+        if fate.is_some() {
+            return fate;
+        }
+        // Somebody may give the volume free by hand, or to another claim, whose files must stay.
+        match self.api.volume(&order.volume).await {
+            Ok(found) if found.as_ref().is_none_or(|found| !found.is_still(volume)) => {
+                tracing::info!(volume = %order.volume, "changed while it was recycled; stopped");
+                Some(Fate::VolumeChanged)
+            }
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Tells beside the volume what is new of the pod.
+    async fn pass_on(&self, order: &RecycleOrder, pod: &Made, passed_on: &mut PassedOn) {
+        let events = match self.api.events(pod).await {
+            Ok(events) => events,
+            Err(trouble) => {
+                tracing::debug!(pod = pod.name, reason = %trouble, "events were not seen");
+                return;
+            }
+        };
+        for event in events {
+            let old = passed_on.texts.insert(event.metadata.name, event.message.clone());
+            if old.is_some_and(|old| old == event.message) {
+                continue;
+            }
+            let count = passed_on.counts.entry(event.reason.clone()).or_default();
+            *count += 1;
+            let is_grave = event.r#type == Severity::Warning.as_str();
+            let severity = if is_grave { Severity::Warning } else { Severity::Normal };
+            let announcement = announce_recycler_pod(&order.volume, severity, &event.message);
+            let about = About {
+                uid: order.uid.as_ref(),
+                version: order.version.as_ref(),
+                count: *count,
+                detail: &event.reason,
+            };
+            announce(&self.api.client, &announcement, about).await;
+        }
+    }
+}
+
+/// What a status says of the end of its pod.
+fn fate(status: &PodStatus) -> Option<Fate> {
+    match status.phase.as_str() {
+        "Succeeded" => Some(Fate::Succeeded),
+        "Failed" if status.message.is_empty() => {
+            Some(Fate::Failed(format!("pod failed, pod.Status.Message unknown{}", words(status))))
+        }
+        "Failed" => Some(Fate::Failed(status.message.clone())),
+        _ => None,
+    }
+}
+
+/// What the first container that failed says of it: Kubernetes puts no word of that into the pod's own
+/// message.
+fn words(status: &PodStatus) -> String {
+    let containers = status.init_container_statuses.iter().chain(&status.container_statuses);
+    let mut failed = containers.filter_map(|container| {
+        let ended = container.state.terminated.as_ref()?;
+        (ended.exit_code != 0).then_some((&container.name, ended))
+    });
+    let Some((name, Terminated { exit_code, message })) = failed.next() else {
+        return String::new();
+    };
+    let message = message.trim();
+    let message = &message[..message.floor_char_boundary(WORDS_BYTES_MAX)];
+    let separator = if message.is_empty() { "" } else { ": " };
+    format!("; container {name:?} ended with code {exit_code}{separator}{message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn fate_of(status: Value) -> Option<Fate> {
+        fate(&serde_json::from_value(status).expect("a status"))
+    }
+
+    #[track_caller]
+    fn expect_failed(status: Value, text: &str) {
+        assert_eq!(fate_of(status), Some(Fate::Failed(text.to_owned())));
+    }
+
+    #[test]
+    fn a_pod_has_ended_when_its_phase_says_so() {
+        assert_eq!(fate_of(json!({})), None);
+        assert_eq!(fate_of(json!({"phase": "Running", "message": "x"})), None);
+        assert_eq!(fate_of(json!({"phase": "Unknown"})), None);
+        let done = json!({"phase": "Succeeded", "message": "x"});
+        assert_eq!(fate_of(done), Some(Fate::Succeeded));
+        expect_failed(json!({"phase": "Failed", "message": "evicted"}), "evicted");
+        expect_failed(json!({"phase": "Failed"}), "pod failed, pod.Status.Message unknown");
+    }
+
+    #[test]
+    fn the_last_words_of_the_container_that_failed_are_told() {
+        let ended = |name: &str, code: i32, message: &str| {
+            let ended = json!({"exitCode": code, "message": message, "reason": "Error"});
+            json!({"name": name, "state": {"terminated": ended}})
+        };
+        let waits = json!({"name": "c", "state": {"waiting": {"reason": "x"}}});
+        let status = json!({"phase": "Failed", "initContainerStatuses": [ended("a", 0, "fine")],
+            "containerStatuses": [waits, ended("b", 1, "3 are left\n"), ended("d", 2, "")]});
+        let expected = "pod failed, pod.Status.Message unknown; container \"b\" ended with code 1: 3 \
+                        are left";
+        expect_failed(status, expected);
+        let long =
+            json!({"phase": "Failed", "containerStatuses": [ended("b", 137, &"ü".repeat(999))]});
+        let expected = format!(
+            "pod failed, pod.Status.Message unknown; container \"b\" ended with code 137: {}",
+            "ü".repeat(128)
+        );
+        expect_failed(long, &expected);
+    }
+}

@@ -24,9 +24,10 @@ impl Engine {
             // The reply brings it back.
             return None;
         }
-        if let ObjectKey::Claim(claim) = key {
-            self.view.withdraw(claim);
-        }
+        let promised = match key {
+            ObjectKey::Claim(claim) => self.view.withdraw(claim).map(|volume| (volume, claim)),
+            ObjectKey::Volume(_) => None,
+        };
         let live = self.reads.take(key, &self.view).unwrap_or_default();
         self.learn(key, &live);
         let decided = self.ask_core(key, &live);
@@ -37,6 +38,12 @@ impl Engine {
             }
             Next::Read(reads) => {
                 self.read(key, &reads, &live, now);
+                // Its turn is not over, it only asks once more.
+                if let Some((volume, claim)) = promised
+                    && self.reads.is_awaited_by(key)
+                {
+                    self.view.promise(&volume, claim);
+                }
                 None
             }
             Next::Write(write) if !self.mode.makes(&write) => {

@@ -32,8 +32,7 @@ mod waiting;
 
 pub use announcement::{
     Announcement, Severity, Subject, announce_claim, announce_prebind, announce_recycler_pod,
-    announce_recycling,
-    announce_volume,
+    announce_recycling, announce_volume,
 };
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};

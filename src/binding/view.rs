@@ -174,12 +174,13 @@ impl View {
     }
 
     /// Takes back what was promised to the claim, if anything: the volume is as free as it is.
-    pub fn withdraw(&mut self, key: &ClaimKey) {
-        let Some(name) = self.promises.by_claim.remove(key) else { return };
+    pub fn withdraw(&mut self, key: &ClaimKey) -> Option<VolumeName> {
+        let name = self.promises.by_claim.remove(key)?;
         self.promises.by_volume.remove(&name);
         if let Some(volume) = self.volumes.get(&name) {
             self.free.insert(volume);
         }
+        Some(name)
     }
 
     /// Forgets which claims wait and what was promised: whoever decides begins anew.

@@ -27,12 +27,12 @@ impl Engine {
             // The reply brings it back.
             return None;
         }
-        match key {
-            ObjectKey::Claim(claim) => self.view.withdraw(claim),
+        let promised = match key {
+            ObjectKey::Claim(claim) => self.view.withdraw(claim).map(|volume| (volume, claim)),
             // Whoever does not bind has nothing to do about a volume.
             ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
-            ObjectKey::Volume(_) => {}
-        }
+            ObjectKey::Volume(_) => None,
+        };
         let known = self.reads.take(key, &self.view);
         self.learn(key, &known.live);
         if let ObjectKey::Volume(name) = key
@@ -45,6 +45,12 @@ impl Engine {
         match next {
             Next::Read(reads) => {
                 self.read(key, &reads, known, now);
+                // Its turn is not over, it only asks once more.
+                if let Some((volume, claim)) = promised
+                    && self.reads.is_awaited_by(key)
+                {
+                    self.view.promise(&volume, claim);
+                }
                 None
             }
             Next::Write(write) if self.may_write(&why) => {

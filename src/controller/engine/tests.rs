@@ -14,7 +14,7 @@ use crate::controller::reads::Asked;
 use crate::k8s::claim::claim;
 use crate::k8s::managers::InTree;
 use crate::k8s::volume::volume;
-use crate::model::{Claim, ClaimKey, ResourceVersion, Volume, VolumeName};
+use crate::model::{Claim, ClaimKey, ClassName, ClassRequest, ResourceVersion, Volume, VolumeName};
 
 fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
     let text = format!(
@@ -172,6 +172,31 @@ fn a_volume_stays_with_whom_it_was_kept_for_when_it_is_ready() {
     let offer = stage.write();
     assert_eq!(offer.label(), "volume_phase");
     stage.store(&offer, 101);
+    let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!(&*claim.name.name, "c", "the older claim was first");
+}
+
+#[test]
+fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
+    let of_class =
+        |claim: Claim| Claim { class_field: ClassRequest::Named(ClassName::new("bare")), ..claim };
+    let volume =
+        Volume { class_field: Some(ClassName::new("bare")), ..pv("a", 1, "1Gi", "Pending") };
+    let mut stage = Stage::of(&[volume], &[of_class(pvc("c", 3, 1)), of_class(pvc("d", 4, 2))]);
+    let mut no_class = LiveReads::default();
+    no_class.classes.insert(ClassName::new("bare"), Answer::NotFound);
+    let Some(Task::Send(offer)) = stage.next() else { panic!("not offered") };
+    // The older claim is promised the volume, the younger asks about the class.
+    let asked = stage.read();
+    stage.engine.answered(&asked, &no_class, stage.now);
+    let of_the_younger = stage.read();
+    // The volume is ready, and the older claim has to ask about the class again.
+    stage.store(&offer, 101);
+    assert!(stage.next().is_none());
+    stage.engine.answered(&of_the_younger, &no_class, stage.now);
+    let of_the_older = stage.read();
+    assert!(stage.next().is_none(), "the younger claim waits");
+    stage.engine.answered(&of_the_older, &no_class, stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "c", "the older claim was first");
 }

@@ -376,7 +376,10 @@ fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
     let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);
     let pod: Value = serde_json::from_str(&run.stdout).expect("JSON");
     expect_valid("explanation", &pod);
-    assert_eq!((run.code, &pod["claims"][0]["event"]["component"]), (1, &json!("bindery-controller")));
+    assert_eq!(
+        (run.code, &pod["claims"][0]["event"]["component"]),
+        (1, &json!("bindery-controller"))
+    );
     let (run, _) = run_against(tenant, &["explain", "pvc/other", "-n", "db"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     let (run, _) = run_against(tenant, &["explain", "pv/any"]);

@@ -136,9 +136,9 @@ fn pair_up(stage: &Stage, story: &Story, claim: &Value, volume: &Value, progress
 fn plan(stage: &Stage) -> Value {
     let dump =
         stage.plane().kubectl(ADMIN, &["get", "pv,pvc,sc", "-A", "-o", "json"], "").expect_ok();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("dump.json");
-    std::fs::write(&file, &dump).unwrap();
+    // It stays behind for whoever wants to know why a plan was not kept.
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planned.json");
+    std::fs::write(&file, dump).unwrap();
     let output = Command::new(Path::new(env!("CARGO_BIN_EXE_bindery")))
         .args(["plan", "-o", "json", "-f"])
         .arg(&file)
@@ -164,7 +164,10 @@ fn broken_promises(plan: &Value, scene: &Scene) -> Result<(), String> {
             .get(text(&planned["name"]))
             .is_some_and(|claim| keeps_claim(planned, claim));
         if !kept {
-            broken.push(format!("{planned} {:?}", scene.claims.get(text(&planned["name"]))));
+            broken.push(format!(
+                "{planned} {:?}",
+                scene.claims.get(text(&planned["name"])).map(brief)
+            ));
         }
     }
     for planned in volumes {
@@ -174,11 +177,20 @@ fn broken_promises(plan: &Value, scene: &Scene) -> Result<(), String> {
             .get(text(&planned["name"]))
             .is_some_and(|volume| keeps_volume(planned, volume));
         if !kept {
-            broken.push(format!("{planned} {:?}", scene.volumes.get(text(&planned["name"]))));
+            broken.push(format!(
+                "{planned} {:?}",
+                scene.volumes.get(text(&planned["name"])).map(brief)
+            ));
         }
     }
     assert_eq!(counts, (scene.claims.len(), scene.volumes.len()), "the plan names everything");
     if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
+}
+
+/// What a plan speaks of.
+fn brief(object: &Value) -> String {
+    let (spec, phase) = (&object["spec"], &object["status"]["phase"]);
+    format!("{phase} {} {}", spec["volumeName"], spec["claimRef"])
 }
 
 fn keeps_claim(planned: &Value, claim: &Value) -> bool {

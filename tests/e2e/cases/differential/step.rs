@@ -32,7 +32,7 @@ pub(super) enum Step {
     /// The volume of a claim goes, whatever stands in the way.
     Vanish(String),
     /// A volume comes back under the name that the claim still has.
-    Return { claim: String, is_smaller: bool },
+    Return { claim: String, is_unfit: bool },
     /// A provisioner makes a volume for the claim.
     Provision(String),
     /// The scheduler chooses a node for the claim.
@@ -93,8 +93,8 @@ impl Step {
                 .into_iter()
                 .collect(),
             Self::Vanish(name) => with_claim(name, &|object| vanish(scene, object)),
-            Self::Return { claim: name, is_smaller } => {
-                with_claim(name, &|object| returned(scene, object, *is_smaller))
+            Self::Return { claim: name, is_unfit } => {
+                with_claim(name, &|object| returned(scene, object, *is_unfit))
             }
             Self::Provision(name) => with_claim(name, &|object| provisioned(scene, object)),
             Self::SelectNode(name) => with_claim(name, &|_| {
@@ -148,17 +148,19 @@ fn vanish(scene: &Scene, claim: &Value) -> Vec<Act> {
     vec![Act::Delete(path.clone()), Act::Patch(path.clone(), bare), Act::Gone(path)]
 }
 
-fn returned(scene: &Scene, claim: &Value, is_smaller: bool) -> Vec<Act> {
+fn returned(scene: &Scene, claim: &Value, is_unfit: bool) -> Vec<Act> {
     let Some(name) = claim["spec"]["volumeName"].as_str() else { return Vec::new() };
     if scene.volumes.contains_key(name) || claim["status"]["phase"] != "Lost" {
         return Vec::new();
     }
-    let (spec, size) = (&claim["spec"], if is_smaller { "10M" } else { "7Gi" });
+    let spec = &claim["spec"];
+    // No claim asks for this mode alone.
+    let modes = if is_unfit { json!(["ReadOnlyMany"]) } else { spec["accessModes"].clone() };
     vec![Act::Create(json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {"name": name, "labels": {"story": scene.tag}},
         "spec": {
-            "capacity": {"storage": size}, "accessModes": spec["accessModes"],
+            "capacity": {"storage": "7Gi"}, "accessModes": modes,
             "volumeMode": spec["volumeMode"], "storageClassName": spec["storageClassName"],
             "volumeAttributesClassName": spec["volumeAttributesClassName"],
             "csi": {"driver": "nobody.example", "volumeHandle": "returned"},

@@ -5,6 +5,8 @@
 //! has an attributes class of the story's own, which both binders compare before anything else. A story
 //! without either is played alone. Not here: how a step is carried out (`step`).
 
+use std::collections::VecDeque;
+
 use bindery::sim::Chance;
 use serde_json::{Value, json};
 
@@ -108,8 +110,8 @@ struct Author {
     /// Claims that were made, in order, and whether they were deleted.
     claims: Vec<(String, Value, bool)>,
     numbered: usize,
-    /// The step that has to follow the last.
-    consequence: Option<Step>,
+    /// The steps that have to follow the last.
+    consequences: VecDeque<Step>,
 }
 
 impl Author {
@@ -140,7 +142,7 @@ impl Author {
             volumes: Vec::new(),
             claims: Vec::new(),
             numbered: 0,
-            consequence: None,
+            consequences: VecDeque::new(),
         }
     }
 
@@ -204,10 +206,14 @@ impl Author {
     /// A volume; nothing if it would be told from an equal one by what does not count.
     fn volume(&mut self, reserved_rate: u16) -> Option<Value> {
         let key = self.key();
+        self.volume_of(key, reserved_rate + 150)
+    }
+
+    fn volume_of(&mut self, key: Key, reserved_rate: u16) -> Option<Value> {
         let suffix = self.name('v');
         let name = format!("{}-{suffix}", self.tag);
         let capacity = self.spelled(key.size);
-        let reserved = self.chance.happens(reserved_rate + 150);
+        let reserved = self.chance.happens(reserved_rate);
         if let Some(twin) = self.volumes.iter_mut().find(|known| known.key == key) {
             if twin.object["spec"]["claimRef"].is_object() || reserved {
                 return None;
@@ -311,6 +317,10 @@ impl Author {
         }
         if self.chance.happens(80) {
             claim["metadata"]["finalizers"] = json!(["e2e.bindery.dev/held"]);
+            // It goes, and stays for its finalizer, while a volume comes that it could have had.
+            self.consequences.push_back(Step::DeleteClaim(name.clone()));
+            let volume = self.volume_of(key, 0);
+            self.consequences.extend(volume.map(Step::Create));
         }
         self.claims.push((name, claim.clone(), false));
         claim
@@ -338,7 +348,7 @@ impl Author {
 
     /// The next step; nothing if there is nobody to whom it could happen.
     fn step(&mut self) -> Option<Step> {
-        if let Some(step) = self.consequence.take() {
+        if let Some(step) = self.consequences.pop_front() {
             return Some(step);
         }
         Some(match self.chance.below(100) {
@@ -365,9 +375,7 @@ impl Author {
             88..=90 => Step::Name { claim: self.present_name()?, volume: self.unique()? },
             91..=93 => Step::DeleteVolume(self.unique()?),
             94..=95 => Step::Vanish(self.present_name()?),
-            96 => {
-                Step::Return { claim: self.present_name()?, is_smaller: self.chance.happens(500) }
-            }
+            96 => Step::Return { claim: self.present_name()?, is_unfit: self.chance.happens(500) },
             97 => Step::Provision(self.present_name()?),
             98 => Step::SelectNode(self.present_name()?),
             _ => {

@@ -81,6 +81,7 @@ pub async fn run(
         until: lead.until.clone(),
     };
     let ended = tokio::select! {
+        biased;
         ended = shell.work() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
@@ -170,11 +171,14 @@ impl Shell {
             // The lead ends by itself, if nobody renews it.
             let ends = until.map_or(now + FOR_EVER, |until| until - LEASE_MARGIN);
             let ends = if ends > now { ends } else { now + FOR_EVER };
+            // In this order, so that a run repeats; none starves, as the others come seldom and whatever
+            // is there is drained.
             tokio::select! {
-                Some(news) = self.news.recv() => self.hear(news),
-                Some(done) = self.requests.join_next() => self.reply(done?),
+                biased;
                 _ = self.until.changed() => {}
                 _ = seconds.tick() => self.engine.tick(Instant::now()),
+                Some(news) = self.news.recv() => self.hear(news),
+                Some(done) = self.requests.join_next() => self.reply(done?),
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;

@@ -12,5 +12,6 @@ mod invariants;
 mod kinds;
 mod life;
 mod replay;
+mod simulation;
 mod users;
 mod writes;

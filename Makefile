@@ -68,6 +68,8 @@ bench: kube
 soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
+# Lives of the simulated cluster.
+soak: export SIMULATION_SEEDS := 20000
 soak:
 	@tests/steps.sh unit suites kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
 

@@ -69,6 +69,7 @@ pub async fn contend(
 ) {
     let mut contender = Contender { client, contest, until, seen: None };
     tokio::select! {
+        biased;
         () = contender.run() => {}
         stopped = stop => {
             // Whoever goes without a word may have writes under way: the lease ends by itself.

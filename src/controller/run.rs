@@ -125,6 +125,7 @@ pub async fn run_metered(
         start,
     };
     let ended = tokio::select! {
+        biased;
         ended = shell.work() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
@@ -232,16 +233,19 @@ impl Shell {
             // The lead ends by itself, if nobody renews it.
             let ends = until.map_or(now + FOR_EVER, |until| until - LEASE_MARGIN);
             let ends = if ends > now { ends } else { now + FOR_EVER };
+            // In this order, so that a run repeats; none starves, as the others come seldom and whatever
+            // is there is drained.
             tokio::select! {
+                biased;
+                _ = self.until.changed() => {}
+                _ = seconds.tick() => self.engine.tick(Instant::now()),
+                Some(count) = self.meter.counts.recv() => self.count(count),
                 Some(news) = self.news.recv() => self.hear(news),
                 Some(done) = self.requests.join_next() => self.reply(done?),
                 ended = self.recyclers.next() => {
                     let (order, end) = ended?;
                     self.engine.recycled(order, end, Instant::now());
                 }
-                _ = self.until.changed() => {}
-                _ = seconds.tick() => self.engine.tick(Instant::now()),
-                Some(count) = self.meter.counts.recv() => self.count(count),
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;

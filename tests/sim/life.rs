@@ -96,7 +96,8 @@ fn settle(cluster: &mut Cluster) {
     }
 }
 
-fn next(cluster: &Cluster) -> Option<Write> {
+/// What the binding core would write next, if it saw everything.
+pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
     let mut view = View::default();
     for object in cluster.objects() {
         let watched = match object["kind"].as_str() {

@@ -13,5 +13,6 @@ mod kinds;
 mod life;
 mod recycler;
 mod replay;
+mod simulation;
 mod users;
 mod writes;

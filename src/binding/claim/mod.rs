@@ -345,17 +345,9 @@ fn completed(
             (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
                 if Some(uid) == claim.uid.as_ref() =>
             {
-                return Decision {
-                    next: bind(volume, claim),
-                    why: ClaimOutcome::Bound(name.clone()),
-                };
+                return kept(evidence, volume, claim);
             }
-            (Reservation::Free, None) => {
-                return Decision {
-                    next: bind(volume, claim),
-                    why: ClaimOutcome::Bound(name.clone()),
-                };
-            }
+            (Reservation::Free, None) => return kept(evidence, volume, claim),
             (Reservation::Free, Some(mismatches)) => Loss::Unfit(name.clone(), mismatches),
             (Reservation::Held(..) | Reservation::Named(_) | Reservation::Incomplete(..), _) => {
                 Loss::Misbound(name.clone())
@@ -368,6 +360,19 @@ fn completed(
         return unknown(read);
     }
     lost(claim, loss)
+}
+
+/// A claim whose volume is its own, or is to be its own again.
+///
+/// **Differs from Kubernetes**: there, a claim that was called Lost on newer news of its volume is called
+/// Bound again by whoever has only seen the older. Here the volume is read live first.
+fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
+    let read = Read::Volume(volume.name.clone());
+    let is_lost = claim.phase == ClaimPhase::Lost;
+    if is_lost && evidence.confirmation(&read) != Confirmation::Settled {
+        return unknown(read);
+    }
+    Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
 }
 
 /// What speaks against giving a volume that lost its reservation back to its claim.

@@ -22,7 +22,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tower::Service;
 
 use super::chance::Chance;
@@ -41,7 +41,9 @@ pub struct Faulty {
 /// What the clones of a client share.
 struct Way {
     state: Mutex<State>,
-    weather: watch::Sender<Weather>,
+    weather: Mutex<Weather>,
+    /// Wakes streams in the order in which they began to wait, so that a run repeats.
+    weather_changed: Notify,
 }
 
 struct State {
@@ -91,8 +93,12 @@ impl Faulty {
             tally: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
-        let weather = watch::Sender::new(Weather::default());
-        Self { server, way: Arc::new(Way { state: Mutex::new(state), weather }) }
+        let way = Way {
+            state: Mutex::new(state),
+            weather: Mutex::new(Weather::default()),
+            weather_changed: Notify::new(),
+        };
+        Self { server, way: Arc::new(way) }
     }
 
     /// From now on these faults. Streams that had fallen silent break, and a partition ends. Writes
@@ -101,7 +107,7 @@ impl Faulty {
     /// watches makes it do so.
     pub fn set(&self, faults: Faults) {
         self.state().faults = faults;
-        self.way.weather.send_modify(|weather| {
+        self.change_weather(|weather| {
             weather.is_cut_off = false;
             weather.changes += 1;
         });
@@ -114,7 +120,7 @@ impl Faulty {
 
     /// Cuts this client off from the server, or lets it back.
     pub fn cut_off(&self, is_cut_off: bool) {
-        self.way.weather.send_modify(|weather| {
+        self.change_weather(|weather| {
             weather.is_cut_off = is_cut_off;
             weather.partitions += u64::from(is_cut_off);
         });
@@ -227,11 +233,11 @@ impl Faulty {
         let longest = state.faults.longest_partition;
         let duration = state.duration(longest);
         self.cut_off(true);
-        let this = self.way.weather.borrow().partitions;
+        let this = self.weather().partitions;
         let faulty = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(duration).await;
-            let is_over = faulty.way.weather.borrow().partitions != this;
+            let is_over = faulty.weather().partitions != this;
             if !is_over {
                 faulty.cut_off(false);
             }
@@ -260,7 +266,27 @@ impl Faulty {
     }
 
     fn is_cut_off(&self) -> bool {
-        self.way.weather.borrow().is_cut_off
+        self.weather().is_cut_off
+    }
+
+    fn weather(&self) -> Weather {
+        *self.way.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change_weather(&self, change: impl FnOnce(&mut Weather)) {
+        change(&mut self.way.weather.lock().unwrap_or_else(PoisonError::into_inner));
+        self.way.weather_changed.notify_waiters();
+    }
+
+    /// Waits until the weather is as asked.
+    async fn wait_for(&self, is_met: impl Fn(Weather) -> bool) {
+        loop {
+            let changed = self.way.weather_changed.notified();
+            if is_met(self.weather()) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -4,9 +4,8 @@
 use hyper::body::Bytes;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
 
-use super::{Fault, Faulty, Weather};
+use super::{Fault, Faulty};
 use crate::sim::service::{Lost, Stream};
 
 type Line = Result<Bytes, Lost>;
@@ -45,13 +44,7 @@ impl Faulty {
     pub(super) fn through(&self, path: String, stream: Stream) -> Stream {
         let Stream { document, lines: Some(lines), initial } = stream else { return stream };
         let (sender, receiver) = unbounded_channel();
-        let pump = Pump {
-            faulty: self.clone(),
-            path,
-            weather: self.way.weather.subscribe(),
-            lines,
-            sender,
-        };
+        let pump = Pump { faulty: self.clone(), path, lines, sender };
         tokio::spawn(pump.run(initial));
         Stream { document, lines: Some(receiver), initial }
     }
@@ -62,7 +55,6 @@ struct Pump {
     faulty: Faulty,
     /// Path of the collection.
     path: String,
-    weather: watch::Receiver<Weather>,
     lines: UnboundedReceiver<Line>,
     sender: UnboundedSender<Line>,
 }
@@ -81,9 +73,7 @@ impl Pump {
             let Some(Ok(line)) = line else { return };
             let passage = if initial > 0 { Passage::Delivered } else { self.passage(&line).await };
             initial = initial.saturating_sub(1);
-            if self.weather.wait_for(|weather| !weather.is_cut_off).await.is_err() {
-                return;
-            }
+            self.faulty.wait_for(|weather| !weather.is_cut_off).await;
             let sent = match passage {
                 Passage::Delivered => self.sender.send(Ok(line)),
                 Passage::Twice => {
@@ -141,11 +131,11 @@ impl Pump {
     }
 
     /// Keeps the watch open without a word, until the faults change.
-    async fn fall_silent(mut self) {
-        let before = self.weather.borrow().changes;
+    async fn fall_silent(self) {
+        let before = self.faulty.weather().changes;
         tokio::select! {
             biased;
-            _ = self.weather.wait_for(|weather| weather.changes != before) => {
+            () = self.faulty.wait_for(|weather| weather.changes != before) => {
                 drop(self.sender.send(Err(Lost)));
             }
             () = self.sender.closed() => {}

@@ -99,8 +99,12 @@ fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'s
         // A surplus copy that a provisioner made waits, Released, for its provisioner.
         return (phase != "Released").then_some("is kept for a claim that took another");
     }
-    let waits = text(claim, "/metadata/deletionTimestamp").is_empty();
-    (is_ours && waits).then_some("was chosen for a claim that still waits")
+    // A volume on its way out is given to nobody; Kubernetes leaves it to the claim all the same, until
+    // the claim takes another (`index.go` and `syncVolume`).
+    let may_bind = [volume, claim]
+        .into_iter()
+        .all(|object| text(object, "/metadata/deletionTimestamp").is_empty());
+    (is_ours && may_bind).then_some("was chosen for a claim that still waits")
 }
 
 fn claim_moves(claim: &Value, volumes: &BTreeMap<String, &Value>) -> Option<&'static str> {

@@ -1,0 +1,349 @@
+//! One seed: a cluster, its users, one or two controllers, and everything that goes wrong; then a time
+//! in which nothing does.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bindery::cluster::lease::Timing;
+use bindery::sim::faults::Faults;
+use bindery::sim::{Accepted, Chance, Cluster, Method, Request, Server};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::replica::{LEASE, Replica};
+use super::tally::Tally;
+use crate::invariants::{Invariant, Monitor, Terms, ending};
+use crate::life;
+use crate::users::Users;
+
+/// How a seed went.
+pub(crate) struct Life {
+    /// What was broken, in words.
+    pub(crate) breaches: Vec<String>,
+    /// The writes to volumes and claims, oldest first, with the name of their user.
+    pub(crate) history: Vec<Accepted>,
+    /// What occurred.
+    pub(super) tally: Tally,
+    /// Time that passed in it.
+    pub(crate) lasted: Duration,
+}
+
+/// How often people do something in each life.
+const ACTIONS: u64 = 36;
+
+/// How long a request without an answer hangs: longer than any deadline of the controller's (5 s), so
+/// that a late write lands when nobody waits for it.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+/// The longest delay of an event, and of a late write besides.
+const DELAY_MAX: Duration = Duration::from_secs(4);
+
+/// Longer than the default lease.
+const PARTITION_MAX: Duration = Duration::from_secs(25);
+
+/// How long a write may be on its way: latency, patience and delay.
+const WAY: SignedDuration = SignedDuration::from_secs(12);
+
+/// Processes in one life at most: users are known to the monitor beforehand.
+const PROCESSES_MAX: usize = 40;
+
+/// How long nothing must be written before the end is looked at; longer than a request takes.
+const CALM: Duration = Duration::from_secs(3);
+
+/// Without faults everything is at rest by then: the longest pause after failures is a minute, and a
+/// claim's event, which the binder repeats, does not count.
+const END_MAX: Duration = Duration::from_secs(200);
+
+/// Lives one seed on a clock of its own.
+pub(crate) fn live(seed: u64) -> Life {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let mut play = Play::new(seed);
+        play.trouble().await;
+        play.recover().await;
+        play.end().await
+    })
+}
+
+/// What the witness of the writes keeps.
+struct Record {
+    monitor: Monitor,
+    history: Vec<Accepted>,
+    tally: Tally,
+    last: Instant,
+}
+
+struct Play {
+    server: Server,
+    users: Users,
+    chance: Chance,
+    replicas: Vec<Replica>,
+    started: usize,
+    timing: Timing,
+    faults: Faults,
+    record: Arc<Mutex<Record>>,
+    begin: Instant,
+    /// By how much the cluster's clock is off.
+    skew: SignedDuration,
+    breaches: Vec<String>,
+}
+
+fn name(number: usize) -> String {
+    format!("binder-{number}")
+}
+
+fn dawn() -> Timestamp {
+    "2026-11-21T05:00:00Z".parse().expect("a time")
+}
+
+/// The true time: what the monitor goes by, whatever the cluster's clock says.
+fn now(begin: Instant) -> Timestamp {
+    dawn() + SignedDuration::try_from(begin.elapsed()).expect("a short life")
+}
+
+fn terms() -> Terms {
+    let names = (0..PROCESSES_MAX).map(|number| (name(number), name(number)));
+    Terms {
+        controllers: names.collect(),
+        lease: Some((LEASE.0.to_owned(), LEASE.1.to_owned())),
+        way: WAY,
+        ..Terms::of("nobody")
+    }
+}
+
+impl Play {
+    fn new(seed: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let begin = Instant::now();
+        let mut cluster = Cluster::new(seed, dawn());
+        let record = Arc::new(Mutex::new(Record {
+            monitor: Monitor::new(terms()),
+            history: Vec::new(),
+            tally: Tally::default(),
+            last: begin,
+        }));
+        let witness = Arc::clone(&record);
+        cluster.on_accepted(Box::new(move |write| {
+            witness.lock().expect("whole").learn(write, begin);
+        }));
+        Users::found(&mut cluster);
+        let mut faults = Faults::all(chance.next_number());
+        faults.patience = PATIENCE;
+        faults.longest_delay = DELAY_MAX;
+        faults.longest_partition = PARTITION_MAX;
+        let short = Timing {
+            duration: Duration::from_secs(6),
+            deadline: Duration::from_secs(4),
+            period: Duration::from_secs(1),
+        };
+        let timing = if chance.happens(700) { short } else { Timing::default() };
+        let mut play = Self {
+            server: Server::new(cluster),
+            users: Users::new(chance.next_number()),
+            replicas: Vec::new(),
+            started: 0,
+            timing,
+            faults,
+            record,
+            begin,
+            skew: SignedDuration::ZERO,
+            breaches: Vec::new(),
+            chance,
+        };
+        let replicas = 1 + play.chance.below(2);
+        for _ in 0..replicas {
+            play.start();
+        }
+        play
+    }
+
+    /// Everything goes wrong.
+    async fn trouble(&mut self) {
+        for _ in 0..ACTIONS {
+            let pause = 200 + self.chance.below(1600);
+            self.pass(Duration::from_millis(pause)).await;
+            // Often several before anybody can answer.
+            for _ in 0..=self.chance.below(3) {
+                let Self { server, users, .. } = self;
+                server.with(|cluster| users.act(cluster));
+            }
+            self.befall();
+        }
+    }
+
+    /// What befalls processes and clocks.
+    fn befall(&mut self) {
+        match self.chance.below(40) {
+            0 | 1 => {
+                let gone = self.take_one();
+                self.record().tally.note("kill");
+                let way = gone.kill();
+                self.record().tally.note_faults(&way);
+                self.start();
+            }
+            2 => {
+                let gone = self.take_one();
+                self.record().tally.note("stop");
+                let way = gone.stop();
+                self.record().tally.note_faults(&way);
+                self.start();
+            }
+            3 | 4 => self.cut_off_leader(),
+            5 => {
+                let hours = self.chance.below(5);
+                let hours = i64::try_from(hours).expect("few") - 2;
+                self.skew = SignedDuration::from_mins(60 * hours + 1);
+                self.record().tally.note("clock jump");
+            }
+            6 => self.server.end_watches(),
+            _ => {}
+        }
+    }
+
+    /// Cuts whoever leads off from the server for longer than its lease; nobody tells it.
+    fn cut_off_leader(&mut self) {
+        let holder = self.server.with(|cluster| {
+            let objects = cluster.objects();
+            let lease = objects.iter().find(|object| object["kind"] == "Lease");
+            lease.map_or_else(String::new, |lease| {
+                lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+            })
+        });
+        let Some(leader) = self.replicas.iter().find(|replica| replica.name == holder) else {
+            return;
+        };
+        let way = leader.way.clone();
+        let cut = self.timing.duration + Duration::from_secs(3);
+        way.cut_off(true);
+        tokio::spawn(async move {
+            sleep(cut).await;
+            way.cut_off(false);
+        });
+        self.record().tally.note("cut off the leader");
+    }
+
+    /// No fault happens any more, and everybody hears of everything.
+    async fn recover(&mut self) {
+        for replica in &self.replicas {
+            replica.way.set(Faults::none());
+        }
+        self.faults = Faults::none();
+        self.pass(PATIENCE + DELAY_MAX + self.timing.duration).await;
+        // A watch that stands at the newest version would go on from there.
+        self.server.with(|cluster| {
+            let namespace = json!({"metadata": {"name": "newest"}});
+            cluster.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
+            cluster.compact(cluster.version());
+        });
+        self.server.end_watches();
+        let start = Instant::now();
+        let left = loop {
+            self.pass(Duration::from_secs(1)).await;
+            let last = self.record().last;
+            if last.elapsed() < CALM {
+                if start.elapsed() > END_MAX {
+                    break vec!["never rests: it is written and written".to_owned()];
+                }
+                continue;
+            }
+            let left = self.restless();
+            if left.is_empty() || start.elapsed() > END_MAX {
+                break left;
+            }
+        };
+        self.breaches.extend(left);
+    }
+
+    /// What has not come to rest.
+    fn restless(&self) -> Vec<String> {
+        self.server.with(|cluster| {
+            let at_rest = ending::at_rest(&cluster.objects(), &BTreeSet::new());
+            let left: Vec<String> = at_rest.iter().map(ToString::to_string).collect();
+            if !left.is_empty() {
+                return left;
+            }
+            let due = life::next(cluster);
+            due.map(|write| format!("{:?}: {write:?} is still due", Invariant::ComesToRest))
+                .into_iter()
+                .collect()
+        })
+    }
+
+    async fn end(mut self) -> Life {
+        for replica in std::mem::take(&mut self.replicas) {
+            let way = replica.stop();
+            self.record().tally.note_faults(&way);
+        }
+        let mut record = self.record();
+        let mut breaches: Vec<String> =
+            record.monitor.breaches().iter().map(ToString::to_string).collect();
+        let history = std::mem::take(&mut record.history);
+        let tally = std::mem::take(&mut record.tally);
+        drop(record);
+        breaches.extend(std::mem::take(&mut self.breaches));
+        Life { breaches, history, tally, lasted: self.begin.elapsed() }
+    }
+
+    /// Time passes: clocks go on, robots look.
+    async fn pass(&mut self, duration: Duration) {
+        sleep(duration).await;
+        let time = now(self.begin) + self.skew;
+        let Self { server, users, .. } = self;
+        server.with(|cluster| {
+            cluster.set_now(time);
+            users.run_robots(cluster);
+        });
+        let ended: Vec<String> = self
+            .replicas
+            .iter()
+            .filter(|replica| replica.ended())
+            .map(|replica| replica.name.clone())
+            .collect();
+        for name in ended {
+            self.breaches.push(format!("{name} ended by itself"));
+            self.replicas.retain(|replica| replica.name != name);
+            self.start();
+        }
+    }
+
+    fn start(&mut self) {
+        let seed = self.chance.next_number();
+        let name = name(self.started);
+        self.started += 1;
+        let faults = self.faults.clone();
+        self.replicas.push(Replica::start(&self.server, name, self.timing, faults, seed));
+    }
+
+    fn take_one(&mut self) -> Replica {
+        let count = u64::try_from(self.replicas.len()).expect("few");
+        let index = self.chance.below(count);
+        self.replicas.remove(usize::try_from(index).expect("few"))
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().expect("whole")
+    }
+}
+
+impl Record {
+    fn learn(&mut self, write: &Accepted, begin: Instant) {
+        let mut write = write.clone();
+        write.at = now(begin);
+        self.monitor.judge(&write);
+        if write.user.starts_with("binder-") {
+            self.tally.note_write(&write);
+        }
+        if ["persistentvolumes", "persistentvolumeclaims", "pods", "storageclasses"]
+            .contains(&write.resource)
+        {
+            self.last = Instant::now();
+            self.history.push(write);
+        }
+    }
+}

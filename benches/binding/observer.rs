@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bindery::binding::Observed;
 use bindery::cluster::resource::{Identity, Watched};
-use bindery::cluster::watch::{Sink, follow};
+use bindery::cluster::watch::{Sink, Unreadable, follow};
 use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
 use kube::Client;
 use tokio::sync::watch;
@@ -95,7 +95,7 @@ impl Drop for Observer {
 }
 
 impl Sink for Seen {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion) {
+    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
         let at = Instant::now();
         let number = |name: &str| self.pairs.number(name);
         let (number, volume) = if let Observed::Volume(volume) = &observed
@@ -120,7 +120,7 @@ impl Sink for Seen {
 
     fn listed(&self, _: Watched, _: Vec<Identity>, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: Watched, _: &Identity, _: ResourceVersion) {}
+    fn unreadable(&self, _: Watched, _: Unreadable) {}
 
     fn heard(&self, _: Watched, _: u64) {}
 }

@@ -71,8 +71,8 @@ fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {
         spec.insert(
             "claimRef".to_owned(),
             json!({
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": key.namespace,
-                "name": key.name, "uid": null, "resourceVersion": null, "fieldPath": null,
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": &*key.namespace,
+                "name": &*key.name, "uid": null, "resourceVersion": null, "fieldPath": null,
             }),
         );
     }

@@ -50,9 +50,10 @@ impl Engine {
                     Watched::Volumes,
                     Identity { namespace: "".into(), name: name.as_str().into() },
                 ),
-                ObjectKey::Claim(ClaimKey { namespace, name }) => {
-                    (Watched::Claims, Identity { namespace, name })
-                }
+                ObjectKey::Claim(ClaimKey { namespace, name }) => (
+                    Watched::Claims,
+                    Identity { namespace: (*namespace).into(), name: (*name).into() },
+                ),
             };
             self.poison.0.remove(&found);
         }

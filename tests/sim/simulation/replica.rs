@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bindery::cluster::lease::{Contest, Timing};
+use bindery::config::Recycler;
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, run};
 use bindery::sim::faults::{Faults, Faulty};
@@ -42,7 +43,12 @@ impl Replica {
             identity: name.clone(),
             timing,
         };
-        let settings = Settings { mode: Mode::Full, contest: Some(contest) };
+        let settings = Settings {
+            mode: Mode::Full,
+            contest: Some(contest),
+            recycler: Recycler::default(),
+            own_namespace: "kube-system".to_owned(),
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(way.clone(), "default");
         let task = tokio::spawn(run(client, settings, async {

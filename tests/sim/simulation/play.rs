@@ -302,7 +302,7 @@ impl Play {
         let ended: Vec<String> = self
             .replicas
             .iter()
-            .filter(|replica| replica.ended())
+            .filter(|replica| replica.has_ended())
             .map(|replica| replica.name.clone())
             .collect();
         for name in ended {

@@ -70,8 +70,8 @@ impl Replica {
         self.way
     }
 
-    /// Why it ended, though nobody asked it to.
-    pub(super) fn ended(&self) -> bool {
+    /// Whether it ended, though nobody asked it to.
+    pub(super) fn has_ended(&self) -> bool {
         self.task.is_finished()
     }
 }

@@ -118,6 +118,7 @@ fn run(seeds: u64) -> Run {
     whole.into_inner().expect("whole")
 }
 
+#[expect(clippy::disallowed_methods, reason = "how a seed is named on the command line of a test")]
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|error| panic!("{variable}={text}: {error}")))

@@ -67,7 +67,7 @@ pub(crate) fn live(seed: u64) -> Life {
         let mut play = Play::new(seed);
         play.trouble().await;
         play.recover().await;
-        play.end().await
+        play.end()
     })
 }
 
@@ -275,7 +275,7 @@ impl Play {
         })
     }
 
-    async fn end(mut self) -> Life {
+    fn end(mut self) -> Life {
         for replica in std::mem::take(&mut self.replicas) {
             let way = replica.stop();
             self.record().tally.note_faults(&way);

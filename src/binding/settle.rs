@@ -43,6 +43,7 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
         // A volume that is given back may be what somebody waited for. No write to or for a claim can
         // help another one, so that nothing has changed for claims unless a volume was written.
         if !is_first && settlement.writes.len() == before {
+            look_again(view, &mut settlement);
             return settlement;
         }
         is_first = false;
@@ -57,6 +58,21 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
             (key.clone(), why)
         });
         settlement.claims = claims.collect();
+    }
+}
+
+/// A volume that a claim names in vain may have become another's since the claim was looked at: nothing is
+/// written for that, but another reason stands.
+fn look_again(view: &mut View, settlement: &mut Settlement) {
+    let Settlement { claims, writes, .. } = settlement;
+    for (key, why) in claims.iter_mut() {
+        let is_bound = matches!(why, ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..));
+        if why.volume().is_some() && !is_bound {
+            *why = follow(view, writes, |evidence| {
+                let decision = decide_claim(evidence, key);
+                (decision.next, decision.why)
+            });
+        }
     }
 }
 

@@ -33,8 +33,8 @@ pub struct Asked {
 struct Waiting {
     /// The number under which it was sent, once it was.
     number: Option<u64>,
-    for_this: BTreeSet<ObjectKey>,
-    for_next: BTreeSet<ObjectKey>,
+    for_this: Vec<ObjectKey>,
+    for_next: Vec<ObjectKey>,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,8 @@ impl Reads {
                 None => &mut waiting.for_this,
                 Some(_) => &mut waiting.for_next,
             };
-            line.insert(key.clone());
+            // Once only: an object has one question at a time. In the order in which they were asked.
+            line.push(key.clone());
         }
         self.questions.insert(key.clone(), Question { missing, known });
     }

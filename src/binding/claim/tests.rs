@@ -307,6 +307,10 @@ fn what_is_not_known_is_read_first() {
     assert_eq!(reads(done(), &[]), volume_read);
     // The volume's watch may be behind.
     assert_eq!(reads(done(), &[others()]), volume_read);
+    // So may it be where a claim was called Lost by somebody who had seen more.
+    let lost = Claim { phase: ClaimPhase::Lost, ..done() };
+    assert_eq!(reads(lost.clone(), &[held()]), volume_read);
+    assert_eq!(reads(lost, &[volume()]), volume_read);
     let class_read = Next::reads(vec![Read::Class(ClassName::new("fast"))]);
     assert_eq!(reads(of_class(claim()), &[volume()]), class_read);
 }

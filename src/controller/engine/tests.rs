@@ -482,3 +482,28 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
         assert_eq!(stage.engine.divergences(), u64::from(expected.is_some()));
     }
 }
+
+#[test]
+fn who_waits_for_the_same_read_is_served_in_turn() {
+    let fast = || ClassName::new("fast");
+    let asks = |claim: Claim| Claim { class_field: ClassRequest::Named(fast()), ..claim };
+    let claims = [pvc("a", 3, 9), pvc("b", 4, 5), pvc("z", 5, 1)].map(asks);
+    let volumes = ["v", "w"]
+        .map(|name| Volume { class_field: Some(fast()), ..pv(name, 1, "1Gi", "Available") });
+    let mut stage = Stage::of(&volumes, &claims);
+    let mut live = LiveReads::default();
+    live.classes.insert(fast(), Answer::NotFound);
+    // The oldest asks first; the others ask while that read is on its way, and wait for the next.
+    let asked = stage.read();
+    assert!(stage.next().is_none());
+    stage.engine.answered(&asked, &live, stage.now);
+    let again = stage.read();
+    assert_eq!(again.read, Read::Class(fast()));
+    let served = |write: Write| {
+        let Write::Reserve { claim, .. } = write else { panic!("not reserved: {write:?}") };
+        claim.name.name.to_string()
+    };
+    assert_eq!(served(stage.write()), "z");
+    stage.engine.answered(&again, &live, stage.now);
+    assert_eq!(served(stage.write()), "b");
+}

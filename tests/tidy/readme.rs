@@ -15,20 +15,29 @@ fn quoted(text: &str, quote: char) -> impl Iterator<Item = &str> {
     text.lines().flat_map(move |line| line.split(quote).skip(1).step_by(2))
 }
 
+fn is_metric(word: &&str) -> bool {
+    word.starts_with("bindery_") && word.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// The metrics that a file of the code makes.
+fn made_by(code: &File) -> BTreeSet<&str> {
+    quoted(&code.text, '"').filter(is_metric).collect()
+}
+
 /// Metrics that only one of README and code names.
-pub(crate) fn metrics(readme: &File, code: &File) -> Vec<Finding> {
-    let is_metric = |word: &&str| {
-        word.starts_with("bindery_") && word.chars().all(|c| c.is_ascii_lowercase() || c == '_')
-    };
+pub(crate) fn metrics(readme: &File, codes: &[File]) -> Vec<Finding> {
     let told: BTreeSet<&str> =
         quoted(&readme.text, '`').filter(is_metric).filter(|word| *word != "bindery_").collect();
-    let made: BTreeSet<&str> = quoted(&code.text, '"').filter(is_metric).collect();
-    let untold = made.difference(&told).map(|name| {
-        finding(code, name, format!("{name} is not in the table of {}; add it", readme.path))
+    let untold = codes.iter().flat_map(|code| {
+        let untold: Vec<&str> = made_by(code).difference(&told).copied().collect();
+        untold.into_iter().map(|name| {
+            finding(code, name, format!("{name} is not in a table of {}; add it", readme.path))
+        })
     });
-    let unmade = told.difference(&made).map(|name| {
-        finding(readme, name, format!("{name} is not a metric; {} has no such name", code.path))
-    });
+    let all: BTreeSet<&str> = codes.iter().flat_map(made_by).collect();
+    let unmade = told
+        .difference(&all)
+        .map(|name| finding(readme, name, format!("{name} is not a metric; no code has the name")));
     untold.chain(unmade).collect()
 }
 
@@ -71,7 +80,7 @@ mod tests {
     fn a_metric_on_one_side_only_is_found() {
         let readme = file("r", "prefix `bindery_`\n| `bindery_a` |\n| `bindery_b` |");
         let code = file("c", "f(\"bindery_b\")\nf(\"bindery_c\")");
-        assert_eq!(lines(&metrics(&readme, &code)), [("c", 2), ("r", 2)]);
+        assert_eq!(lines(&metrics(&readme, &[code])), [("c", 2), ("r", 2)]);
     }
 
     #[test]

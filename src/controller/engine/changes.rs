@@ -110,11 +110,19 @@ impl Engine {
             (Some((heard, _)), None) => heard,
             (Some(_) | None, _) => known,
         };
-        // What the view showed was assumed; who is woken depends on what was there before.
+        // What the view showed was assumed. Who was to have the volume does not wait any more for another:
+        // if it comes to nothing, its claim has to be asked again.
+        let served = match object {
+            ObjectKey::Volume(name) => {
+                self.view.volume(name).and_then(|v| v.reservation.key().cloned())
+            }
+            ObjectKey::Claim(_) => None,
+        };
         self.view.apply(change.before);
         let concerned = self.take_in(newest);
         if self.is_leading {
-            for key in concerned.into_iter().filter(|key| *key != change.owner) {
+            let served = served.map(ObjectKey::Claim);
+            for key in concerned.into_iter().chain(served).filter(|key| *key != change.owner) {
                 self.queue.push(key, now);
             }
             self.queue.push_first(change.parked);

@@ -430,3 +430,32 @@ fn who_waits_for_the_same_read_is_served_in_turn() {
     stage.engine.answered(&again, &live, stage.now);
     assert_eq!(served(stage.write()), "b");
 }
+
+#[test]
+fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
+    let fast = || ClassName::new("fast");
+    let claim = Claim { class_field: ClassRequest::Named(fast()), ..pvc("c", 3, 9) };
+    let fresh = Volume { class_field: Some(fast()), ..pv("v", 1, "1Gi", "Pending") };
+    let mut live = LiveReads::default();
+    live.classes.insert(fast(), Answer::NotFound);
+    let mut stage = Stage::of(&[], &[]);
+    stage.see(Observed::Claim(Arc::new(claim)));
+    stage.see(Observed::Volume(Arc::new(fresh)));
+    let mut stored = Vec::new();
+    for round in 0..200 {
+        match stage.next() {
+            Some(Task::Send(write)) if round < 40 => {
+                stage.engine.sent(&write, Sent::Busy(Duration::from_secs(1)), stage.now);
+            }
+            Some(Task::Send(write)) => {
+                stored.push(write.label());
+                stage.store(&write, 200 + round);
+            }
+            Some(Task::Read(asked)) => stage.engine.answered(&asked, &live, stage.now),
+            Some(Task::Tell(notice)) => stage.engine.told(&notice, true, stage.now),
+            Some(Task::Check(_) | Task::Recycle(_)) => panic!("neither lost nor released"),
+            None => stage.now = stage.engine.wakes_at().unwrap_or(stage.now),
+        }
+    }
+    assert_eq!(stored, ["volume_phase", "reserve", "volume_phase", "name", "claim_status"]);
+}

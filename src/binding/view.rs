@@ -13,8 +13,8 @@ use super::pods::WaitingPods;
 use super::step::ObjectKey;
 use super::waiting::WaitingClaims;
 use crate::model::{
-    Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey, Reservation, Uid,
-    Volume, VolumeClass, VolumeName,
+    Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey, Reservation,
+    ResourceVersion, Uid, Volume, VolumeClass, VolumeName,
 };
 
 /// One observation: an object as it is now, or that it is gone from the watch.
@@ -36,6 +36,22 @@ pub enum Observed {
     Pod(Arc<Pod>),
     /// The watch says that the pod is gone, or does not wait any more.
     PodGone(PodKey),
+}
+
+impl Observed {
+    /// The resourceVersion of a volume or claim that was seen; of nothing else one is kept.
+    pub fn version(&self) -> Option<&ResourceVersion> {
+        match self {
+            Self::Volume(volume) => volume.version.as_ref(),
+            Self::Claim(claim) => claim.version.as_ref(),
+            Self::VolumeGone(_)
+            | Self::ClaimGone(_)
+            | Self::Class(_)
+            | Self::ClassGone(_)
+            | Self::Pod(_)
+            | Self::PodGone(_) => None,
+        }
+    }
 }
 
 /// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use prometheus::core::Collector;
 use prometheus::{
     Encoder, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
     Opts, Registry, TextEncoder,
@@ -16,6 +15,7 @@ use super::mode::Mode;
 use crate::binding::{View, Write};
 use crate::cluster::send::Sent;
 use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumeMode, VolumePhase};
+use crate::telemetry::metrics::{counters, register};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
 /// none is waited for longer than five seconds.
@@ -64,17 +64,13 @@ impl Metrics {
         let of_class = ["storage_class"];
         let of_claims = ["namespace", "storage_class", "volume_attributes_class"];
         Ok(Self {
-            writes: keep(
+            writes: counters(
                 &registry,
-                IntCounterVec::new(
-                    Opts::new(
-                        "bindery_controller_writes_total",
-                        "Writes sent, by kind and outcome.",
-                    ),
-                    &["write", "outcome"],
-                )?,
+                "bindery_controller_writes_total",
+                "Writes sent, by kind and outcome.",
+                &["write", "outcome"],
             )?,
-            write_duration: keep(
+            write_duration: register(
                 &registry,
                 Histogram::with_opts(
                     HistogramOpts::new(
@@ -84,12 +80,11 @@ impl Metrics {
                     .buckets(DURATION_BOUNDS.to_vec()),
                 )?,
             )?,
-            events: keep(
+            events: counters(
                 &registry,
-                IntCounterVec::new(
-                    Opts::new("bindery_controller_events_total", "Events, by reason and outcome."),
-                    &["reason", "outcome"],
-                )?,
+                "bindery_controller_events_total",
+                "Events, by reason and outcome.",
+                &["reason", "outcome"],
             )?,
             live_reads: counter(
                 &registry,
@@ -133,7 +128,7 @@ impl Metrics {
                 "1 for the mode in which the controller works now.",
                 &["mode"],
             )?,
-            watch_age: keep(
+            watch_age: register(
                 &registry,
                 GaugeVec::new(
                     Opts::new(
@@ -285,20 +280,12 @@ fn mode_label(mode: &VolumeMode) -> String {
     mode.to_string()
 }
 
-fn keep<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    collector: C,
-) -> Result<C, prometheus::Error> {
-    registry.register(Box::new(collector.clone()))?;
-    Ok(collector)
-}
-
 fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
-    keep(registry, IntCounter::new(name, help)?)
+    register(registry, IntCounter::new(name, help)?)
 }
 
 fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
-    keep(registry, IntGauge::new(name, help)?)
+    register(registry, IntGauge::new(name, help)?)
 }
 
 fn gauges(
@@ -307,5 +294,5 @@ fn gauges(
     help: &str,
     labels: &[&str],
 ) -> Result<IntGaugeVec, prometheus::Error> {
-    keep(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
+    register(registry, IntGaugeVec::new(Opts::new(name, help), labels)?)
 }

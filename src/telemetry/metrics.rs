@@ -196,7 +196,8 @@ impl Metrics {
     }
 }
 
-fn register<C: Collector + Clone + 'static>(
+/// Registers a metric and hands it back.
+pub fn register<C: Collector + Clone + 'static>(
     registry: &Registry,
     collector: C,
 ) -> Result<C, prometheus::Error> {
@@ -204,7 +205,8 @@ fn register<C: Collector + Clone + 'static>(
     Ok(collector)
 }
 
-fn counters(
+/// Registers counters by these labels.
+pub fn counters(
     registry: &Registry,
     name: &str,
     help: &str,

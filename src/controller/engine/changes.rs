@@ -50,7 +50,7 @@ impl Change {
     /// Keeps what is heard of the object until the reply is in.
     pub(super) fn hold(&mut self, observed: Observed, version: &ResourceVersion) {
         let is_news = |(_, held): &(Observed, ResourceVersion)| version.is_newer_than(held);
-        let is_newer = version_of(&self.before).is_none_or(|held| version.is_newer_than(&held));
+        let is_newer = self.before.version().is_none_or(|held| version.is_newer_than(held));
         if is_newer && self.heard.as_ref().is_none_or(is_news) {
             self.heard = Some((observed, version.clone()));
         }
@@ -105,8 +105,8 @@ impl Engine {
             (Found::Gone, Observed::Claim(claim)) => Observed::ClaimGone(claim.key.clone()),
             (Found::Gone, other) => other.clone(),
         };
-        let newest = match (change.heard, version_of(&known)) {
-            (Some((heard, version)), Some(held)) if version.is_newer_than(&held) => heard,
+        let newest = match (change.heard, known.version()) {
+            (Some((heard, version)), Some(held)) if version.is_newer_than(held) => heard,
             (Some((heard, _)), None) => heard,
             (Some(_) | None, _) => known,
         };
@@ -155,7 +155,7 @@ pub(super) fn object_of(observed: &Observed) -> Option<ObjectKey> {
 
 /// The version in which a view shows an object.
 pub(super) fn version_in(view: &View, object: &ObjectKey) -> Option<ResourceVersion> {
-    shown(view, object).and_then(|observed| version_of(&observed))
+    shown(view, object).and_then(|observed| observed.version().cloned())
 }
 
 /// The volumes and claims that were found, as observations.
@@ -163,7 +163,7 @@ pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
     let volumes = live.volumes.values().filter_map(found::<Volume>);
     let claims = live.claims.values().filter_map(found::<Claim>);
     let found = volumes.map(Observed::Volume).chain(claims.map(Observed::Claim));
-    found.filter_map(|observed| version_of(&observed).map(|version| (observed, version))).collect()
+    found.filter_map(|observed| Some((observed.clone(), observed.version()?.clone()))).collect()
 }
 
 /// What a check of `object` found; nothing if it could not be made.
@@ -193,18 +193,5 @@ fn shown(view: &View, object: &ObjectKey) -> Option<Observed> {
     match object {
         ObjectKey::Volume(name) => view.volume(name).cloned().map(Observed::Volume),
         ObjectKey::Claim(key) => view.claim(key).cloned().map(Observed::Claim),
-    }
-}
-
-fn version_of(observed: &Observed) -> Option<ResourceVersion> {
-    match observed {
-        Observed::Volume(volume) => volume.version.clone(),
-        Observed::Claim(claim) => claim.version.clone(),
-        Observed::VolumeGone(_)
-        | Observed::ClaimGone(_)
-        | Observed::Class(_)
-        | Observed::ClassGone(_)
-        | Observed::Pod(_)
-        | Observed::PodGone(_) => None,
     }
 }

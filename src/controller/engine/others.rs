@@ -43,8 +43,12 @@ impl Engine {
             Mode::Full if (is_kept && in_tree.reservation) || (is_bound && in_tree.phase) => {
                 self.note_foreign(new, now);
             }
+            // One of several replicas tells it: who does not lead tells nothing and would only gather.
             Mode::Observe | Mode::Prebind
-                if is_kept && old.reservation == Reservation::Free && in_tree.reservation =>
+                if self.is_leading
+                    && is_kept
+                    && old.reservation == Reservation::Free
+                    && in_tree.reservation =>
             {
                 self.compare(&old, new);
             }
@@ -111,6 +115,9 @@ impl Engine {
     }
 
     fn tell_of(&mut self, volume: &Volume, severity: Severity, reason: &'static str, text: String) {
+        if !self.is_leading {
+            return;
+        }
         let on = Subject::Volume(volume.name.clone());
         let announcement = Announcement::new(on, severity, reason, text);
         self.telling.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);

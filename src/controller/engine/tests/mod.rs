@@ -69,17 +69,8 @@ impl Stage {
     }
 
     fn see(&mut self, observed: Observed) {
-        let version = match &observed {
-            Observed::Volume(volume) => volume.version.clone(),
-            Observed::Claim(claim) => claim.version.clone(),
-            Observed::VolumeGone(_)
-            | Observed::ClaimGone(_)
-            | Observed::Class(_)
-            | Observed::ClassGone(_)
-            | Observed::Pod(_)
-            | Observed::PodGone(_) => None,
-        };
-        self.engine.observe(observed, &version.unwrap(), self.now);
+        let version = observed.version().unwrap().clone();
+        self.engine.observe(observed, &version, self.now);
     }
 
     fn next(&mut self) -> Option<Task> {

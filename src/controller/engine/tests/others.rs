@@ -90,3 +90,22 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
         assert_eq!(stage.engine.divergences(), u64::from(expected.is_some()));
     }
 }
+
+#[test]
+fn who_does_not_lead_counts_and_tells_no_choice_of_another_binder() {
+    let volumes = [pv("best", 1, "1Gi", "Available"), pv("large", 1, "9Gi", "Available")];
+    let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
+    stage.engine = Engine::new(Mode::Observe);
+    for volume in &volumes {
+        stage.see(Observed::Volume(Arc::new(volume.clone())));
+    }
+    stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
+    for watched in Watched::ALL {
+        let identities = watched.identities(stage.engine.view());
+        stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+    }
+    let volume = Arc::new(kept("large", 101, "9Gi", "c"));
+    stage.engine.observe_volume(volume, THEIRS, stage.now);
+    assert_eq!(stage.engine.divergences(), 0);
+    assert!(stage.next().is_none());
+}

@@ -4,17 +4,14 @@
 //! volume away again; `plan` takes every write for done. Not here: taking one back (a newer observation
 //! does).
 
-use std::sync::Arc;
-
 use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
-use super::view::{Observed, View};
+use super::view::View;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
     STORAGE_PROVISIONER, YES,
 };
 use crate::model::{
     Annotations, Claim, ClaimKey, ClaimPhase, ClassRequest, Reported, Reservation, Volume,
-    VolumeName,
 };
 
 impl View {
@@ -59,24 +56,11 @@ impl View {
             Write::MigrateVolume { volume, driver, added, removed } => {
                 self.change_volume(&volume.name, |volume| {
                     mark_driver(&mut volume.annotations, *driver);
-                    volume.finalizers.retain(|name| !removed.contains(&&**name));
-                    volume.finalizers.extend(added.iter().map(|name| Box::from(*name)));
-                    volume.finalizers.sort_unstable();
+                    let kept = volume.finalizers.iter().filter(|name| !removed.contains(name));
+                    volume.finalizers = kept.chain(added.iter().copied()).collect();
                 });
             }
         }
-    }
-
-    fn change_volume(&mut self, name: &VolumeName, change: impl FnOnce(&mut Volume)) {
-        let Some(mut volume) = self.take_volume(name) else { return };
-        change(Arc::make_mut(&mut volume));
-        self.apply(Observed::Volume(volume));
-    }
-
-    fn change_claim(&mut self, key: &ClaimKey, change: impl FnOnce(&mut Claim)) {
-        let Some(mut claim) = self.take_claim(key) else { return };
-        change(Arc::make_mut(&mut claim));
-        self.apply(Observed::Claim(claim));
     }
 }
 

@@ -1,40 +1,90 @@
-//! Texts that a volume and its claim have in common, kept once.
+//! Texts that objects have in common, kept once.
 //!
-//! Either of a bound pair names the other, so that a view of many pairs would hold each name and uid
-//! twice. Not here: what the texts mean.
+//! Either of a bound pair names the other, and a namespace, a class, labels, annotations and finalizers are
+//! those of thousands of objects: each for itself would take half of the memory. What is shared is looked
+//! for in the view, next to where the object will stand, so that no index of texts has to be kept. Not
+//! here: what the texts mean.
 
 use std::sync::Arc;
 
 use super::view::View;
-use crate::model::{Claim, Reservation, Volume};
+use crate::model::{Claim, ClassRequest, Reservation, Volume};
 
 impl View {
-    /// Lets a volume that nobody else holds yet name its claim by the claim's own texts.
-    pub(super) fn share_with_claim(&self, volume: &mut Arc<Volume>) {
+    /// Lets a volume that nobody else holds yet use the texts of itself before, of its claim and of a volume
+    /// of its class.
+    pub(super) fn share_with_volume(&self, volume: &mut Arc<Volume>) {
         let Some(volume) = Arc::get_mut(volume) else { return };
-        if let Reservation::Held(key, uid) = &mut volume.reservation
-            && let Some(claim) = self.claim(key)
-        {
-            *key = claim.key.clone();
-            if let Some(same) = claim.uid.as_ref().filter(|same| *same == uid) {
-                *uid = same.clone();
+        if let Some(old) = self.volume(&volume.name) {
+            volume.name = old.name.clone();
+            share(&mut volume.uid, &old.uid);
+            share(&mut volume.reservation, &old.reservation);
+        }
+        if let Reservation::Held(key, uid) = &mut volume.reservation {
+            if let Some(claim) = self.claim(key) {
+                *key = claim.key.clone();
+                if let Some(same) = claim.uid.as_ref().filter(|same| *same == uid) {
+                    *uid = same.clone();
+                }
+            } else if let Some(neighbour) = self.neighbour(key) {
+                key.namespace = neighbour.namespace.clone();
             }
+        }
+        if let Some(like) = self.volumes_of_class(volume.class().as_class()).next() {
+            share(&mut volume.class_field, &like.class_field);
+            volume.labels.share(&like.labels);
+            volume.annotations.share(&like.annotations);
+            volume.finalizers.share(&like.finalizers);
         }
     }
 
-    /// Lets a claim that nobody else holds yet name its volume, and itself, by the volume's own texts.
-    pub(super) fn share_with_volume(&self, claim: &mut Arc<Claim>) {
+    /// Lets a claim that nobody else holds yet use the texts of itself before, of its volume and of a claim of
+    /// its namespace.
+    pub(super) fn share_with_claim(&self, claim: &mut Arc<Claim>) {
         let Some(claim) = Arc::get_mut(claim) else { return };
-        let Some(name) = &mut claim.volume else { return };
-        let Some(volume) = self.volume(name) else { return };
-        *name = volume.name.clone();
-        if let Reservation::Held(key, uid) = &volume.reservation
-            && *key == claim.key
-            && claim.uid.as_ref() == Some(uid)
-        {
-            claim.key = key.clone();
-            claim.uid = Some(uid.clone());
+        if let Some(neighbour) = self.neighbour(&claim.key) {
+            claim.key.namespace = neighbour.namespace.clone();
+            if let Some(like) = self.claim(neighbour) {
+                share_among_claims(claim, like);
+            }
         }
+        if let Some(old) = self.claim(&claim.key) {
+            claim.key = old.key.clone();
+            share(&mut claim.uid, &old.uid);
+        }
+        if let Some(volume) = claim.volume.as_ref().and_then(|name| self.volume(name)) {
+            share_in_pair(claim, volume);
+        }
+    }
+}
+
+/// Keeps what `other` has if it is the same.
+fn share<T: Clone + PartialEq>(mine: &mut T, other: &T) {
+    if mine == other {
+        mine.clone_from(other);
+    }
+}
+
+fn share_among_claims(claim: &mut Claim, like: &Claim) {
+    share(&mut claim.class_field, &like.class_field);
+    claim.annotations.share(&like.annotations);
+    claim.finalizers.share(&like.finalizers);
+}
+
+/// Lets a claim name its volume, itself and the class by the volume's own texts.
+fn share_in_pair(claim: &mut Claim, volume: &Volume) {
+    claim.volume = Some(volume.name.clone());
+    if let (ClassRequest::Named(class), Some(same)) = (&mut claim.class_field, &volume.class_field)
+        && class == same
+    {
+        *class = same.clone();
+    }
+    if let Reservation::Held(key, uid) = &volume.reservation
+        && *key == claim.key
+        && claim.uid.as_ref() == Some(uid)
+    {
+        claim.key = key.clone();
+        claim.uid = Some(uid.clone());
     }
 }
 

@@ -72,9 +72,13 @@ impl FreeVolumes {
 
     /// Takes out a volume as it was put in.
     pub(super) fn remove(&mut self, volume: &Volume) {
-        if !is_free(volume) {
-            return;
+        if is_free(volume) {
+            self.take(volume);
         }
+    }
+
+    /// Takes out a volume that was free. Its class, modes and size are those with which it was put in.
+    pub(super) fn take(&mut self, volume: &Volume) {
         let (shelf, modes, offer) = place(volume);
         let Some(sets) = self.shelves.get_mut(&shelf) else { return };
         if let Some(offers) = sets.get_mut(&modes) {
@@ -108,7 +112,7 @@ impl FreeVolumes {
 }
 
 /// Whether a claim that nobody named it for may be given the volume.
-fn is_free(volume: &Volume) -> bool {
+pub(super) fn is_free(volume: &Volume) -> bool {
     volume.phase == VolumePhase::Available
         && volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked

@@ -65,7 +65,7 @@ pub(super) fn mark_volume(volume: &Volume) -> Option<Write> {
         },
     };
     let keep = |wanted: bool, mut names: Vec<&'static str>| {
-        names.retain(|name| volume.has_finalizer(name) == wanted);
+        names.retain(|name| volume.finalizers.has(name) == wanted);
         names
     };
     // **Differs from Kubernetes**: there, a finalizer is also added to a volume that is being deleted,
@@ -137,7 +137,7 @@ mod tests {
         policy: ReclaimPolicy,
         finalizers: &[&str],
     ) -> Option<(Option<&'static str>, Vec<&'static str>, Vec<&'static str>)> {
-        let finalizers = finalizers.iter().map(|name| Box::from(*name)).collect();
+        let finalizers = finalizers.iter().copied().collect();
         let annotations = annotations(&[(PROVISIONED_BY, provisioner)]);
         let write = mark_volume(&Volume { annotations, finalizers, policy, ..volume() })?;
         let Write::MigrateVolume { driver, added, removed, .. } = write else {

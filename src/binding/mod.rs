@@ -16,6 +16,7 @@ mod fit;
 mod index;
 mod migration;
 mod mismatch;
+mod objects;
 mod offer;
 mod pairing;
 mod pods;

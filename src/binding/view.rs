@@ -7,8 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
+
 use super::by_class::VolumesByClass;
-use super::index::FreeVolumes;
+use super::index::{FreeVolumes, is_free};
+use super::objects::Objects;
 use super::pods::WaitingPods;
 use super::step::ObjectKey;
 use super::waiting::WaitingClaims;
@@ -57,8 +60,8 @@ impl Observed {
 /// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    volumes: BTreeMap<VolumeName, Arc<Volume>>,
-    claims: BTreeMap<ClaimKey, Arc<Claim>>,
+    volumes: Objects<Volume>,
+    claims: Objects<Claim>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     /// By the claim that the reservation names. One set of pairs: nearly every claim has one volume.
     volumes_by_reservation: BTreeSet<(ClaimKey, VolumeName)>,
@@ -84,33 +87,22 @@ impl View {
     pub fn apply(&mut self, observed: Observed) {
         match observed {
             Observed::Volume(mut volume) => {
-                self.share_with_claim(&mut volume);
-                let old = self.take_volume(&volume.name);
-                self.forget_holder(old.as_deref(), Some(&volume));
-                self.by_class.insert(&volume);
-                if !self.is_promised(&volume.name) {
-                    self.free.insert(&volume);
-                }
-                if let Some(key) = volume.reservation.key() {
-                    self.volumes_by_reservation.insert((key.clone(), volume.name.clone()));
-                }
-                self.volumes.insert(volume.name.clone(), volume);
+                self.share_with_volume(&mut volume);
+                let old = self.volumes.insert(Arc::clone(&volume));
+                self.index_volume(&volume.name, old.as_deref(), Some(&volume));
             }
             Observed::VolumeGone(name) => {
-                let old = self.take_volume(&name);
-                self.forget_holder(old.as_deref(), None);
+                let old = self.volumes.remove(&name);
+                self.index_volume(&name, old.as_deref(), None);
             }
             Observed::Claim(mut claim) => {
-                self.share_with_volume(&mut claim);
-                self.take_claim(&claim.key);
-                if let Some(name) = named_in_vain(&claim) {
-                    let naming = self.naming.entry(name.clone()).or_default();
-                    naming.insert(claim.key.clone());
-                }
-                self.claims.insert(claim.key.clone(), claim);
+                self.share_with_claim(&mut claim);
+                let old = self.claims.insert(Arc::clone(&claim));
+                self.index_claim(&claim.key, old.as_deref(), Some(&claim));
             }
             Observed::ClaimGone(key) => {
-                self.take_claim(&key);
+                let old = self.claims.remove(&key);
+                self.index_claim(&key, old.as_deref(), None);
             }
             Observed::Class(class) => {
                 self.classes.insert(class.name.clone(), class);
@@ -147,6 +139,16 @@ impl View {
         let first = (key.clone(), VolumeName::new(""));
         let kept = self.volumes_by_reservation.range(first..);
         kept.take_while(move |(claim, _)| *claim == key).map(|(_, name)| name)
+    }
+
+    /// A claim of the same namespace that was observed, or that a reservation names.
+    pub(super) fn neighbour(&self, key: &ClaimKey) -> Option<&ClaimKey> {
+        let first = ClaimKey { namespace: key.namespace.clone(), name: ArcStr::new() };
+        let reserved = (first.clone(), VolumeName::new(""));
+        let claims = self.claims.names_from(Bound::Included(&first)).take(1);
+        let reserved =
+            self.volumes_by_reservation.range(reserved..).map(|(claim, _)| claim).take(1);
+        claims.chain(reserved).find(|claim| claim.namespace == key.namespace)
     }
 
     /// The claims that name this volume and are not bound, in order.
@@ -235,21 +237,20 @@ impl View {
             Some(ObjectKey::Claim(key)) => (Bound::Unbounded, Bound::Included(key)),
         };
         let are_volumes_over = matches!(start, Some(ObjectKey::Claim(_)));
-        let volumes = self.volumes.range((volume, Bound::Unbounded));
-        let volumes = volumes.take_while(move |_| !are_volumes_over);
-        let volumes = volumes.map(|(name, _)| ObjectKey::Volume(name.clone()));
-        let claims = self.claims.range((claim, Bound::Unbounded));
-        volumes.chain(claims.map(|(key, _)| ObjectKey::Claim(key.clone())))
+        let volumes = self.volumes.names_from(volume).take_while(move |_| !are_volumes_over);
+        let volumes = volumes.map(|name| ObjectKey::Volume(name.clone()));
+        let claims = self.claims.names_from(claim);
+        volumes.chain(claims.map(|key| ObjectKey::Claim(key.clone())))
     }
 
     /// All observed volumes, by name.
     pub fn volumes(&self) -> impl Iterator<Item = &Arc<Volume>> {
-        self.volumes.values()
+        self.volumes.iter()
     }
 
     /// How many volumes were observed.
     pub fn volumes_count(&self) -> usize {
-        self.volumes.len()
+        self.volumes.count()
     }
 
     /// The observed volumes of this class, by name.
@@ -259,7 +260,7 @@ impl View {
 
     /// All observed claims, by namespace and name.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
-        self.claims.values()
+        self.claims.iter()
     }
 
     /// All observed classes, by name.
@@ -282,35 +283,78 @@ impl View {
         self.pods.all()
     }
 
-    /// Takes a volume out of the view and its indices.
-    pub(super) fn take_volume(&mut self, name: &VolumeName) -> Option<Arc<Volume>> {
-        let old = self.volumes.remove(name)?;
-        self.free.remove(&old);
-        self.by_class.remove(&old);
-        if let Some(key) = old.reservation.key() {
-            self.volumes_by_reservation.remove(&(key.clone(), name.clone()));
+    /// Changes the reservation, phase, marks or finalizers of a volume where it stands: it is in the indices
+    /// of the rest already.
+    pub(super) fn change_volume(&mut self, name: &VolumeName, change: impl FnOnce(&mut Volume)) {
+        let Some(held) = self.volumes.get_mut(name) else { return };
+        let (was_free, old) = (is_free(held), held.reservation.clone());
+        change(Arc::make_mut(held));
+        let new = Arc::clone(held);
+        match (was_free, is_free(&new)) {
+            (true, false) => self.free.take(&new),
+            (false, true) if !self.is_promised(name) => self.free.insert(&new),
+            (true, true) | (false, _) => {}
         }
-        Some(old)
+        self.index_reservation(name, &old, &new.reservation);
     }
 
-    /// That a claim is gone is remembered as long as a volume names its uid.
-    fn forget_holder(&mut self, old: Option<&Volume>, new: Option<&Volume>) {
-        let holder = |volume: Option<&Volume>| match volume.map(|volume| &volume.reservation) {
-            Some(Reservation::Held(_, uid)) => Some(uid.clone()),
-            Some(Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..))
-            | None => None,
-        };
-        let (old, new) = (holder(old), holder(new));
-        if let Some(uid) = old.filter(|uid| new.as_ref() != Some(uid)) {
-            self.dead.remove(&uid);
-        }
-    }
-
-    /// Takes a claim out of the view and its indices.
-    pub(super) fn take_claim(&mut self, key: &ClaimKey) -> Option<Arc<Claim>> {
-        let old = self.claims.remove(key)?;
+    /// Changes what the binder writes of a claim where it stands.
+    pub(super) fn change_claim(&mut self, key: &ClaimKey, change: impl FnOnce(&mut Claim)) {
+        let Some(held) = self.claims.get_mut(key) else { return };
+        let old = named_in_vain(held).cloned();
+        change(Arc::make_mut(held));
+        let new = named_in_vain(held).cloned();
+        self.index_named(key, old.as_ref(), new.as_ref());
         self.waiting.remove(key);
-        if let Some(name) = named_in_vain(&old)
+    }
+
+    fn index_volume(&mut self, name: &VolumeName, old: Option<&Volume>, new: Option<&Volume>) {
+        if let Some(old) = old {
+            self.free.remove(old);
+        }
+        if old.map(Volume::class) != new.map(Volume::class) {
+            if let Some(old) = old {
+                self.by_class.remove(old);
+            }
+            if let Some(new) = new {
+                self.by_class.insert(new);
+            }
+        }
+        if let Some(new) = new
+            && !self.is_promised(name)
+        {
+            self.free.insert(new);
+        }
+        let old = old.map_or(&Reservation::Free, |volume| &volume.reservation);
+        let new = new.map_or(&Reservation::Free, |volume| &volume.reservation);
+        self.index_reservation(name, old, new);
+    }
+
+    fn index_claim(&mut self, key: &ClaimKey, old: Option<&Claim>, new: Option<&Claim>) {
+        self.waiting.remove(key);
+        self.index_named(key, old.and_then(named_in_vain), new.and_then(named_in_vain));
+    }
+
+    fn index_reservation(&mut self, name: &VolumeName, old: &Reservation, new: &Reservation) {
+        if old.key() != new.key() {
+            if let Some(key) = old.key() {
+                self.volumes_by_reservation.remove(&(key.clone(), name.clone()));
+            }
+            if let Some(key) = new.key() {
+                self.volumes_by_reservation.insert((key.clone(), name.clone()));
+            }
+        }
+        // That a claim is gone is remembered as long as a volume names its uid.
+        if let Some(uid) = old.uid().filter(|uid| new.uid() != Some(uid)) {
+            self.dead.remove(uid);
+        }
+    }
+
+    fn index_named(&mut self, key: &ClaimKey, old: Option<&VolumeName>, new: Option<&VolumeName>) {
+        if old == new {
+            return;
+        }
+        if let Some(name) = old
             && let Some(naming) = self.naming.get_mut(name)
         {
             naming.remove(key);
@@ -318,7 +362,9 @@ impl View {
                 self.naming.remove(name);
             }
         }
-        Some(old)
+        if let Some(name) = new {
+            self.naming.entry(name.clone()).or_default().insert(key.clone());
+        }
     }
 
     /// A claim that was given a volume waits no more.

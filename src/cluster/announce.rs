@@ -122,7 +122,7 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
         "involvedObject": {
             "apiVersion": "v1", "kind": kind, "name": name, "uid": uid,
             "namespace": if namespace.is_empty() { Value::Null } else { json!(namespace) },
-            "resourceVersion": about.version.map(ResourceVersion::as_str),
+            "resourceVersion": about.version.map(ResourceVersion::to_string),
         },
         "reason": announcement.reason,
         "message": announcement.text,

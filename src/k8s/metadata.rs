@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::bounded::{Finalizers, List, Object, ReadAnnotations, ReadLabels, Text};
+use super::bounded::{List, Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
 use crate::model::{Created, Deletion, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
@@ -29,7 +29,7 @@ pub struct Metadata<'a> {
     /// The annotations that decisions read.
     pub annotations: ReadAnnotations,
     /// The finalizers that decisions read.
-    pub finalizers: Finalizers,
+    pub finalizers: ReadFinalizers,
     /// The owners.
     pub owner_references: List<Object<Owner<'a>>>,
 }

@@ -91,7 +91,7 @@ fn reference(claim: &Basis<ClaimKey>) -> Value {
     json!({
         "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": &*claim.name.namespace,
         "name": &*claim.name.name, "uid": claim.uid.as_ref().map(|uid| uid.as_str().to_owned()),
-        "resourceVersion": claim.version.as_ref().map(|version| version.as_str().to_owned()),
+        "resourceVersion": claim.version.as_ref().map(ToString::to_string),
         "fieldPath": null,
     })
 }
@@ -155,7 +155,7 @@ fn body<N>(basis: &Basis<N>, annotations: Value, (field, change): (&str, Value))
         metadata.insert("uid".to_owned(), json!(uid.as_str()));
     }
     if let Some(version) = &basis.version {
-        metadata.insert("resourceVersion".to_owned(), json!(version.as_str()));
+        metadata.insert("resourceVersion".to_owned(), json!(version.to_string()));
     }
     if annotations != Value::Null {
         metadata.insert("annotations".to_owned(), annotations);

@@ -57,9 +57,13 @@ impl AccessMode {
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessModes {
     known: u8,
-    /// Modes of a newer API, sorted; almost always empty, which allocates nothing.
-    newer: Vec<Box<str>>,
+    /// Modes of a newer API; almost always none, which takes one word.
+    newer: Option<Box<Newer>>,
 }
+
+/// Modes that are not known here, sorted; at least one.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Newer(Vec<Box<str>>);
 
 impl AccessModes {
     /// The set of the modes spelled as in the API, in any order.
@@ -78,23 +82,28 @@ impl AccessModes {
     /// `ContainsAllAccessModes`).
     pub fn offers(&self, requested: &Self) -> bool {
         self.known & requested.known == requested.known
-            && requested.newer.iter().all(|mode| self.newer.binary_search(mode).is_ok())
+            && requested.newer().iter().all(|mode| self.newer().binary_search(mode).is_ok())
     }
 
     /// The modes as the API spells them, in canonical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let known = AccessMode::ALL.into_iter().filter(|mode| self.known & mode.bit() != 0);
-        known.map(|mode| -> &str { mode.as_str() }).chain(self.newer.iter().map(|mode| &**mode))
+        known.map(|mode| -> &str { mode.as_str() }).chain(self.newer().iter().map(|mode| &**mode))
     }
 
     /// How many modes the set holds.
     pub fn count(&self) -> usize {
-        self.known.count_ones() as usize + self.newer.len()
+        self.known.count_ones() as usize + self.newer().len()
+    }
+
+    fn newer(&self) -> &[Box<str>] {
+        self.newer.as_ref().map_or(&[], |newer| &newer.0)
     }
 
     fn insert_newer(&mut self, name: &str) {
-        if let Err(place) = self.newer.binary_search_by(|mode| (**mode).cmp(name)) {
-            self.newer.insert(place, name.into());
+        let Newer(newer) = &mut **self.newer.get_or_insert_default();
+        if let Err(place) = newer.binary_search_by(|mode| (**mode).cmp(name)) {
+            newer.insert(place, name.into());
         }
     }
 }
@@ -102,7 +111,7 @@ impl AccessModes {
 impl fmt::Display for AccessModes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = AccessMode::ALL.into_iter().filter(|mode| self.known & mode.bit() != 0);
-        let newer = self.newer.iter().map(|mode| &**mode);
+        let newer = self.newer().iter().map(|mode| &**mode);
         let names = known.map(|mode| -> &str { mode.short() }).chain(newer);
         let mut separator = "";
         for name in names {
@@ -124,7 +133,7 @@ mod tests {
     use super::*;
 
     fn set(bits: u8) -> AccessModes {
-        AccessModes { known: bits, newer: Vec::new() }
+        AccessModes { known: bits, newer: None }
     }
 
     #[test]

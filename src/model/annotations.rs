@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+use super::pairs::Pairs;
+pub use super::pairs::Unordered;
+
 /// On a claim: the binder finished its half. Presence alone counts.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 /// On either side: the binder, not a user, chose the other side.
@@ -86,51 +89,38 @@ pub fn is_read_finalizer(name: &str) -> bool {
 }
 
 /// The annotations of an object that decisions read, by key.
-///
-/// One text with its cuts, in the order of the keys: an object may carry 14,000 of them, and as many
-/// boxed texts would take four times the memory.
-#[derive(Clone, Default)]
-pub struct Annotations {
-    text: Box<str>,
-    cuts: Box<[Cut]>,
-}
-
-/// Where in the text an annotation stands: the key, then the value.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    key: u32,
-    value: u32,
-    end: u32,
-}
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Annotations(Pairs);
 
 impl Annotations {
+    /// Those that were gathered. Error: a key that is there twice.
+    pub fn new(gathered: Unordered) -> Result<Self, Box<str>> {
+        gathered.sorted().map(Self)
+    }
+
     /// The value under `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let place = self.place(key).ok()?;
-        self.cuts.get(place).map(|cut| self.entry(cut).1)
+        self.0.get(key)
     }
 
     /// Whether `key` is there, with any value.
     pub fn has(&self, key: &str) -> bool {
-        self.place(key).is_ok()
+        self.get(key).is_some()
     }
 
     /// Puts `value` under `key`. For a few of them; many are gathered as [`Unordered`].
     pub fn insert(&mut self, key: &str, value: &str) {
-        let mut gathered = self.all_but(key);
-        gathered.push(key, value);
-        *self = gathered.ordered();
+        self.0 = self.0.with(key, Some(value));
     }
 
     /// Takes out what stands under `key`.
     pub fn remove(&mut self, key: &str) {
-        *self = self.all_but(key).ordered();
+        self.0 = self.0.with(key, None);
     }
 
     /// Keys that begin with `prefix` and their values, in order.
     pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let entries = self.cuts.iter().map(|cut| self.entry(cut));
-        entries.filter(move |(key, _)| key.starts_with(prefix))
+        self.0.iter().filter(move |(key, _)| key.starts_with(prefix))
     }
 
     /// Keys below `prefix` whose value differs between `self` and `other`, or that only one has.
@@ -142,85 +132,15 @@ impl Annotations {
         keys
     }
 
-    fn all_but(&self, key: &str) -> Unordered {
-        let mut gathered = Unordered::default();
-        for (other, value) in self.with_prefix("").filter(|(other, _)| *other != key) {
-            gathered.push(other, value);
-        }
-        gathered
-    }
-
-    fn place(&self, key: &str) -> Result<usize, usize> {
-        self.cuts.binary_search_by(|cut| self.entry(cut).0.cmp(key))
-    }
-
-    fn entry(&self, cut: &Cut) -> (&str, &str) {
-        cut.entry(&self.text)
+    /// Keeps the text of `other` if it is the same.
+    pub fn share(&mut self, other: &Self) {
+        self.0.share(&other.0);
     }
 }
-
-impl Cut {
-    /// Key and value.
-    fn entry<'a>(&self, text: &'a str) -> (&'a str, &'a str) {
-        let part = |from: u32, to: u32| text.get(from as usize..to as usize).unwrap_or_default();
-        (part(self.key, self.value), part(self.value, self.end))
-    }
-}
-
-/// Equal where keys and values are, in whatever order they were put in.
-impl PartialEq for Annotations {
-    fn eq(&self, other: &Self) -> bool {
-        self.with_prefix("").eq(other.with_prefix(""))
-    }
-}
-
-impl Eq for Annotations {}
 
 impl fmt::Debug for Annotations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.with_prefix("")).finish()
-    }
-}
-
-/// Annotations while they are gathered, in any order.
-#[derive(Debug, Default)]
-pub struct Unordered {
-    text: String,
-    cuts: Vec<Cut>,
-}
-
-impl Unordered {
-    /// What an annotation takes beside its text.
-    pub const ENTRY_BYTES: usize = size_of::<Cut>();
-
-    /// Adds one.
-    pub fn push(&mut self, key: &str, value: &str) {
-        let Self { text, cuts } = self;
-        // What is read of one object is far below 4 GiB.
-        let place = |text: &String| u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let start = place(text);
-        text.push_str(key);
-        let middle = place(text);
-        text.push_str(value);
-        cuts.push(Cut { key: start, value: middle, end: place(text) });
-    }
-
-    /// All of them by key. Error: a key that is there twice.
-    pub fn sorted(self) -> Result<Annotations, Box<str>> {
-        let sorted = self.ordered();
-        let keys = || sorted.with_prefix("").map(|(key, _)| key);
-        let twice = keys().zip(keys().skip(1)).find(|(key, next)| key == next);
-        match twice.map(|(key, _)| key.into()) {
-            Some(key) => Err(key),
-            None => Ok(sorted),
-        }
-    }
-
-    fn ordered(self) -> Annotations {
-        let Self { text, mut cuts } = self;
-        cuts.sort_unstable_by(|a, b| a.entry(&text).0.cmp(b.entry(&text).0));
-        // Kept as long as the object: no room that nothing will ever fill.
-        Annotations { text: text.into(), cuts: cuts.into() }
+        self.0.fmt(f)
     }
 }
 
@@ -228,31 +148,21 @@ impl Unordered {
 mod tests {
     use super::*;
 
-    fn gathered(pairs: &[(&str, &str)]) -> Result<Annotations, Box<str>> {
-        let mut unordered = Unordered::default();
-        for (key, value) in pairs {
-            unordered.push(key, value);
-        }
-        unordered.sorted()
-    }
-
     #[test]
-    fn annotations_are_found_and_compared_by_key_in_whatever_order_they_came() {
-        let one = gathered(&[("b", "2"), ("a", ""), ("c", "3")]).unwrap();
-        let mut other = gathered(&[("c", "3"), ("b", "old"), ("a", "")]).unwrap();
-        assert_ne!(one, other);
-        assert_eq!(one.changed_keys(&other, ""), ["b"]);
-        other.insert("b", "2");
+    fn keys_that_differ_are_found_on_either_side() {
+        let (mut one, mut other) = (Annotations::default(), Annotations::default());
+        for (key, value) in [("b", "2"), ("a", ""), ("c", "3")] {
+            one.insert(key, value);
+            other.insert(key, value);
+        }
         assert_eq!(one, other);
-        assert_eq!([one.get("a"), one.get("b"), one.get("d")], [Some(""), Some("2"), None]);
-        assert!(one.has("a") && !one.has("ab"));
-        assert_eq!(other.with_prefix("b").collect::<Vec<_>>(), [("b", "2")]);
+        other.insert("b", "old");
+        assert_eq!(one.changed_keys(&other, ""), ["b"]);
         other.remove("b");
         assert_eq!(one.changed_keys(&other, ""), ["b"]);
-    }
-
-    #[test]
-    fn a_key_that_is_there_twice_is_told() {
-        assert_eq!(gathered(&[("b", "1"), ("a", "1"), ("b", "1")]), Err("b".into()));
+        assert_eq!(other.changed_keys(&one, ""), ["b"]);
+        assert!(one.changed_keys(&other, "a").is_empty());
+        assert!(one.has("a") && !one.has("ab"));
+        assert_eq!(one.with_prefix("b").collect::<Vec<_>>(), [("b", "2")]);
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, BIND_COMPLETED, LEGACY_CLASS};
 use super::class::ClassRequest;
+use super::finalizers::Finalizers;
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Selector;
@@ -27,10 +28,10 @@ pub struct Claim {
     pub deletion: Deletion,
     /// The annotations that decisions read.
     pub annotations: Annotations,
-    /// The finalizers that decisions read, sorted.
-    pub finalizers: Vec<Box<str>>,
+    /// The finalizers that decisions read.
+    pub finalizers: Finalizers,
     /// Uids of its owners.
-    pub owners: Vec<Uid>,
+    pub owners: Box<[Uid]>,
     /// `spec.resources.requests.storage`; zero where absent, as the binder reads it.
     pub request: Quantity,
     /// `spec.accessModes`.
@@ -84,11 +85,6 @@ impl Claim {
     /// is not stored yet.
     pub fn turn(&self) -> (bool, Option<Created>, &ClaimKey) {
         (self.created.is_none(), self.created, &self.key)
-    }
-
-    /// Whether the finalizer is on the claim.
-    pub fn has_finalizer(&self, name: &str) -> bool {
-        self.finalizers.iter().any(|finalizer| &**finalizer == name)
     }
 }
 

@@ -7,8 +7,10 @@ mod access_modes;
 pub mod annotations;
 mod claim;
 mod class;
+mod finalizers;
 mod names;
 mod nonempty;
+mod pairs;
 mod pod;
 mod quantity;
 mod selector;
@@ -21,6 +23,7 @@ pub use claim::{Claim, ClaimPhase, Created, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };
+pub use finalizers::Finalizers;
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use nonempty::NonEmpty;
 pub use pod::{Pod, PodKey};

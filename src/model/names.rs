@@ -5,24 +5,30 @@
 //! is refused by it, not by us. A clone shares the text: indices and writes repeat names all the time.
 
 use std::fmt;
-use std::sync::Arc;
+
+use arcstr::ArcStr;
 
 /// Declares a text newtype: private field, cheap to compare and to clone, printed as it is.
 macro_rules! text_name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name(ArcStr);
 
         impl $name {
             /// The name for this text.
-            pub fn new(text: impl Into<Arc<str>>) -> Self {
+            pub fn new(text: impl Into<ArcStr>) -> Self {
                 Self(text.into())
             }
 
             /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// The text itself, shared.
+            pub fn text(&self) -> ArcStr {
+                self.0.clone()
             }
         }
 
@@ -52,19 +58,54 @@ text_name! {
     /// `metadata.uid`: never used twice, so two objects with one uid are the same object.
     Uid
 }
-text_name! {
-    /// `metadata.resourceVersion`: a whole number that grows with every write to any object of its kind.
-    ///
-    /// Kubernetes: opaque to clients for long, comparable since 1.35 (KEP-5504); upstream's own binder has
-    /// always compared it.
-    ResourceVersion
+/// `metadata.resourceVersion`: a whole number that grows with every write to any object of its kind.
+///
+/// Kubernetes: opaque to clients for long, comparable since 1.35 (KEP-5504); upstream's own binder has
+/// always compared it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceVersion(Version);
+
+/// A number as the API server writes it takes no text of its own; whatever else was sent is kept as it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Version {
+    Number(u64),
+    Text(ArcStr),
 }
 
 impl ResourceVersion {
+    /// The version for this text.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let text = text.as_ref();
+        let is_canonical = text == "0" || !text.starts_with(['0', '+']);
+        match text.parse() {
+            Ok(number) if is_canonical => Self(Version::Number(number)),
+            Ok(_) | Err(_) => Self(Version::Text(text.into())),
+        }
+    }
+
     /// Whether this is the version of a later write than `other`.
     pub fn is_newer_than(&self, other: &Self) -> bool {
+        if let (Version::Number(ours), Version::Number(theirs)) = (&self.0, &other.0) {
+            return ours > theirs;
+        }
         // As numbers without leading zeros, so that no size is too large.
-        (self.0.len(), &self.0) > (other.0.len(), &other.0)
+        let (ours, theirs) = (self.to_string(), other.to_string());
+        (ours.len(), ours) > (theirs.len(), theirs)
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Version::Number(number) => write!(f, "{number}"),
+            Version::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
     }
 }
 
@@ -72,14 +113,14 @@ impl ResourceVersion {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
     /// The namespace; empty only in a reference that somebody left incomplete.
-    pub namespace: Arc<str>,
+    pub namespace: ArcStr,
     /// The name.
-    pub name: Arc<str>,
+    pub name: ArcStr,
 }
 
 impl ClaimKey {
     /// The key of claim `name` in `namespace`.
-    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+    pub fn new(namespace: impl Into<ArcStr>, name: impl Into<ArcStr>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }
@@ -93,5 +134,25 @@ impl fmt::Display for ClaimKey {
 impl fmt::Debug for ClaimKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_kept_as_they_were_sent_and_compared_as_numbers() {
+        let texts = ["0", "7", "007", "+7", "18446744073709551616", "v1"];
+        for text in texts {
+            assert_eq!(ResourceVersion::new(text).to_string(), text);
+        }
+        let is_newer = |one: &str, other: &str| {
+            ResourceVersion::new(one).is_newer_than(&ResourceVersion::new(other))
+        };
+        assert!(is_newer("10", "9") && !is_newer("9", "10") && !is_newer("9", "9"));
+        assert!(is_newer("18446744073709551616", "18446744073709551615"));
+        assert!(!is_newer("18446744073709551615", "18446744073709551616"));
+        assert_ne!(ResourceVersion::new("7"), ResourceVersion::new("007"));
     }
 }

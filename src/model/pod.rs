@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use arcstr::ArcStr;
+
 use super::names::ClaimKey;
 
 /// A pod that has not finished.
@@ -28,14 +30,14 @@ impl Pod {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodKey {
     /// The namespace.
-    pub namespace: Box<str>,
+    pub namespace: ArcStr,
     /// The name.
-    pub name: Box<str>,
+    pub name: ArcStr,
 }
 
 impl PodKey {
     /// The key of pod `name` in `namespace`.
-    pub fn new(namespace: impl Into<Box<str>>, name: impl Into<Box<str>>) -> Self {
+    pub fn new(namespace: impl Into<ArcStr>, name: impl Into<ArcStr>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }

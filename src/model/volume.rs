@@ -4,9 +4,12 @@
 
 use std::fmt;
 
+use arcstr::ArcStr;
+
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, LEGACY_CLASS};
 use super::class::VolumeClass;
+use super::finalizers::Finalizers;
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Labels;
@@ -27,8 +30,8 @@ pub struct Volume {
     pub labels: Labels,
     /// The annotations that decisions read.
     pub annotations: Annotations,
-    /// The finalizers that decisions read, sorted.
-    pub finalizers: Vec<Box<str>>,
+    /// The finalizers that decisions read.
+    pub finalizers: Finalizers,
     /// `spec.capacity.storage`; zero where absent, as the binder reads it.
     pub capacity: Quantity,
     /// `spec.accessModes`.
@@ -64,11 +67,6 @@ impl Volume {
             None => EffectiveClass(self.class_field.clone()),
         }
     }
-
-    /// Whether the finalizer is on the volume.
-    pub fn has_finalizer(&self, name: &str) -> bool {
-        self.finalizers.iter().any(|finalizer| &**finalizer == name)
-    }
 }
 
 /// The class of a volume after the legacy annotation was taken into account.
@@ -102,7 +100,7 @@ pub enum VolumeMode {
     /// A raw device.
     Block,
     /// A mode of a newer API.
-    Newer(Box<str>),
+    Newer(ArcStr),
 }
 
 impl VolumeMode {
@@ -165,7 +163,7 @@ pub enum ReservationKind {
     /// A claim; what an empty kind and apiVersion mean.
     Claim,
     /// Something else, as spelled. The binder treats it as a claim all the same.
-    Other(Box<str>),
+    Other(ArcStr),
 }
 
 /// What happens to a volume when its claim is gone.
@@ -178,7 +176,7 @@ pub enum ReclaimPolicy {
     /// The files are removed and the volume is offered again.
     Recycle,
     /// A policy of a newer API.
-    Newer(Box<str>),
+    Newer(ArcStr),
 }
 
 impl ReclaimPolicy {
@@ -208,7 +206,7 @@ impl fmt::Display for ReclaimPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A volume of this CSI driver.
-    Csi(Box<str>),
+    Csi(ArcStr),
     /// A path on an NFS server. Kubernetes knows it, to recycle and not to delete.
     Nfs,
     /// Anything else: no driver grows or deletes it by itself.

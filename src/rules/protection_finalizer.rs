@@ -89,7 +89,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 }
 
 fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let removed = old.finalizers.iter().filter(|name| !new.has_finalizer(name));
+    let removed = old.finalizers.iter().filter(|name| !new.finalizers.has(name));
     let violation = |name: &str| match name {
         VOLUME_PROTECTION => volume_protection(change.actor, old, evidence),
         IN_TREE_DELETION | EXTERNAL_DELETION => deletion(change.actor, name, (old, new), evidence),
@@ -103,7 +103,7 @@ fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) 
         }
         _ => None,
     };
-    removed.filter_map(|name| violation(name)).collect()
+    removed.filter_map(violation).collect()
 }
 
 fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
@@ -160,8 +160,8 @@ fn living_claim(volume: &Volume, evidence: &Evidence<'_>) -> Option<(String, Res
 
 fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     if matches!(actor, Actor::ClaimProtection | Actor::ControllerManager)
-        || !old.has_finalizer(CLAIM_PROTECTION)
-        || new.has_finalizer(CLAIM_PROTECTION)
+        || !old.finalizers.has(CLAIM_PROTECTION)
+        || new.finalizers.has(CLAIM_PROTECTION)
     {
         return None;
     }

@@ -52,13 +52,13 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "model",
         imports: &[],
-        libraries: Libraries::Only(&["thiserror"]),
+        libraries: Libraries::Only(&["thiserror", "arcstr"]),
         reach: Reach::Values,
     },
     Layer {
         name: "binding",
         imports: &["model"],
-        libraries: Libraries::Only(&["thiserror"]),
+        libraries: Libraries::Only(&["thiserror", "arcstr", "hashbrown"]),
         reach: Reach::Values,
     },
     // An exemption ends at a time, so rules know what a time is; they are told what time it is.

@@ -2,6 +2,8 @@
 //!
 //! Kubernetes: `pv_controller.go`, `syncUnboundClaim`, `syncBoundClaim`, `provisionClaim`.
 
+use arcstr::ArcStr;
+
 use super::{Announcement, Severity, Subject};
 use crate::binding::claim::{ClaimOutcome, Loss};
 use crate::binding::fit::Asker;
@@ -86,7 +88,7 @@ fn consumer(view: &View, claim: &Claim) -> String {
     }
 }
 
-fn waiting(pods: &NonEmpty<Box<str>>) -> String {
+fn waiting(pods: &NonEmpty<ArcStr>) -> String {
     let names: Vec<&str> = pods.iter().map(|name| &**name).collect();
     match names.as_slice() {
         [name] => format!("waiting for pod {name} to be scheduled"),

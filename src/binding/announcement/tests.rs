@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use proptest::prelude::*;
 
 use super::*;
@@ -83,7 +84,7 @@ fn one(mismatch: Mismatch) -> NonEmpty<Mismatch> {
 }
 
 fn pods(names: &[&str]) -> ClaimOutcome {
-    let names = names.iter().map(|name| Box::from(*name)).collect();
+    let names = names.iter().map(|name| ArcStr::from(*name)).collect();
     ClaimOutcome::WaitsForPods(NonEmpty::from_vec(names).unwrap())
 }
 

@@ -3,6 +3,8 @@
 //! Kubernetes: `pv_controller.go`, `syncClaim`, `syncUnboundClaim`, `syncBoundClaim`. Not here: the
 //! steps of a binding (`bind`), the volume's side (`volume`).
 
+use arcstr::ArcStr;
+
 use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
@@ -36,7 +38,7 @@ pub enum ClaimOutcome {
     /// Its class waits until a pod that uses it has a node, and none that waits for one uses it.
     WaitsForConsumer,
     /// Its class waits until one of these pods, which use it, has a node; their names in order.
-    WaitsForPods(NonEmpty<Box<str>>),
+    WaitsForPods(NonEmpty<ArcStr>),
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
     /// No volume fits, and nobody makes volumes of its class.

@@ -196,7 +196,7 @@ fn held_version(view: &View, event: &Observed) -> usize {
         | Observed::Pod(_)
         | Observed::PodGone(_) => None,
     };
-    version.map_or(0, |version| version.as_str().parse().unwrap())
+    version.map_or(0, |version| version.to_string().parse().unwrap())
 }
 
 /// What may never be stored, whoever wrote last. `bound` holds every pair that was ever complete.

@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use super::{Asker, Fit, Mismatch, fit, pairing};
 use crate::model::{
     AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
-    ClassRequest, Deletion, Labels, Node, NodeAffinity, NodeExpression, NodeTerm, Quantity,
-    ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid, Volume, VolumeMode,
-    VolumeName, VolumePhase,
+    ClassRequest, Deletion, Finalizers, Labels, Node, NodeAffinity, NodeExpression, NodeTerm,
+    Quantity, ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid, Volume,
+    VolumeMode, VolumeName, VolumePhase,
 };
 
 fn quantity(text: &str) -> Quantity {
@@ -30,7 +30,7 @@ pub(super) fn volume() -> Volume {
         deletion: Deletion::NotAsked,
         labels: Labels::default(),
         annotations: Annotations::default(),
-        finalizers: Vec::new(),
+        finalizers: Finalizers::default(),
         capacity: quantity("10Gi"),
         access_modes: AccessModes::from_names(["ReadWriteOnce"]),
         mode: VolumeMode::Filesystem,
@@ -53,8 +53,8 @@ pub(super) fn claim() -> Claim {
         created: None,
         deletion: Deletion::NotAsked,
         annotations: Annotations::default(),
-        finalizers: Vec::new(),
-        owners: Vec::new(),
+        finalizers: Finalizers::default(),
+        owners: Box::default(),
         request: quantity("10Gi"),
         access_modes: AccessModes::from_names(["ReadWriteOnce"]),
         mode: VolumeMode::Filesystem,

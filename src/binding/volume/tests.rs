@@ -126,7 +126,7 @@ fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     let unknown = "FailedVolume has unrecognized PersistentVolumeReclaimPolicy";
     let newer = ReclaimPolicy::Newer("Shred".into());
     let migrated = with(held(VolumePhase::Bound), MIGRATED_TO, "csi.example");
-    let finalizers = vec![IN_TREE_DELETION.into()];
+    let finalizers = [IN_TREE_DELETION].into_iter().collect();
     let in_tree = with(held(VolumePhase::Bound), PROVISIONED_BY, "kubernetes.io/gone");
     let in_tree = Volume { finalizers, ..in_tree };
     let rows = [

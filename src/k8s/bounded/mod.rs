@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -16,7 +16,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use crate::model::annotations::{
     ATTACHER_PREFIX, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
 };
-use crate::model::{Annotations, Labels};
+use crate::model::{Annotations, Finalizers, Labels};
 
 /// How many bytes are collected from one object, or from all of one review together.
 ///
@@ -235,39 +235,37 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
-/// Finalizers that decisions read, sorted and without repetition.
+/// Finalizers that decisions read.
 #[derive(Debug, Default)]
-pub struct Finalizers(pub Vec<Box<str>>);
+pub struct ReadFinalizers(pub Finalizers);
 
-impl<'de> Deserialize<'de> for Finalizers {
+impl<'de> Deserialize<'de> for ReadFinalizers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct FinalizersVisitor;
         impl<'de> Visitor<'de> for FinalizersVisitor {
-            type Value = Finalizers;
+            type Value = ReadFinalizers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of finalizers")
             }
 
-            fn visit_unit<E>(self) -> Result<Finalizers, E> {
-                Ok(Finalizers::default())
+            fn visit_unit<E>(self) -> Result<ReadFinalizers, E> {
+                Ok(ReadFinalizers::default())
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Finalizers, A::Error> {
-                let mut kept = Finalizers::default();
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut names: A,
+            ) -> Result<ReadFinalizers, A::Error> {
+                let mut kept = BTreeSet::<Box<str>>::new();
                 while let Some(name) = names.next_element::<KeptFinalizer>()? {
-                    let Some(name) = name.0 else { continue };
+                    let Some(name) = name.0.filter(|name| !kept.contains(name)) else { continue };
                     // The handful of plain ones are essentials: no allowance is too small for them.
-                    if let Err(place) = kept.0.binary_search(&name)
-                        && (!name.starts_with(ATTACHER_PREFIX)
-                            || collects(ENTRY_BYTES + name.len()))
-                    {
-                        kept.0.insert(place, name);
+                    if !name.starts_with(ATTACHER_PREFIX) || collects(ENTRY_BYTES + name.len()) {
+                        kept.insert(name);
                     }
                 }
-                // Kept as long as the object, which has one or two.
-                kept.0.shrink_to_fit();
-                Ok(kept)
+                Ok(ReadFinalizers(kept.into_iter().collect()))
             }
         }
         deserializer.deserialize_any(FinalizersVisitor)
@@ -331,8 +329,8 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                         kept.push(&key, &value.0);
                     }
                 }
-                let sorted = kept.sorted();
-                sorted.map(ReadAnnotations).map_err(|key| duplicate(&key))
+                let kept = Annotations::new(kept);
+                kept.map(ReadAnnotations).map_err(|key| duplicate(&key))
             }
         }
         deserializer.deserialize_any(AnnotationsVisitor)
@@ -394,14 +392,13 @@ impl<'de> Visitor<'de> for LabelsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-        let mut labels = BTreeMap::<Box<str>, Box<str>>::new();
+        let mut kept = Unordered::default();
         while self.0 == LabelUse::Collect && BYTES_LEFT.get() > 0 {
             let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? else {
-                return Ok(labels.into_iter().collect());
+                return Labels::new(kept).map_err(|key| duplicate(&key));
             };
-            let value: Box<str> = value.unwrap_or_default().0.into();
-            if collects(ENTRY_BYTES) && labels.insert((*key.0).into(), value).is_some() {
-                return Err(duplicate(&key.0));
+            if collects(ENTRY_BYTES) {
+                kept.push(&key.0, &value.unwrap_or_default().0);
             }
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
@@ -409,7 +406,7 @@ impl<'de> Visitor<'de> for LabelsVisitor {
                 collects(ENTRY_BYTES);
             }
         }
-        Ok(labels.into_iter().collect())
+        Labels::new(kept).map_err(|key| duplicate(&key))
     }
 }
 

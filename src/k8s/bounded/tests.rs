@@ -14,7 +14,7 @@ struct Sample<'a> {
     #[serde(borrow)]
     list: List<Text<'a>>,
     nested: List<Object<Sample<'a>>>,
-    finalizers: Finalizers,
+    finalizers: ReadFinalizers,
     annotations: ReadAnnotations,
     labels: ReadLabels,
     terms: MatchLabels,
@@ -110,7 +110,7 @@ fn plain_finalizers_are_kept_when_nothing_else_is() {
         list(MAX)
     );
     let read = sample(&text);
-    let kept: Vec<&str> = read.value.finalizers.0.iter().map(|name| &**name).collect();
+    let kept: Vec<&str> = read.value.finalizers.0.iter().collect();
     assert_eq!(kept, [VOLUME_PROTECTION, CLAIM_PROTECTION]);
     assert!(read.is_cut);
 }

@@ -25,8 +25,8 @@ pub use self::parse::QuantityError;
 /// Order, equality and hash look at the value alone: `1Ki`, `1024` and `1.024k` are the same
 /// amount. The family of suffixes that an amount was written with is remembered for printing only.
 ///
-/// An amount below 1.7 × 10²⁹ units takes 32 bytes and no allocation; a larger one keeps its
-/// decimal digits in a box.
+/// It takes 16 bytes. An amount of less than 2⁶³ whole units allocates nothing; a fraction, and what is
+/// larger, stands in a box.
 ///
 /// Kubernetes: `k8s.io/apimachinery/pkg/api/resource`, 1.36.3.
 ///
@@ -39,15 +39,22 @@ pub use self::parse::QuantityError;
 /// * Amounts with an enormous exponent (`1e2000000000`) are compared at once. Kubernetes computes
 ///   the power of ten first, which takes minutes and gigabytes.
 #[derive(Clone)]
-pub struct Quantity(Amount);
+pub struct Quantity(Stored);
 
-/// The two representations. An amount is `Large` only if it does not fit `Nanos`, so every value
-/// has one representation and unequal variants are unequal amounts. The family sits inside the
-/// variants because beside them it would cost 16 bytes of padding.
+/// How an amount is kept: in the first of these forms that holds it, so that every value has one form.
+/// The family sits inside the variants because beside them it would cost a word.
 #[derive(Clone)]
-enum Amount {
-    Nanos { nanos: i128, family: Family },
+enum Stored {
+    Units { units: i64, family: Family },
+    Nanos { nanos: Box<i128>, family: Family },
     Large { large: Box<Large>, family: Family },
+}
+
+/// An amount as it is reckoned with. It is `Large` only if it does not fit `Nanos`, so that unequal
+/// variants are unequal amounts.
+enum Amount<'a> {
+    Nanos(i128),
+    Large(&'a Large),
 }
 
 /// Family of suffixes that an amount was written with, and is printed with.
@@ -71,7 +78,7 @@ const NANOS_PER_THOUSANDTH: i128 = 1_000_000;
 
 impl Quantity {
     /// No storage at all; what a missing capacity or request counts as.
-    pub const ZERO: Self = Self(Amount::Nanos { nanos: 0, family: Family::Decimal });
+    pub const ZERO: Self = Self(Stored::Units { units: 0, family: Family::Decimal });
 
     /// Reads an amount as the API server does.
     ///
@@ -94,9 +101,9 @@ impl Quantity {
 
     /// Whether there is more than nothing.
     pub fn is_positive(&self) -> bool {
-        match &self.0 {
-            Amount::Nanos { nanos, .. } => *nanos > 0,
-            Amount::Large { large, .. } => !large.is_negative(),
+        match self.amount() {
+            Amount::Nanos(nanos) => nanos > 0,
+            Amount::Large(large) => !large.is_negative(),
         }
     }
 
@@ -108,12 +115,12 @@ impl Quantity {
     /// **Differs from Kubernetes**: `Quantity.Value()` overflows above 2⁶³−1 units (`10E` counts
     /// as 0); this saturates at the ends of `i128`, far above any disk.
     pub fn rounded_up_units(&self) -> i128 {
-        match &self.0 {
-            Amount::Nanos { nanos, .. } => {
+        match self.amount() {
+            Amount::Nanos(nanos) => {
                 let up = i128::from(nanos % NANOS_PER_UNIT != 0);
                 nanos / NANOS_PER_UNIT + nanos.signum() * up
             }
-            Amount::Large { large, .. } => large.rounded_up_units(),
+            Amount::Large(large) => large.rounded_up_units(),
         }
     }
 
@@ -126,15 +133,15 @@ impl Quantity {
     /// Kubernetes: `pkg/apis/core/v1/defaults.go`, `SetDefaults_ResourceList`; found by asking a
     /// server of 1.36.3, which answers `1m` to a request for `1n`.
     pub fn rounded_up_to_thousandths(self) -> Self {
-        match self.0 {
-            Amount::Nanos { nanos, family } => {
+        match self.amount() {
+            Amount::Nanos(nanos) => {
                 let rest = nanos % NANOS_PER_THOUSANDTH;
                 let up = if rest == 0 { 0 } else { nanos.signum() * NANOS_PER_THOUSANDTH };
                 // Next to the ends of the range there is no thousandth to round to.
                 let rounded = (nanos - rest).checked_add(up).unwrap_or(nanos);
-                Self::from_nanos(rounded, family)
+                Self::from_nanos(rounded, self.family())
             }
-            Amount::Large { large, family } => Self(Amount::Large { large, family }),
+            Amount::Large(_) => self,
         }
     }
 
@@ -148,26 +155,47 @@ impl Quantity {
 
     /// An amount of so many billionths of a unit.
     fn from_nanos(nanos: i128, family: Family) -> Self {
-        Self(Amount::Nanos { nanos, family })
+        let units = i64::try_from(nanos / NANOS_PER_UNIT);
+        Self(match units {
+            Ok(units) if nanos % NANOS_PER_UNIT == 0 => Stored::Units { units, family },
+            Ok(_) | Err(_) => Stored::Nanos { nanos: Box::new(nanos), family },
+        })
     }
 
     fn from_large(large: Large, family: Family) -> Self {
-        Self(Amount::Large { large: Box::new(large), family })
+        Self(Stored::Large { large: Box::new(large), family })
+    }
+
+    fn amount(&self) -> Amount<'_> {
+        match &self.0 {
+            Stored::Units { units, .. } => Amount::Nanos(i128::from(*units) * NANOS_PER_UNIT),
+            Stored::Nanos { nanos, .. } => Amount::Nanos(**nanos),
+            Stored::Large { large, .. } => Amount::Large(large),
+        }
+    }
+
+    fn family(&self) -> Family {
+        match &self.0 {
+            Stored::Units { family, .. }
+            | Stored::Nanos { family, .. }
+            | Stored::Large { family, .. } => *family,
+        }
     }
 }
 
 impl Ord for Quantity {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (&self.0, &other.0) {
-            (Amount::Nanos { nanos: mine, .. }, Amount::Nanos { nanos: theirs, .. }) => {
-                mine.cmp(theirs)
-            }
-            (Amount::Large { large: mine, .. }, Amount::Large { large: theirs, .. }) => {
-                mine.cmp(theirs)
-            }
+        if let (Stored::Units { units: mine, .. }, Stored::Units { units: theirs, .. }) =
+            (&self.0, &other.0)
+        {
+            return mine.cmp(theirs);
+        }
+        match (self.amount(), other.amount()) {
+            (Amount::Nanos(mine), Amount::Nanos(theirs)) => mine.cmp(&theirs),
+            (Amount::Large(mine), Amount::Large(theirs)) => mine.cmp(theirs),
             // A large amount lies beyond every small one, on the side of its sign.
-            (Amount::Large { large, .. }, Amount::Nanos { .. }) => large.against_small(),
-            (Amount::Nanos { .. }, Amount::Large { large, .. }) => large.against_small().reverse(),
+            (Amount::Large(large), Amount::Nanos(_)) => large.against_small(),
+            (Amount::Nanos(_), Amount::Large(large)) => large.against_small().reverse(),
         }
     }
 }
@@ -188,9 +216,9 @@ impl Eq for Quantity {}
 
 impl Hash for Quantity {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match &self.0 {
-            Amount::Nanos { nanos, .. } => nanos.hash(state),
-            Amount::Large { large, .. } => large.hash(state),
+        match self.amount() {
+            Amount::Nanos(nanos) => nanos.hash(state),
+            Amount::Large(large) => large.hash(state),
         }
     }
 }

@@ -13,13 +13,13 @@ const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 impl fmt::Display for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Amount::Nanos { nanos: 0, .. } => formatter.write_str("0"),
-            Amount::Nanos { nanos, family: Family::Binary } => binary(formatter, *nanos),
-            Amount::Nanos { nanos, family: family @ (Family::Decimal | Family::Exponent) } => {
-                decimal(formatter, *nanos, *family)
+        match (self.amount(), self.family()) {
+            (Amount::Nanos(0), _) => formatter.write_str("0"),
+            (Amount::Nanos(nanos), Family::Binary) => binary(formatter, nanos),
+            (Amount::Nanos(nanos), family @ (Family::Decimal | Family::Exponent)) => {
+                decimal(formatter, nanos, family)
             }
-            Amount::Large { large, family } => large_decimal(formatter, large, *family),
+            (Amount::Large(large), family) => large_decimal(formatter, large, family),
         }
     }
 }
@@ -92,10 +92,10 @@ pub(super) struct Bytes<'a>(pub(super) &'a Quantity);
 
 impl fmt::Display for Bytes<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = match &self.0.0 {
-            Amount::Nanos { nanos, .. } => *nanos,
+        let nanos = match self.0.amount() {
+            Amount::Nanos(nanos) => nanos,
             // Nobody says such an amount; the exact form is as good as any.
-            Amount::Large { .. } => return write!(formatter, "{}", self.0),
+            Amount::Large(_) => return write!(formatter, "{}", self.0),
         };
         let magnitude = nanos.unsigned_abs();
         let unit = NANOS_PER_UNIT.unsigned_abs();

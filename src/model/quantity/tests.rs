@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use num_bigint::{BigInt, Sign};
 use proptest::prelude::*;
 
-use super::{Amount, Quantity, QuantityError};
+use super::{Amount, Quantity, QuantityError, Stored};
 
 /// What Kubernetes 1.36.3 says about each spelling, printed by a program that calls
 /// `resource.ParseQuantity`. Columns, separated by tabs: spelling, canonical form or `!` and the
@@ -22,9 +22,9 @@ fn amount(text: &str) -> Quantity {
 
 /// The exact value in billionths.
 fn nanos(quantity: &Quantity) -> BigInt {
-    match &quantity.0 {
-        Amount::Nanos { nanos, .. } => BigInt::from(*nanos),
-        Amount::Large { large, .. } => {
+    match quantity.amount() {
+        Amount::Nanos(nanos) => BigInt::from(nanos),
+        Amount::Large(large) => {
             let digits = BigInt::parse_bytes(large.digits(), 10).expect("digits");
             let value = digits * ten_to(u32::try_from(large.exponent() + 9).expect("not below n"));
             if large.is_negative() { -value } else { value }
@@ -215,10 +215,23 @@ fn positive_is_more_than_nothing() {
 
 #[test]
 fn an_ordinary_amount_is_small() {
-    assert!(size_of::<Quantity>() <= 32, "{} bytes", size_of::<Quantity>());
-    assert!(matches!(amount("7.9Ei").0, Amount::Nanos { .. }));
-    assert!(matches!(amount("100000000000E").0, Amount::Nanos { .. }));
-    assert!(matches!(amount("1000000000000E").0, Amount::Large { .. }));
+    assert!(size_of::<Quantity>() <= 16, "{} bytes", size_of::<Quantity>());
+    for (spelling, form) in [
+        ("7Ei", "units"),
+        ("-9223372036854775808", "units"),
+        ("-9223372036854775809", "nanos"),
+        ("9223372036854775808", "nanos"),
+        ("1m", "nanos"),
+        ("100000000000E", "nanos"),
+        ("1000000000000E", "large"),
+    ] {
+        let found = match amount(spelling).0 {
+            Stored::Units { .. } => "units",
+            Stored::Nanos { .. } => "nanos",
+            Stored::Large { .. } => "large",
+        };
+        assert_eq!(found, form, "{spelling}");
+    }
 }
 
 /// A spelling in parts, and what it is worth by the definition of its grammar.

@@ -9,38 +9,48 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt;
+
+use super::pairs::{Pairs, Unordered};
 
 /// Labels of an object, ordered by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Labels(BTreeMap<Box<str>, Box<str>>);
+pub struct Labels(Pairs);
 
 impl Labels {
+    /// Those that were gathered. Error: a key that is there twice.
+    pub fn new(gathered: Unordered) -> Result<Self, Box<str>> {
+        gathered.sorted().map(Self)
+    }
+
     /// The value of a label; an empty value is a value.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(AsRef::as_ref)
+        self.0.get(key)
     }
 
     /// The labels with one changed: its new value, or none to take it off.
     pub fn with(&self, key: &str, value: Option<&str>) -> Self {
-        let mut labels = self.0.clone();
-        match value {
-            Some(value) => labels.insert(key.into(), value.into()),
-            None => labels.remove(key),
-        };
-        Self(labels)
+        Self(self.0.with(key, value))
     }
 
     /// All labels, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))
+        self.0.iter()
+    }
+
+    /// Keeps the text of `other` if it is the same.
+    pub fn share(&mut self, other: &Self) {
+        self.0.share(&other.0);
     }
 }
 
-impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
+/// For a few of them, of which a later one counts; many are gathered as [`Unordered`].
+impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(labels: I) -> Self {
-        Self(labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        let pairs = labels.into_iter().fold(Pairs::default(), |pairs, (key, value)| {
+            pairs.with(key.as_ref(), Some(value.as_ref()))
+        });
+        Self(pairs)
     }
 }
 
@@ -50,13 +60,13 @@ impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
 /// Kubernetes a missing selector matches nothing.)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    terms: Vec<Term>,
+    terms: Box<[Term]>,
 }
 
 impl Selector {
     /// The terms keep their order, in which the first unmatched one is looked for.
     pub fn new(terms: Vec<Term>) -> Self {
-        Self { terms }
+        Self { terms: terms.into() }
     }
 
     /// The terms, in order.

@@ -115,8 +115,8 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
 /// manifest from before the binding. claimRef alone is somebody's will.
 fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
     let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
-    let protected = old.has_finalizer(VOLUME_PROTECTION);
-    let keeps_protection = protected && new.has_finalizer(VOLUME_PROTECTION);
+    let protected = old.finalizers.has(VOLUME_PROTECTION);
+    let keeps_protection = protected && new.finalizers.has(VOLUME_PROTECTION);
     let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
     if keeps_protection || keeps_note || (!protected && notes.is_empty()) {
         return None;

@@ -155,7 +155,7 @@ impl Change {
         let Some(Transition::Create(volume)) = self.volume() else { return false };
         let Reservation::Held(_, uid) = &volume.reservation else { return false };
         let made_by_provisioner = volume.name.as_str().strip_prefix("pvc-") == Some(uid.as_str())
-            || volume.has_finalizer(EXTERNAL_DELETION);
+            || volume.finalizers.has(EXTERNAL_DELETION);
         volume.annotations.has(PROVISIONED_BY)
             && !volume.annotations.has(LAST_APPLIED)
             && made_by_provisioner

@@ -99,7 +99,7 @@ pub fn is_dangerous(change: &Change) -> bool {
 const GUARDED_FINALIZERS: [&str; 3] = [VOLUME_PROTECTION, IN_TREE_DELETION, EXTERNAL_DELETION];
 
 fn drops_finalizer(old: &Volume, new: &Volume) -> bool {
-    let dropped = |name: &&str| old.has_finalizer(name) && !new.has_finalizer(name);
+    let dropped = |name: &&str| old.finalizers.has(name) && !new.finalizers.has(name);
     GUARDED_FINALIZERS.iter().any(dropped)
 }
 

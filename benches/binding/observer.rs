@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery::binding::Observed;
-use bindery::cluster::resource::{Identity, Watched};
+use bindery::cluster::resource::Watched;
 use bindery::cluster::watch::{Sink, Unreadable, follow};
 use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
 use kube::Client;
@@ -118,7 +118,9 @@ impl Sink for Seen {
         self.count.send_replace(count);
     }
 
-    fn listed(&self, _: Watched, _: Vec<Identity>, _: ResourceVersion) {}
+    fn listing(&self, _: Watched) {}
+
+    fn listed(&self, _: Watched, _: ResourceVersion) {}
 
     fn unreadable(&self, _: Watched, _: Unreadable) {}
 

@@ -7,6 +7,7 @@ pub mod announce;
 pub mod ask;
 pub mod client;
 pub mod lease;
+pub mod listing;
 pub mod reads;
 pub mod resource;
 pub mod send;

@@ -1,7 +1,9 @@
 //! The resources that are watched: where they are served, and how their objects are read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde::Deserialize;
 
 use crate::binding::{Observed, View};
@@ -68,35 +70,38 @@ impl Watched {
             }
             Self::Claims => Observed::Claim(Arc::new(claim(object, "")?.value)),
             Self::Classes => Observed::Class(Arc::new(class(object)?)),
-            Self::Pods => match pod(object)? {
-                Some(pod) => Observed::Pod(Arc::new(pod)),
-                None => self.gone(&serde_json::from_str::<Named>(object)?.metadata),
-            },
+            Self::Pods => {
+                if let Some(pod) = pod(object)? {
+                    return Ok(Observed::Pod(Arc::new(pod)));
+                }
+                let NamedMetadata { namespace, name } =
+                    serde_json::from_str::<Named>(object)?.metadata;
+                Observed::PodGone(PodKey::new(&*namespace, &*name))
+            }
         })
     }
 
     /// The observation that the object with this identity is gone.
     pub fn gone(self, identity: &Identity) -> Observed {
+        let Identity { namespace, name } = identity.clone();
         match self {
-            Self::Volumes => Observed::VolumeGone(VolumeName::new(&*identity.name)),
-            Self::Claims => {
-                Observed::ClaimGone(ClaimKey::new(&*identity.namespace, &*identity.name))
-            }
-            Self::Classes => Observed::ClassGone(ClassName::new(&*identity.name)),
-            Self::Pods => Observed::PodGone(PodKey::new(&*identity.namespace, &*identity.name)),
+            Self::Volumes => Observed::VolumeGone(VolumeName::new(name)),
+            Self::Claims => Observed::ClaimGone(ClaimKey::new(namespace, name)),
+            Self::Classes => Observed::ClassGone(ClassName::new(name)),
+            Self::Pods => Observed::PodGone(PodKey::new(namespace, name)),
         }
     }
 
-    /// The identities of all its objects in a view, in order.
-    pub fn identities(self, view: &View) -> Vec<Identity> {
-        let in_namespace = |namespace: &str, name: &str| Identity {
-            namespace: namespace.into(),
-            name: name.into(),
+    /// The identities of all its objects in a view.
+    pub fn identities(self, view: &View) -> BTreeSet<Identity> {
+        let alone = |name: ArcStr| Identity { namespace: ArcStr::new(), name };
+        let in_namespace = |namespace: &ArcStr, name: &ArcStr| Identity {
+            namespace: namespace.clone(),
+            name: name.clone(),
         };
-        let alone = |name: &str| in_namespace("", name);
         match self {
-            Self::Volumes => view.volumes().map(|volume| alone(volume.name.as_str())).collect(),
-            Self::Classes => view.classes().map(|class| alone(class.name.as_str())).collect(),
+            Self::Volumes => view.volumes().map(|volume| alone(volume.name.text())).collect(),
+            Self::Classes => view.classes().map(|class| alone(class.name.text())).collect(),
             Self::Claims => {
                 let keys = view.claims().map(|claim| &claim.key);
                 keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
@@ -110,17 +115,48 @@ impl Watched {
 }
 
 /// Namespace and name of an object; the namespace is empty where there is none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     /// The namespace.
-    pub namespace: Box<str>,
+    pub namespace: ArcStr,
     /// The name.
-    pub name: Box<str>,
+    pub name: ArcStr,
+}
+
+impl Identity {
+    /// Of which resource an observed object is, and its identity.
+    pub fn of(observed: &Observed) -> (Watched, Self) {
+        let alone = |name: ArcStr| Self { namespace: ArcStr::new(), name };
+        let of_claim = |key: &ClaimKey| {
+            let (namespace, name) = (key.namespace.clone(), key.name.clone());
+            (Watched::Claims, Self { namespace, name })
+        };
+        let of_pod = |key: &PodKey| {
+            let (namespace, name) = (key.namespace.clone(), key.name.clone());
+            (Watched::Pods, Self { namespace, name })
+        };
+        match observed {
+            Observed::Volume(volume) => (Watched::Volumes, alone(volume.name.text())),
+            Observed::VolumeGone(name) => (Watched::Volumes, alone(name.text())),
+            Observed::Claim(claim) => of_claim(&claim.key),
+            Observed::ClaimGone(key) => of_claim(key),
+            Observed::Class(class) => (Watched::Classes, alone(class.name.text())),
+            Observed::ClassGone(name) => (Watched::Classes, alone(name.text())),
+            Observed::Pod(pod) => of_pod(&pod.key),
+            Observed::PodGone(key) => of_pod(key),
+        }
+    }
 }
 
 /// An object of which only the identity is read.
 #[derive(Deserialize)]
 struct Named {
-    metadata: Identity,
+    metadata: NamedMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedMetadata {
+    namespace: Box<str>,
+    name: Box<str>,
 }

@@ -3,9 +3,10 @@
 //! Readers hold the lock for one decision, never across a wait; the only writers are the watches.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use super::resource::{Identity, Watched};
+use super::listing::Listings;
+use super::resource::Watched;
 use super::watch::{Sink, Unreadable};
 use crate::binding::{Observed, View};
 use crate::model::ResourceVersion;
@@ -14,6 +15,7 @@ use crate::model::ResourceVersion;
 #[derive(Debug, Default)]
 pub struct Shared {
     view: RwLock<View>,
+    listings: Mutex<Listings>,
     freshness: [Freshness; 4],
 }
 
@@ -53,14 +55,8 @@ impl Shared {
         self.of(watched).heard_at.load(Ordering::Relaxed)
     }
 
-    /// Forgets every object of `watched` that is not in `listed` (sorted).
-    fn keep_only(&self, watched: Watched, listed: &[Identity]) {
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        for identity in watched.identities(&view) {
-            if listed.binary_search(&identity).is_err() {
-                view.apply(watched.gone(&identity));
-            }
-        }
+    fn listings(&self) -> MutexGuard<'_, Listings> {
+        self.listings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of(&self, watched: Watched) -> &Freshness {
@@ -75,12 +71,19 @@ impl Shared {
 }
 
 impl Sink for Shared {
+    fn listing(&self, watched: Watched) {
+        let shown = watched.identities(&self.view());
+        self.listings().begin(watched, shown);
+    }
+
     fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
+        self.listings().note(&observed);
         self.apply([observed]);
     }
 
-    fn listed(&self, watched: Watched, listed: Vec<Identity>, _: ResourceVersion) {
-        self.keep_only(watched, &listed);
+    fn listed(&self, watched: Watched, _: ResourceVersion) {
+        let gone = self.listings().end(watched);
+        self.apply(gone.iter().map(|identity| watched.gone(identity)));
         self.of(watched).is_synced.store(true, Ordering::Release);
     }
 

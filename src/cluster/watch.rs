@@ -26,8 +26,11 @@ pub trait Sink: Send + Sync {
     /// An object as it is now, or that it is gone, as of `version`. `text` is the object as it was sent.
     fn observe(&self, watched: Watched, observed: Observed, version: ResourceVersion, text: &str);
 
-    /// The list is complete as of `version`: what is not in `listed` (sorted) does not exist.
-    fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion);
+    /// A list begins: it shows every object that exists.
+    fn listing(&self, watched: Watched);
+
+    /// The list is complete as of `version`: what was not seen since it began does not exist.
+    fn listed(&self, watched: Watched, version: ResourceVersion);
 
     /// An object exists that cannot be read.
     fn unreadable(&self, watched: Watched, unreadable: Unreadable);
@@ -188,10 +191,10 @@ impl<S: Sink> Follower<S> {
         if self.version.is_none() && !self.streams {
             timeout(LIST_TIMEOUT, self.list()).await.map_err(|_| Interruption::SlowList)??;
         }
-        let mut listing = self.version.is_none().then(Vec::new);
+        let mut is_listing = self.version.is_none();
         let response = match self.open().await {
             Ok(response) => response,
-            Err(Interruption::Unsupported) if listing.is_some() && self.streams => {
+            Err(Interruption::Unsupported) if is_listing && self.streams => {
                 self.streams = false;
                 return Ok(());
             }
@@ -203,6 +206,9 @@ impl<S: Sink> Follower<S> {
             Err(other) => return Err(other),
         };
         self.tell_back();
+        if is_listing {
+            self.sink.listing(self.watched);
+        }
         let mut body = response.into_body();
         let mut buffer = Vec::new();
         loop {
@@ -212,7 +218,7 @@ impl<S: Sink> Follower<S> {
             let Ok(data) = frame.into_data() else { continue };
             self.sink.heard(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
-            if let Turn::Gone = self.take_lines(&mut buffer, &mut listing)? {
+            if let Turn::Gone = self.take_lines(&mut buffer, &mut is_listing)? {
                 self.version = None;
                 return Ok(());
             }
@@ -270,12 +276,12 @@ impl<S: Sink> Follower<S> {
     fn take_lines(
         &mut self,
         buffer: &mut Vec<u8>,
-        listing: &mut Option<Vec<Identity>>,
+        is_listing: &mut bool,
     ) -> Result<Turn, Interruption> {
         let mut taken = 0;
         while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
             let line = buffer.get(taken..taken + end).unwrap_or_default();
-            let turn = self.take(line, listing)?;
+            let turn = self.take(line, is_listing)?;
             taken += end + 1;
             if let Turn::Gone = turn {
                 return Ok(Turn::Gone);
@@ -285,16 +291,12 @@ impl<S: Sink> Follower<S> {
         Ok(Turn::Went)
     }
 
-    fn take(
-        &mut self,
-        line: &[u8],
-        listing: &mut Option<Vec<Identity>>,
-    ) -> Result<Turn, Interruption> {
+    fn take(&mut self, line: &[u8], is_listing: &mut bool) -> Result<Turn, Interruption> {
         let event: EventWire<'_> = serde_json::from_slice(line)?;
         let text = event.object.get();
         let head: HeadWire = serde_json::from_str(text)?;
         match event.r#type.as_str() {
-            "ADDED" | "MODIFIED" => self.observe(&head, text, listing),
+            "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
                 let gone = self.watched.gone(&identity(&head));
                 self.sink.observe(self.watched, gone, version(&head), text);
@@ -305,9 +307,8 @@ impl<S: Sink> Follower<S> {
                     .annotations
                     .as_ref()
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
-                if ended && let Some(mut listed) = listing.take() {
-                    listed.sort();
-                    self.sink.listed(self.watched, listed, version(&head));
+                if ended && std::mem::take(is_listing) {
+                    self.sink.listed(self.watched, version(&head));
                 }
             }
             // The history is gone, or the server is: either way a new list tells the truth.
@@ -317,22 +318,22 @@ impl<S: Sink> Follower<S> {
                 return Err(Interruption::Api(head.message.unwrap_or_default()));
             }
         }
-        if listing.is_none() {
+        if !*is_listing {
             self.version = Some(head.metadata.resource_version);
         }
         Ok(Turn::Went)
     }
 
-    fn observe(&self, head: &HeadWire, text: &str, listing: &mut Option<Vec<Identity>>) {
-        let identity = identity(head);
+    fn observe(&self, head: &HeadWire, text: &str) {
         match self.watched.observed(text) {
             Ok(observed) => self.sink.observe(self.watched, observed, version(head), text),
             Err(error) => {
+                let identity = identity(head);
                 let Identity { namespace, name } = &identity;
                 let resource = self.watched.label();
                 tracing::warn!(resource, %namespace, %name, %error, "unreadable object");
                 let unreadable = Unreadable {
-                    identity: identity.clone(),
+                    identity,
                     uid: Uid::new(head.metadata.uid.as_str()),
                     version: version(head),
                     reason: error.to_string(),
@@ -340,14 +341,11 @@ impl<S: Sink> Follower<S> {
                 self.sink.unreadable(self.watched, unreadable);
             }
         }
-        if let Some(listed) = listing {
-            listed.push(identity);
-        }
     }
 
     /// A consistent list in pages, for servers that do not stream it.
     async fn list(&mut self) -> Result<(), Interruption> {
-        let mut listed = Vec::new();
+        self.sink.listing(self.watched);
         let mut more = String::new();
         loop {
             let path = self.watched.path();
@@ -363,14 +361,11 @@ impl<S: Sink> Follower<S> {
             let page: ListWire<'_> = serde_json::from_slice(&body)?;
             for item in &page.items {
                 let head: HeadWire = serde_json::from_str(item.get())?;
-                let mut listing = Some(std::mem::take(&mut listed));
-                self.observe(&head, item.get(), &mut listing);
-                listed = listing.unwrap_or_default();
+                self.observe(&head, item.get());
             }
             if page.metadata.r#continue.is_empty() {
-                listed.sort();
                 let version = ResourceVersion::new(page.metadata.resource_version.as_str());
-                self.sink.listed(self.watched, listed, version);
+                self.sink.listed(self.watched, version);
                 self.version = Some(page.metadata.resource_version);
                 return Ok(());
             }

@@ -24,7 +24,7 @@ use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
 use crate::cluster::announce::{About, announce};
 use crate::cluster::lease::{Contest, Until, contend};
 use crate::cluster::reads;
-use crate::cluster::resource::{Identity, Watched};
+use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::{Sink, Unreadable, follow};
 use crate::config::Recycler;
@@ -142,7 +142,8 @@ enum News {
     Volume(Arc<Volume>, InTree),
     Observed(Observed, ResourceVersion),
     Unreadable(Watched, Unreadable),
-    Listed(Watched, Vec<Identity>, ResourceVersion),
+    Listing(Watched),
+    Listed(Watched, ResourceVersion),
 }
 
 /// Passes on what watches see. Without a bound: the engine takes in what a list brings in less time than
@@ -175,8 +176,12 @@ impl Sink for Feed {
         });
     }
 
-    fn listed(&self, watched: Watched, listed: Vec<Identity>, version: ResourceVersion) {
-        self.pass(News::Listed(watched, listed, version));
+    fn listing(&self, watched: Watched) {
+        self.pass(News::Listing(watched));
+    }
+
+    fn listed(&self, watched: Watched, version: ResourceVersion) {
+        self.pass(News::Listed(watched, version));
     }
 
     fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
@@ -300,9 +305,8 @@ impl Shell {
             News::Unreadable(watched, unreadable) => {
                 self.engine.unreadable(watched, unreadable, now);
             }
-            News::Listed(watched, listed, version) => {
-                self.engine.list(watched, &listed, &version, now);
-            }
+            News::Listing(watched) => self.engine.begin_list(watched),
+            News::Listed(watched, version) => self.engine.end_list(watched, &version, now),
         }
     }
 

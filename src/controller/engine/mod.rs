@@ -33,7 +33,8 @@ use super::mode::Mode;
 use super::queue::Queue;
 use super::reads::{Asked, Reads};
 use crate::binding::{LiveReads, ObjectKey, Observed, View, Write};
-use crate::cluster::resource::{Identity, Watched};
+use crate::cluster::listing::Listings;
+use crate::cluster::resource::Watched;
 use crate::cluster::send::Sent;
 use crate::k8s::managers::InTree;
 use crate::model::{ResourceVersion, Volume};
@@ -94,6 +95,7 @@ pub struct Engine {
     poison: Poison,
     divergences: u64,
     listed: BTreeSet<Watched>,
+    listings: Listings,
     is_leading: bool,
     /// The API server asked for quiet until then.
     quiet_until: Option<Instant>,
@@ -121,6 +123,7 @@ impl Engine {
             poison: Poison::default(),
             divergences: 0,
             listed: BTreeSet::new(),
+            listings: Listings::default(),
             is_leading: false,
             quiet_until: None,
             resync: None,
@@ -190,6 +193,7 @@ impl Engine {
     /// Takes in an object as it was seen at `version`, or that it is gone. Older news is passed over.
     pub fn observe(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
         self.cure(&observed);
+        self.listings.note(&observed);
         let key = changes::object_of(&observed);
         if let Some(change) = key.as_ref().and_then(|key| self.changes.get_mut(key)) {
             change.hold(observed, version);
@@ -201,18 +205,17 @@ impl Engine {
         }
     }
 
-    /// Takes in that a list is complete as of `version`: what is not in it is gone.
-    pub fn list(
-        &mut self,
-        watched: Watched,
-        listed: &[Identity],
-        version: &ResourceVersion,
-        now: Instant,
-    ) {
-        for identity in watched.identities(&self.view) {
-            if listed.binary_search(&identity).is_err() {
-                self.observe(watched.gone(&identity), version, now);
-            }
+    /// Takes in that a list begins, which shows every object.
+    pub fn begin_list(&mut self, watched: Watched) {
+        let mut known = watched.identities(&self.view);
+        known.extend(self.poison.of(watched));
+        self.listings.begin(watched, known);
+    }
+
+    /// Takes in that a list is complete as of `version`: what was not seen since it began is gone.
+    pub fn end_list(&mut self, watched: Watched, version: &ResourceVersion, now: Instant) {
+        for identity in self.listings.end(watched) {
+            self.observe(watched.gone(&identity), version, now);
         }
         let was_synced = self.is_synced();
         self.listed.insert(watched);

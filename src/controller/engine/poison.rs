@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::{Engine, changes};
+use super::Engine;
 use crate::binding::{Announcement, ObjectKey, Observed, Severity, Subject};
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::watch::Unreadable;
@@ -44,19 +44,15 @@ impl Engine {
         if self.poison.0.is_empty() {
             return;
         }
-        if let Some(found) = changes::object_of(observed) {
-            let found = match found {
-                ObjectKey::Volume(name) => (
-                    Watched::Volumes,
-                    Identity { namespace: "".into(), name: name.as_str().into() },
-                ),
-                ObjectKey::Claim(ClaimKey { namespace, name }) => (
-                    Watched::Claims,
-                    Identity { namespace: (*namespace).into(), name: (*name).into() },
-                ),
-            };
-            self.poison.0.remove(&found);
-        }
+        self.poison.0.remove(&Identity::of(observed));
+    }
+}
+
+impl Poison {
+    /// Those of one resource.
+    pub(super) fn of(&self, watched: Watched) -> impl Iterator<Item = Identity> {
+        let found = self.0.iter().filter(move |(of, _)| *of == watched);
+        found.map(|(_, identity)| identity.clone())
     }
 }
 
@@ -64,11 +60,11 @@ impl Engine {
 fn subject(watched: Watched, identity: &Identity) -> Option<(ObjectKey, Subject)> {
     match watched {
         Watched::Volumes => {
-            let name = VolumeName::new(&*identity.name);
+            let name = VolumeName::new(identity.name.clone());
             Some((ObjectKey::Volume(name.clone()), Subject::Volume(name)))
         }
         Watched::Claims => {
-            let key = ClaimKey::new(&*identity.namespace, &*identity.name);
+            let key = ClaimKey::new(identity.namespace.clone(), identity.name.clone());
             Some((ObjectKey::Claim(key.clone()), Subject::Claim(key)))
         }
         Watched::Classes | Watched::Pods => None,

@@ -1,5 +1,6 @@
 //! The loop by hand: what it asks for, in which order, and what it makes of each reply.
 
+mod lists;
 mod others;
 
 use std::sync::Arc;
@@ -61,8 +62,7 @@ impl Stage {
             stage.see(Observed::Claim(Arc::new(claim.clone())));
         }
         for watched in Watched::ALL {
-            let identities = watched.identities(stage.engine.view());
-            stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
         }
         stage.engine.lead(true, stage.now);
         stage
@@ -341,7 +341,7 @@ fn who_observes_writes_nothing() {
     let mut stage = Stage::of(&[], &[]);
     stage.engine = Engine::new(Mode::Observe);
     for watched in Watched::ALL {
-        stage.engine.list(watched, &[], &ResourceVersion::new("1"), stage.now);
+        stage.engine.end_list(watched, &ResourceVersion::new("1"), stage.now);
     }
     stage.engine.lead(true, stage.now);
     stage.see(Observed::Volume(Arc::new(pv("a", 2, "1Gi", "Pending"))));

@@ -74,8 +74,7 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
         }
         stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
         for watched in Watched::ALL {
-            let identities = watched.identities(stage.engine.view());
-            stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
         }
         stage.engine.lead(true, stage.now);
         let volume = Arc::new(kept(chosen, 101, size, "c"));
@@ -101,8 +100,7 @@ fn who_does_not_lead_counts_and_tells_no_choice_of_another_binder() {
     }
     stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
     for watched in Watched::ALL {
-        let identities = watched.identities(stage.engine.view());
-        stage.engine.list(watched, &identities, &ResourceVersion::new("100"), stage.now);
+        stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
     }
     let volume = Arc::new(kept("large", 101, "9Gi", "c"));
     stage.engine.observe_volume(volume, THEIRS, stage.now);

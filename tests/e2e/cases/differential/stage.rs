@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bindery::binding::{ObjectKey, Observed};
 use bindery::cluster::client::{Address, connect};
-use bindery::cluster::resource::{Identity, Watched};
+use bindery::cluster::resource::Watched;
 use bindery::cluster::watch::{Sink, Unreadable, follow};
 use bindery::model::ResourceVersion;
 use hyper::Method;
@@ -231,7 +231,9 @@ impl Sink for Changes {
         }
     }
 
-    fn listed(&self, _: Watched, _: Vec<Identity>, _: ResourceVersion) {}
+    fn listing(&self, _: Watched) {}
+
+    fn listed(&self, _: Watched, _: ResourceVersion) {}
 
     fn unreadable(&self, _: Watched, unreadable: Unreadable) {
         panic!("the product cannot read {unreadable:?}");

@@ -1,0 +1,33 @@
+//! Lists that are under way: what they have not shown at their end is gone.
+//!
+//! Kept from what was known at the beginning, so that the first list of a large cluster costs nothing.
+//! Not here: how a list is read, see `watch`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::resource::{Identity, Watched};
+use crate::binding::Observed;
+
+/// What the lists that are under way have not shown yet.
+#[derive(Debug, Default)]
+pub struct Listings(BTreeMap<Watched, BTreeSet<Identity>>);
+
+impl Listings {
+    /// Begins a list, anew if one is under way; `known` may be gone.
+    pub fn begin(&mut self, watched: Watched, known: BTreeSet<Identity>) {
+        self.0.insert(watched, known);
+    }
+
+    /// Notes that an object is shown, or is known to be gone.
+    pub fn note(&mut self, observed: &Observed) {
+        if !self.0.is_empty() {
+            let (watched, identity) = Identity::of(observed);
+            self.0.entry(watched).and_modify(|unlisted| _ = unlisted.remove(&identity));
+        }
+    }
+
+    /// Ends a list: what it has not shown.
+    pub fn end(&mut self, watched: Watched) -> BTreeSet<Identity> {
+        self.0.remove(&watched).unwrap_or_default()
+    }
+}

@@ -56,12 +56,10 @@ impl View {
                     mark_driver(&mut claim.annotations, *driver);
                 });
             }
-            Write::MigrateVolume { volume, driver, added, removed } => {
+            Write::MigrateVolume { volume, driver, removed } => {
                 self.change_volume(&volume.name, |volume| {
                     mark_driver(&mut volume.annotations, *driver);
                     volume.finalizers.retain(|name| !removed.contains(&&**name));
-                    volume.finalizers.extend(added.iter().map(|name| Box::from(*name)));
-                    volume.finalizers.sort_unstable();
                 });
             }
         }

@@ -87,25 +87,42 @@ impl Watched {
         }
     }
 
+    /// The resource and the identity of what was observed.
+    pub fn identity(observed: &Observed) -> (Self, Identity) {
+        let (named, alone) = (Identity::new, |name: &str| Identity::new("", name));
+        match observed {
+            Observed::Volume(volume) => (Self::Volumes, alone(volume.name.as_str())),
+            Observed::VolumeGone(name) => (Self::Volumes, alone(name.as_str())),
+            Observed::Claim(claim) => (Self::Claims, named(&claim.key.namespace, &claim.key.name)),
+            Observed::ClaimGone(key) => (Self::Claims, named(&key.namespace, &key.name)),
+            Observed::Class(class) => (Self::Classes, alone(class.name.as_str())),
+            Observed::ClassGone(name) => (Self::Classes, alone(name.as_str())),
+            Observed::Pod(pod) => (Self::Pods, named(&pod.key.namespace, &pod.key.name)),
+            Observed::PodGone(key) => (Self::Pods, named(&key.namespace, &key.name)),
+        }
+    }
+
     /// The identities of all its objects in a view, in order.
     pub fn identities(self, view: &View) -> Vec<Identity> {
-        let in_namespace = |namespace: &str, name: &str| Identity {
-            namespace: namespace.into(),
-            name: name.into(),
-        };
-        let alone = |name: &str| in_namespace("", name);
+        let alone = |name: &str| Identity::new("", name);
         match self {
             Self::Volumes => view.volumes().map(|volume| alone(volume.name.as_str())).collect(),
             Self::Classes => view.classes().map(|class| alone(class.name.as_str())).collect(),
             Self::Claims => {
                 let keys = view.claims().map(|claim| &claim.key);
-                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
+                keys.map(|key| Identity::new(&key.namespace, &key.name)).collect()
             }
             Self::Pods => {
                 let keys = view.pods().map(|pod| &pod.key);
-                keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
+                keys.map(|key| Identity::new(&key.namespace, &key.name)).collect()
             }
         }
+    }
+}
+
+impl Identity {
+    fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
     }
 }
 

@@ -33,7 +33,8 @@ impl Engine {
             ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
             ObjectKey::Volume(_) => None,
         };
-        let known = self.reads.take(key, &self.view);
+        let mut known = self.reads.take(key, &self.view);
+        known.live.recent = self.recent(key, now);
         self.learn(key, &known.live);
         if let ObjectKey::Volume(name) = key
             && !self.changes.contains_key(key)

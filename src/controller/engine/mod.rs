@@ -10,6 +10,7 @@ mod changes;
 mod decide;
 mod others;
 mod poison;
+mod recent;
 mod recycling;
 mod tell;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 use self::changes::{Change, Found};
 use self::others::Foreign;
 use self::poison::Poison;
+use self::recent::Told;
 use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
@@ -92,6 +94,7 @@ pub struct Engine {
     recyclers: Recyclers,
     foreign: Foreign,
     poison: Poison,
+    told: Told,
     divergences: u64,
     listed: BTreeSet<Watched>,
     is_leading: bool,
@@ -119,6 +122,7 @@ impl Engine {
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
             poison: Poison::default(),
+            told: Told::default(),
             divergences: 0,
             listed: BTreeSet::new(),
             is_leading: false,
@@ -164,6 +168,7 @@ impl Engine {
         self.view.forget_turns();
         self.telling.clear();
         self.recyclers.clear();
+        self.told.clear();
         self.is_leading = is_leading;
         if is_leading && self.is_synced() {
             self.begin(now);
@@ -214,6 +219,7 @@ impl Engine {
                 self.observe(watched.gone(&identity), version, now);
             }
         }
+        self.forget_unlisted(watched, listed);
         let was_synced = self.is_synced();
         self.listed.insert(watched);
         if !was_synced && self.is_synced() && self.is_leading {
@@ -305,6 +311,7 @@ impl Engine {
     /// Once a second: what needs no event.
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
+        self.told.cool(now);
         if self.is_leading && self.is_synced() {
             self.walk(now);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::time::Instant;
 
-use super::{Engine, changes};
+use super::Engine;
 use crate::binding::{Announcement, ObjectKey, Observed, Severity, Subject};
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::watch::Unreadable;
@@ -41,22 +41,15 @@ impl Engine {
 
     /// Forgets that an object could not be read: it can be by now, or is gone.
     pub(super) fn cure(&mut self, observed: &Observed) {
-        if self.poison.0.is_empty() {
-            return;
+        if !self.poison.0.is_empty() {
+            self.poison.0.remove(&Watched::identity(observed));
         }
-        if let Some(found) = changes::object_of(observed) {
-            let found = match found {
-                ObjectKey::Volume(name) => (
-                    Watched::Volumes,
-                    Identity { namespace: "".into(), name: name.as_str().into() },
-                ),
-                ObjectKey::Claim(ClaimKey { namespace, name }) => (
-                    Watched::Claims,
-                    Identity { namespace: (*namespace).into(), name: (*name).into() },
-                ),
-            };
-            self.poison.0.remove(&found);
-        }
+    }
+
+    /// Forgets those that a complete list (sorted) does not have: they are gone.
+    pub(super) fn forget_unlisted(&mut self, watched: Watched, listed: &[Identity]) {
+        let is_there = |identity: &Identity| listed.binary_search(identity).is_ok();
+        self.poison.0.retain(|(of, identity)| *of != watched || is_there(identity));
     }
 }
 

@@ -123,9 +123,9 @@ fn a_write_on_an_older_version_is_refused() {
 /// loses that of a driver; neither loses another, and a write that comes too late changes nothing.
 fn a_change_of_finalizers_leaves_those_of_others() {
     const IN_TREE: &str = "kubernetes.io/pv-controller";
+    const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
     let objects = plane().objects("migration");
     let claim = objects.claim("data", &json!({}));
-    const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
     for (name, provisioner, before, after) in [
         ("moved", "kubernetes.io/gce-pd", json!([IN_TREE]), json!([])),
         ("stayed", "kubernetes.io/host-path", json!([IN_TREE, EXTERNAL]), json!([IN_TREE])),

@@ -8,6 +8,7 @@
 
 mod changes;
 mod decide;
+mod operations;
 mod others;
 mod poison;
 mod recent;
@@ -24,6 +25,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::changes::{Change, Found};
+use self::operations::Operations;
+pub use self::operations::{EndedOperation, Operation};
 use self::others::Foreign;
 use self::poison::Poison;
 use self::recent::Told;
@@ -95,6 +98,7 @@ pub struct Engine {
     foreign: Foreign,
     poison: Poison,
     told: Told,
+    operations: Operations,
     divergences: u64,
     listed: BTreeSet<Watched>,
     is_leading: bool,
@@ -123,6 +127,7 @@ impl Engine {
             foreign: Foreign::default(),
             poison: Poison::default(),
             told: Told::default(),
+            operations: Operations::default(),
             divergences: 0,
             listed: BTreeSet::new(),
             is_leading: false,
@@ -169,6 +174,7 @@ impl Engine {
         self.telling.clear();
         self.recyclers.clear();
         self.told.clear();
+        self.operations.clear();
         self.is_leading = is_leading;
         if is_leading && self.is_synced() {
             self.begin(now);

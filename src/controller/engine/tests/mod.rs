@@ -1,5 +1,6 @@
 //! The loop by hand: what it asks for, in which order, and what it makes of each reply.
 
+mod operations;
 mod others;
 mod poison;
 mod recent;

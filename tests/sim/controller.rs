@@ -267,3 +267,31 @@ async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_d
     }
     running.stop().await;
 }
+
+/// Somebody deleted it between the second step and the third, and the binder died there.
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_goes_is_given_back_and_its_claim_takes_another() {
+    let server = server();
+    let path = format!("{VOLUMES}/pv-a");
+    let mut object = volume("pv-a", "10Gi");
+    object["metadata"]["finalizers"] = json!(["kubernetes.io/pv-protection"]);
+    object["metadata"]["annotations"] = json!({"pv.kubernetes.io/bound-by-controller": "yes"});
+    let claim = send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+    object["spec"]["claimRef"] = json!({"kind": "PersistentVolumeClaim", "apiVersion": "v1",
+        "namespace": "default", "name": "a", "uid": claim["metadata"]["uid"]});
+    send(&server, Method::Post, VOLUMES, object);
+    let bound =
+        Request::merge_patch(format!("{path}/status"), json!({"status": {"phase": "Bound"}}));
+    assert_eq!(server.with(|cluster| cluster.handle(bound)).code, 200);
+    send(&server, Method::Delete, &path, Value::Null);
+    assert_eq!(phase(&server, &path), "Bound", "volume protection does not let it go");
+    let running = Running::start(&server, Mode::Full, None);
+    until(&server, &path, "Available").await;
+    let left = send(&server, Method::Get, &path, Value::Null);
+    assert_eq!(left["spec"]["claimRef"], Value::Null);
+    send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
+    until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+    let claim = send(&server, Method::Get, &format!("{CLAIMS}/a"), Value::Null);
+    assert_eq!(claim["spec"]["volumeName"], "pv-b");
+    running.stop().await;
+}

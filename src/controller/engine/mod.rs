@@ -29,7 +29,7 @@ use self::operations::Operations;
 pub use self::operations::{EndedOperation, Operation};
 use self::others::Foreign;
 use self::poison::Poison;
-use self::recent::Told;
+use self::recent::Replies;
 use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
@@ -97,7 +97,7 @@ pub struct Engine {
     recyclers: Recyclers,
     foreign: Foreign,
     poison: Poison,
-    told: Told,
+    replies: Replies,
     operations: Operations,
     divergences: u64,
     listed: BTreeSet<Watched>,
@@ -126,7 +126,7 @@ impl Engine {
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
             poison: Poison::default(),
-            told: Told::default(),
+            replies: Replies::default(),
             operations: Operations::default(),
             divergences: 0,
             listed: BTreeSet::new(),
@@ -173,7 +173,7 @@ impl Engine {
         self.view.forget_turns();
         self.telling.clear();
         self.recyclers.clear();
-        self.told.clear();
+        self.replies.clear();
         self.operations.clear();
         self.is_leading = is_leading;
         if is_leading && self.is_synced() {
@@ -317,7 +317,7 @@ impl Engine {
     /// Once a second: what needs no event.
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
-        self.told.cool(now);
+        self.replies.cool(now);
         if self.is_leading && self.is_synced() {
             self.walk(now);
         }

@@ -15,17 +15,17 @@ use crate::controller::mode::Mode;
 use crate::model::VolumeName;
 
 /// For how long such news is recent: the steps of a binding follow one another within milliseconds, and
-/// within a tenth of that on a server that is asked for all it can do. Who has to wait for longer reads.
+/// within a tenth of a second on a server that is asked for all it can do. Who has to wait for longer reads.
 const AGE_MAX: Duration = Duration::from_secs(2);
 
-/// When a volume was last told of.
+/// When the API server last told of a volume.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<VolumeName, Instant>);
+pub(super) struct Replies(BTreeMap<VolumeName, Instant>);
 
-impl Told {
+impl Replies {
     /// Forgets what is not recent any more.
     pub(super) fn cool(&mut self, now: Instant) {
-        self.0.retain(|_, told| now.duration_since(*told) < AGE_MAX);
+        self.0.retain(|_, replied| now.duration_since(*replied) < AGE_MAX);
     }
 
     /// Forgets everything: others may have written meanwhile.
@@ -36,9 +36,9 @@ impl Told {
 
 impl Engine {
     /// Notes that the API server told of the object, if it did.
-    pub(super) fn note_told(&mut self, object: &ObjectKey, found: &Found, now: Instant) {
+    pub(super) fn note_reply(&mut self, object: &ObjectKey, found: &Found, now: Instant) {
         if let (ObjectKey::Volume(name), Found::Now(Observed::Volume(_))) = (object, found) {
-            self.told.0.insert(name.clone(), now);
+            self.replies.0.insert(name.clone(), now);
         }
     }
 
@@ -51,7 +51,8 @@ impl Engine {
         let ObjectKey::Claim(key) = key else { return Recent::None };
         let named = self.view.claim(key).and_then(|claim| claim.volume.as_ref());
         let is_recent = |name: &&VolumeName| {
-            self.told.0.get(*name).is_some_and(|told| now.duration_since(*told) < AGE_MAX)
+            let replied = self.replies.0.get(*name);
+            replied.is_some_and(|replied| now.duration_since(*replied) < AGE_MAX)
         };
         let names = named.into_iter().chain(self.view.kept_for(key));
         Recent::Volumes(names.filter(is_recent).cloned().collect())

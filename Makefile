@@ -7,7 +7,8 @@ SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.
 
 .PHONY: demo test lint unit suites examples doc kube e2e histories bench soak generate
 
-# The webhook refusing and repairing, without a cluster. ARGS=--serve keeps it up.
+# The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
+# webhook up.
 demo:
 	cargo run --locked -- demo $(ARGS)
 

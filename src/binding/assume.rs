@@ -53,11 +53,11 @@ impl View {
                     mark_driver(&mut claim.annotations, *driver);
                 });
             }
-            Write::MigrateVolume { volume, driver, added, removed } => {
+            Write::MigrateVolume { volume, driver, removed } => {
                 self.change_volume(&volume.name, |volume| {
                     mark_driver(&mut volume.annotations, *driver);
                     let kept = volume.finalizers.iter().filter(|name| !removed.contains(name));
-                    volume.finalizers = kept.chain(added.iter().copied()).collect();
+                    volume.finalizers = kept.collect();
                 });
             }
         }

@@ -4,6 +4,7 @@
 //! phase comes before the claim is touched, because volume protection looks at the phase alone: a
 //! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
 
+use super::evidence::{Evidence, Read};
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, ChosenBy, NewStatus, Next, Write};
 use crate::model::annotations::PRE_RESIZE_CAPACITY;
@@ -13,7 +14,13 @@ use crate::model::{
 
 /// The next step that binds `claim` to `volume`; nothing if they are bound, or if the claim was never
 /// stored: a volume is kept for a uid.
-pub(super) fn bind(volume: &Volume, claim: &Claim) -> Next {
+///
+/// A claim is told of its volume only on recent news of that. On the usual way these are the reply to the
+/// step before. Whoever goes on where another has stopped reads the volume first.
+///
+/// **Differs from Kubernetes**: there, a binder that begins with an old list of volumes calls a claim Bound to
+/// one that meanwhile is another's, or nobody's. A write to the claim does not notice that.
+pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Next {
     if claim.uid.is_none() {
         return Next::Settled;
     }
@@ -36,13 +43,22 @@ pub(super) fn bind(volume: &Volume, claim: &Claim) -> Next {
         if volume.deletion == Deletion::Terminating {
             return Next::Settled;
         }
-        return Next::Write(Write::Name {
+        let name = Write::Name {
             claim: Basis::of_claim(claim),
             volume: volume.name.clone(),
             chosen: if claim.volume.is_none() { ChosenBy::Binder } else { ChosenBy::Other },
-        });
+        };
+        return on_recent_news(evidence, volume, name);
     }
-    bound_status(volume, claim)
+    bound_status(evidence, volume, claim)
+}
+
+fn on_recent_news(evidence: &Evidence<'_>, volume: &Volume, write: Write) -> Next {
+    if evidence.is_recent(&volume.name) {
+        Next::Write(write)
+    } else {
+        Next::reads(vec![Read::Volume(volume.name.clone())])
+    }
 }
 
 fn is_held(volume: &Volume, claim: &Claim) -> bool {
@@ -63,7 +79,7 @@ fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
 
 /// The claim's status, unless it says all this. Capacity and attributes class are written with the
 /// phase only: later they are the resizer's and the modifier's.
-fn bound_status(volume: &Volume, claim: &Claim) -> Next {
+fn bound_status(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Next {
     let is_new = claim.phase != ClaimPhase::Bound;
     if !is_new && claim.reported.access_modes == volume.access_modes {
         return Next::Settled;
@@ -73,7 +89,8 @@ fn bound_status(volume: &Volume, claim: &Claim) -> Next {
         capacity: is_new.then(|| reported_capacity(volume)),
         attributes_class: volume.attributes_class.clone().filter(|_| is_new),
     };
-    Next::Write(Write::Status { claim: Basis::of_claim(claim), status })
+    let write = Write::Status { claim: Basis::of_claim(claim), status };
+    if is_new { on_recent_news(evidence, volume, write) } else { Next::Write(write) }
 }
 
 /// The capacity that the claim reports: while the volume's file system is still to be grown, that from

@@ -4,7 +4,7 @@
 //! under the name, proves absence. Whoever decides on something unknown names the read that would
 //! settle it; nothing is read here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::view::View;
@@ -97,6 +97,21 @@ pub struct LiveReads {
     pub live_pods: BTreeMap<ClaimKey, Answer<Vec<Pod>>>,
     /// Nodes by name.
     pub nodes: BTreeMap<Box<str>, Answer<Node>>,
+    /// Volumes that need no read, as the view shows them as they were a moment ago.
+    pub recent: Recent,
+}
+
+/// Volumes that a view shows as they were a moment ago, and not only as they once were: the API server
+/// has just replied to a write to them.
+#[derive(Clone, Debug, Default)]
+pub enum Recent {
+    /// None.
+    #[default]
+    None,
+    /// These.
+    Volumes(BTreeSet<VolumeName>),
+    /// All: the view shows everything there is.
+    All,
 }
 
 impl LiveReads {
@@ -274,6 +289,16 @@ impl<'a> Evidence<'a> {
         let evidence = *self;
         let volumes = self.view.kept_for(key);
         volumes.filter_map(move |name| evidence.volume(name).present())
+    }
+
+    /// Whether what is known of the volume is at most a moment old: read live, or just replied.
+    pub fn is_recent(&self, name: &VolumeName) -> bool {
+        let is_listed = match &self.live.recent {
+            Recent::None => false,
+            Recent::Volumes(names) => names.contains(name),
+            Recent::All => true,
+        };
+        is_listed || self.confirmation(&Read::Volume(name.clone())) == Confirmation::Settled
     }
 
     /// Whether `read` was made for this question.

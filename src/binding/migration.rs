@@ -1,5 +1,5 @@
-//! Marks of plug-ins that were once part of Kubernetes: which driver serves one now, and who deletes the
-//! storage of a volume that one made.
+//! Marks of plug-ins that were once part of Kubernetes: which driver serves one now, and who does not delete
+//! the storage of a volume that one made.
 //!
 //! Kubernetes: `pv_controller_base.go`, `updateMigrationAnnotations`, `modifyDeletionFinalizers`. Every
 //! plug-in that can move has moved in all releases that are supported, so that none moves back.
@@ -9,7 +9,7 @@ use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, EXTERNAL_DELETION, IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY,
     STORAGE_PROVISIONER,
 };
-use crate::model::{Annotations, Claim, Deletion, ReclaimPolicy, Volume};
+use crate::model::{Annotations, Claim, ReclaimPolicy, Volume};
 
 /// What the names of all plug-ins of Kubernetes begin with.
 pub(super) const IN_TREE_PREFIX: &str = "kubernetes.io/";
@@ -49,35 +49,33 @@ pub(super) fn mark_claim(claim: &Claim) -> Option<Write> {
 }
 
 /// The write that marks a provisioned volume with the driver that serves the plug-in which made it, and
-/// puts the finalizer of whoever deletes its storage in the place of the other's.
+/// takes the finalizers off of those who do not delete its storage.
+///
+/// **Differs from Kubernetes**: there, a volume of a plug-in that has not moved also gets the finalizer
+/// `kubernetes.io/pv-controller` while its policy is Delete. It says that the binder deletes the storage, then
+/// takes it off. This one has no plug-ins: it would keep a volume for ever that somebody deletes. One that
+/// the other binder put there stays, as there: the storage is not deleted, and the volume is all that still tells
+/// where it is. Policy Retain takes it off.
 pub(super) fn mark_volume(volume: &Volume) -> Option<Write> {
     let provisioner = volume.annotations.get(PROVISIONED_BY)?;
     let driver = driver(provisioner);
-    let (added, removed) = match driver {
-        Some(_) => (Vec::new(), vec![IN_TREE_DELETION]),
-        None if !provisioner.starts_with(IN_TREE_PREFIX) => (Vec::new(), Vec::new()),
+    let mut removed = match driver {
+        Some(_) => vec![IN_TREE_DELETION],
+        None if !provisioner.starts_with(IN_TREE_PREFIX) => Vec::new(),
         None => match volume.policy {
-            ReclaimPolicy::Delete => (vec![IN_TREE_DELETION], vec![EXTERNAL_DELETION]),
+            ReclaimPolicy::Delete => vec![EXTERNAL_DELETION],
             ReclaimPolicy::Retain | ReclaimPolicy::Recycle => {
-                (Vec::new(), vec![IN_TREE_DELETION, EXTERNAL_DELETION])
+                vec![IN_TREE_DELETION, EXTERNAL_DELETION]
             }
-            ReclaimPolicy::Newer(_) => (Vec::new(), Vec::new()),
+            ReclaimPolicy::Newer(_) => Vec::new(),
         },
     };
-    let keep = |wanted: bool, mut names: Vec<&'static str>| {
-        names.retain(|name| volume.finalizers.has(name) == wanted);
-        names
-    };
-    // **Differs from Kubernetes**: there, a finalizer is also added to a volume that is being deleted,
-    // which the API server always refuses.
-    let is_going = volume.deletion == Deletion::Terminating;
-    let added = if is_going { Vec::new() } else { keep(false, added) };
-    let removed = keep(true, removed);
+    removed.retain(|name| volume.finalizers.has(name));
     let is_marked = !is_marked_wrongly(&volume.annotations, driver);
-    if is_marked && added.is_empty() && removed.is_empty() {
+    if is_marked && removed.is_empty() {
         return None;
     }
-    Some(Write::MigrateVolume { volume: Basis::of_volume(volume), driver, added, removed })
+    Some(Write::MigrateVolume { volume: Basis::of_volume(volume), driver, removed })
 }
 
 /// Whether the mark is not `driver`; an empty one is none.
@@ -130,42 +128,39 @@ mod tests {
         assert_eq!(marked(&asked), None);
     }
 
-    /// What is written to a volume of this provisioner, policy and finalizers: the driver, then what is
-    /// added and removed.
+    /// What is written to a volume of this provisioner, policy and finalizers: the driver, and what is
+    /// removed.
     fn written(
         provisioner: &str,
         policy: ReclaimPolicy,
         finalizers: &[&str],
-    ) -> Option<(Option<&'static str>, Vec<&'static str>, Vec<&'static str>)> {
+    ) -> Option<(Option<&'static str>, Vec<&'static str>)> {
         let finalizers = finalizers.iter().copied().collect();
         let annotations = annotations(&[(PROVISIONED_BY, provisioner)]);
         let write = mark_volume(&Volume { annotations, finalizers, policy, ..volume() })?;
-        let Write::MigrateVolume { driver, added, removed, .. } = write else {
-            panic!("{write:?}")
-        };
-        Some((driver, added, removed))
+        let Write::MigrateVolume { driver, removed, .. } = write else { panic!("{write:?}") };
+        Some((driver, removed))
     }
 
     #[test]
-    fn a_provisioned_volume_has_the_finalizer_of_who_deletes_its_storage() {
+    fn a_provisioned_volume_loses_the_finalizers_of_those_who_do_not_delete_its_storage() {
         let (pd, hand) = ("kubernetes.io/gce-pd", "kubernetes.io/host-path");
         let driver = Some("pd.csi.storage.gke.io");
         let (delete, retain) = (ReclaimPolicy::Delete, ReclaimPolicy::Retain);
         let both = [EXTERNAL, IN_TREE];
         assert_eq!(
             written(pd, delete.clone(), &both),
-            Some((driver, Vec::new(), vec![IN_TREE])),
+            Some((driver, vec![IN_TREE])),
             "a plug-in that moved"
         );
-        assert_eq!(written(pd, retain.clone(), &[]), Some((driver, Vec::new(), Vec::new())));
+        assert_eq!(written(pd, retain.clone(), &[]), Some((driver, Vec::new())));
         assert_eq!(written("csi.example", delete.clone(), &both), None);
-        assert_eq!(
-            written(hand, delete.clone(), &[EXTERNAL]),
-            Some((None, vec![IN_TREE], vec![EXTERNAL]))
-        );
+        assert_eq!(written(hand, delete.clone(), &both), Some((None, vec![EXTERNAL])));
+        // **Differs from Kubernetes**: its own finalizer is put there.
+        assert_eq!(written(hand, delete.clone(), &[]), None);
         assert_eq!(written(hand, delete, &[IN_TREE]), None);
         for policy in [retain.clone(), ReclaimPolicy::Recycle] {
-            let expected = Some((None, Vec::new(), vec![IN_TREE, EXTERNAL]));
+            let expected = Some((None, vec![IN_TREE, EXTERNAL]));
             assert_eq!(written(hand, policy, &both), expected);
         }
         assert_eq!(written(hand, ReclaimPolicy::Newer("Shred".into()), &both), None);
@@ -174,20 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_no_driver_is_taken_back_and_a_volume_that_goes_gets_no_finalizer() {
+    fn a_mark_of_no_driver_is_taken_back() {
         let pairs = [(PROVISIONED_BY, "csi.example"), (MIGRATED_TO, "old")];
         let marked = Volume { annotations: annotations(&pairs), ..volume() };
-        let Some(Write::MigrateVolume { driver: None, added, removed, .. }) = mark_volume(&marked)
-        else {
+        let Some(Write::MigrateVolume { driver: None, removed, .. }) = mark_volume(&marked) else {
             panic!("the mark stays")
         };
-        assert!(added.is_empty() && removed.is_empty());
-        let going = Volume {
-            annotations: annotations(&[(PROVISIONED_BY, "kubernetes.io/host-path")]),
-            policy: ReclaimPolicy::Delete,
-            deletion: Deletion::Terminating,
-            ..volume()
-        };
-        assert_eq!(mark_volume(&going), None);
+        assert!(removed.is_empty());
     }
 }

@@ -37,7 +37,7 @@ pub use announcement::{
 };
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
-pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read};
+pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read, Recent};
 pub use fit::{Asker, Fit, fit};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::claim::{ClaimOutcome, decide_claim};
-use super::evidence::{Evidence, LiveReads};
+use super::evidence::{Evidence, LiveReads, Recent};
 use super::step::{Next, Write};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};
@@ -82,7 +82,9 @@ fn follow<W>(
     writes: &mut Vec<Write>,
     decide: impl Fn(&Evidence<'_>) -> (Next, W),
 ) -> W {
-    let mut live = LiveReads::default();
+    // The view is everything there is.
+    let known = || LiveReads { recent: Recent::All, ..LiveReads::default() };
+    let mut live = known();
     loop {
         let (next, why) = decide(&Evidence::new(view, &live));
         match next {
@@ -90,7 +92,7 @@ fn follow<W>(
             Next::Write(write) => {
                 view.assume(&write);
                 writes.push(write);
-                live = LiveReads::default();
+                live = known();
             }
             Next::Settled | Next::Reclaim(_) => return why,
         }

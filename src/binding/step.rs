@@ -139,16 +139,14 @@ pub enum Write {
         /// The driver; none takes the mark back.
         driver: Option<&'static str>,
     },
-    /// The volume is marked with the driver that serves the plug-in which made it, and is kept by the
-    /// finalizer of whoever deletes its storage.
+    /// The volume is marked with the driver that serves the plug-in which made it, and loses the finalizers of
+    /// those who do not delete its storage.
     MigrateVolume {
         /// The volume.
         volume: Basis<VolumeName>,
         /// The driver; none takes the mark back.
         driver: Option<&'static str>,
-        /// Finalizers that it gets; all others stay.
-        added: Vec<&'static str>,
-        /// Finalizers that it loses.
+        /// Finalizers that it loses; all others stay.
         removed: Vec<&'static str>,
     },
 }

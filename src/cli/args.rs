@@ -45,7 +45,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
-    /// Show the webhook refusing and repairing, without a cluster.
+    /// Show the webhook refusing and repairing and the controller binding, without a cluster.
     Demo(DemoArgs),
     /// Make a certificate for development.
     Certs(CertsArgs),

@@ -1,9 +1,9 @@
 //! The lease by which one of several replicas leads.
 //!
 //! A lease of others has run out when it has not changed for its whole duration on our own monotonic
-//! clock; clocks of other machines are never compared. We stop to lead a while before others may begin.
-//! A write that is late all the same is refused by the API server, as it names the version on which it
-//! was decided. Not here: what the leader does.
+//! clock; clocks of other machines are never compared. We stop to lead a while before others may begin, and
+//! when this machine was asleep. A write that is late all the same is refused by the API server, as it names
+//! the version on which it was decided. Not here: what the leader does.
 
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
+
+use super::suspend::{asleep, drop_after_sleep, has_slept};
 
 /// Which lease, and for whom.
 #[derive(Clone, Debug)]
@@ -67,9 +69,22 @@ pub async fn contend(
     until: watch::Sender<Until>,
     stop: oneshot::Receiver<()>,
 ) {
-    let mut contender = Contender { client, contest, until, seen: None };
+    contend_by(asleep, client, contest, until, stop).await;
+}
+
+/// Contends as [`contend`] does; `asleep` tells how long the machine has been asleep in all.
+pub async fn contend_by(
+    asleep: impl Fn() -> Duration,
+    client: Client,
+    contest: Contest,
+    until: watch::Sender<Until>,
+    stop: oneshot::Receiver<()>,
+) {
+    let guard = drop_after_sleep(until.clone(), &asleep);
+    let mut contender = Contender { client, contest, until, seen: None, asleep: &asleep };
     tokio::select! {
         biased;
+        () = guard => {}
         () = contender.run() => {}
         stopped = stop => {
             // Whoever goes without a word may have writes under way: the lease ends by itself.
@@ -80,12 +95,13 @@ pub async fn contend(
     }
 }
 
-struct Contender {
+struct Contender<'a, A> {
     client: Client,
     contest: Contest,
     until: watch::Sender<Until>,
     /// The lease as it was last seen, and since when it has been like that.
     seen: Option<(Record, Instant)>,
+    asleep: &'a A,
 }
 
 /// A lease as it is stored.
@@ -123,7 +139,7 @@ enum Trouble {
     Unreadable(#[from] serde_json::Error),
 }
 
-impl Contender {
+impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn run(&mut self) {
         loop {
             let start = Instant::now();
@@ -217,6 +233,7 @@ impl Contender {
 
     /// Writes ourselves into the lease as it was seen.
     async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), Trouble> {
+        let before = (self.asleep)();
         let is_new = seen.spec.holder_identity.as_deref() != Some(&self.contest.identity);
         let now = micro_time();
         let transitions = seen.spec.lease_transitions.unwrap_or(0) + u64::from(is_new);
@@ -233,6 +250,11 @@ impl Contender {
         let patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
         let stored = self.request(Method::PATCH, &self.path(), Some(patch)).await?;
         self.seen = Some((stored, start));
+        if has_slept(before, (self.asleep)()) {
+            // When it was stored nobody knows: it is looked at again.
+            self.until.send_replace(None);
+            return Ok(());
+        }
         if !self.is_ours() {
             tracing::info!(lease = %self.contest.name, identity = %self.contest.identity, "leading");
         }

@@ -12,4 +12,5 @@ pub mod reads;
 pub mod resource;
 pub mod send;
 pub mod state;
+mod suspend;
 pub mod watch;

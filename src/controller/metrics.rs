@@ -12,6 +12,7 @@ use prometheus::{
 };
 
 use super::mode::Mode;
+use super::operations::Operations;
 use crate::binding::{View, Write};
 use crate::cluster::send::Sent;
 use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumeMode, VolumePhase};
@@ -54,6 +55,8 @@ pub struct Metrics {
     volumes: [IntGaugeVec; 2],
     claims: [IntGaugeVec; 2],
     all_volumes: IntGaugeVec,
+    /// What takes seconds.
+    pub(super) operations: Operations,
 }
 
 impl Metrics {
@@ -178,6 +181,7 @@ impl Metrics {
                 "Volumes, by plug-in and volume mode.",
                 &["plugin_name", "volume_mode"],
             )?,
+            operations: Operations::register(&registry)?,
             registry,
         })
     }

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod health;
 pub mod metrics;
 pub mod mode;
+mod operations;
 mod queue;
 pub mod reads;
 mod recycle;

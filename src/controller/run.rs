@@ -248,12 +248,16 @@ impl Shell {
                 Some(news) = self.news.recv() => self.hear(news),
                 Some(done) = self.requests.join_next() => self.reply(done?),
                 ended = self.recyclers.next() => {
-                    let (order, end) = ended?;
+                    let (order, end, took) = ended?;
+                    self.meter.metrics.operations.count_recycling(&end, took);
                     self.engine.recycled(order, end, Instant::now());
                 }
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;
+            for ended in self.engine.take_ended() {
+                self.meter.metrics.operations.count(&ended);
+            }
         }
     }
 

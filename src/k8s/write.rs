@@ -71,15 +71,11 @@ pub fn write_patch(write: &Write) -> WritePatch {
         Write::MigrateClaim { claim, driver } => {
             of_claim(claim, "", json!({MIGRATED_TO: driver}), ("spec", json!({})))
         }
-        Write::MigrateVolume { volume, driver, added, removed } => {
+        Write::MigrateVolume { volume, driver, removed } => {
             let mark = json!({MIGRATED_TO: driver});
             let mut patch = of_volume(volume, "", mark, ("spec", json!({})));
-            let metadata = &mut patch.body["metadata"];
-            if !added.is_empty() {
-                metadata["finalizers"] = json!(added);
-            }
             if !removed.is_empty() {
-                metadata["$deleteFromPrimitiveList/finalizers"] = json!(removed);
+                patch.body["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!(removed);
             }
             WritePatch { content_type: STRATEGIC_MERGE, ..patch }
         }

@@ -23,7 +23,7 @@ pub(crate) struct Running {
 }
 
 /// What the health port says at a path.
-async fn probed(probe: &Probe, path: &str) -> (u16, String) {
+pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
     let request = http::Request::get(path).body(axum::body::Body::empty()).expect("a request");
     let Ok(answer) = router(probe.clone()).oneshot(request).await;
     let code = answer.status().as_u16();
@@ -32,7 +32,7 @@ async fn probed(probe: &Probe, path: &str) -> (u16, String) {
 }
 
 impl Running {
-    fn probed(server: &Server, mode: Mode) -> (Self, Probe) {
+    pub(crate) fn probed(server: &Server, mode: Mode) -> (Self, Probe) {
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(server.clone(), "default");
         let (probe, meter) = meter().expect("metrics");
@@ -228,5 +228,70 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     let (_, metrics) = probed(&probe, "/metrics").await;
     let none = "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 0";
     assert!(metrics.contains(none), "{metrics}");
+    running.stop().await;
+}
+
+/// Under the names and labels of Kubernetes' own binder.
+#[tokio::test(start_paused = true)]
+async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_does() {
+    let server = server();
+    let (running, probe) = Running::probed(&server, Mode::Full);
+    let class = json!({"metadata": {"name": "fast"}, "provisioner": "csi.example.com"});
+    send(&server, Method::Post, "/apis/storage.k8s.io/v1/storageclasses", class);
+    let csi = json!({"csi": {"driver": "csi.example.com", "volumeHandle": "1"}, "nfs": null,
+        "storageClassName": "fast"});
+    for (name, source) in [("driven", csi), ("orphaned", json!({"storageClassName": "fast"}))] {
+        let mut object = volume(name, "10Gi");
+        object["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete");
+        object["spec"]["claimRef"] = json!({"namespace": "default", "name": "gone", "uid": "u"});
+        json_patch::merge(&mut object["spec"], &source);
+        send(&server, Method::Post, VOLUMES, object);
+    }
+    until(&server, &format!("{VOLUMES}/driven"), "Released").await;
+    until(&server, &format!("{VOLUMES}/orphaned"), "Failed").await;
+    sleep(Duration::from_secs(4)).await;
+    let driven = format!("{VOLUMES}/driven");
+    let free = json!({"metadata": {"finalizers": null}});
+    server.with(|cluster| cluster.handle(Request::merge_patch(driven.clone(), free)));
+    send(&server, Method::Delete, &driven, Value::Null);
+    sleep(Duration::from_secs(1)).await;
+    let (_, metrics) = probed(&probe, "/metrics").await;
+    for line in [
+        "volume_operation_total_seconds_bucket{operation_name=\"delete\",\
+         plugin_name=\"csi.example.com\",le=\"2.5\"} 0",
+        "volume_operation_total_seconds_bucket{operation_name=\"delete\",\
+         plugin_name=\"csi.example.com\",le=\"5\"} 1",
+        "volume_operation_total_errors{operation_name=\"delete\",plugin_name=\"N/A\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+    running.stop().await;
+}
+
+/// Somebody deleted it between the second step and the third, and the binder died there.
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_goes_is_given_back_and_its_claim_takes_another() {
+    let server = server();
+    let path = format!("{VOLUMES}/pv-a");
+    let mut object = volume("pv-a", "10Gi");
+    object["metadata"]["finalizers"] = json!(["kubernetes.io/pv-protection"]);
+    object["metadata"]["annotations"] = json!({"pv.kubernetes.io/bound-by-controller": "yes"});
+    let claim = send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+    object["spec"]["claimRef"] = json!({"kind": "PersistentVolumeClaim", "apiVersion": "v1",
+        "namespace": "default", "name": "a", "uid": claim["metadata"]["uid"]});
+    send(&server, Method::Post, VOLUMES, object);
+    let bound =
+        Request::merge_patch(format!("{path}/status"), json!({"status": {"phase": "Bound"}}));
+    assert_eq!(server.with(|cluster| cluster.handle(bound)).code, 200);
+    send(&server, Method::Delete, &path, Value::Null);
+    assert_eq!(phase(&server, &path), "Bound", "volume protection does not let it go");
+    let running = Running::start(&server, Mode::Full, None);
+    until(&server, &path, "Available").await;
+    let left = send(&server, Method::Get, &path, Value::Null);
+    assert_eq!(left["spec"]["claimRef"], Value::Null);
+    send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
+    until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+    let claim = send(&server, Method::Get, &format!("{CLAIMS}/a"), Value::Null);
+    assert_eq!(claim["spec"]["volumeName"], "pv-b");
     running.stop().await;
 }

@@ -10,6 +10,7 @@ mod faults;
 mod history;
 mod invariants;
 mod kinds;
+mod lease;
 mod life;
 mod recycler;
 mod replay;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::controller::{
-    CLAIMS, Running, VOLUMES, claim, contest, phase, send, server, until, volume,
+    CLAIMS, Running, VOLUMES, claim, contest, phase, probed, send, server, until, volume,
 };
 
 const PODS: &str = "/api/v1/namespaces/kube-system/pods";
@@ -122,7 +122,7 @@ async fn until_failed(server: &Server, message: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_volume_is_emptied_offered_and_bound_again() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let (running, probe) = Running::probed(&server, Mode::Full);
     release(&server, &Value::Null).await;
     let made = pod(&server).await;
     assert!(name(&made).starts_with("recycler-for-pv-a-"), "{made}");
@@ -140,6 +140,15 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
     assert_eq!(pods(&server), [] as [Value; 0]);
     sleep(SOON).await;
     assert_eq!(told(&server, "VolumeRecycled"), ["Volume recycled"]);
+    // It took SOON until the pod had succeeded.
+    let (_, metrics) = probed(&probe, "/metrics").await;
+    for (bound, count) in [(5, 0), (15, 1)] {
+        let line = format!(
+            "bindery_controller_recycling_duration_seconds_bucket{{outcome=\"recycled\",\
+             le=\"{bound}\"}} {count}"
+        );
+        assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
+    }
     let mut passed_on = told(&server, "RecyclerPod");
     passed_on.sort();
     assert_eq!(passed_on, ["Recycler pod: it FailedMount", "Recycler pod: it Pulled"]);

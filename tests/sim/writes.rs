@@ -60,12 +60,8 @@ impl Decided {
             message: message.to_owned(),
         };
         let status = |claim, status| Write::Status { claim, status };
-        let migrate = |driver, added, removed| Write::MigrateVolume {
-            volume: self.volume(),
-            driver,
-            added,
-            removed,
-        };
+        let migrate =
+            |driver, removed| Write::MigrateVolume { volume: self.volume(), driver, removed };
         let classless = || self.claim("bind-classless");
         vec![
             phase(VolumePhase::Available, ""),
@@ -95,8 +91,8 @@ impl Decided {
             },
             Write::MigrateClaim { claim: classless(), driver: Some("ebs.csi.aws.com") },
             Write::MigrateClaim { claim: classless(), driver: None },
-            migrate(Some("ebs.csi.aws.com"), vec![], vec![IN_TREE_DELETION]),
-            migrate(None, vec![IN_TREE_DELETION], vec![EXTERNAL_DELETION]),
+            migrate(Some("ebs.csi.aws.com"), vec![IN_TREE_DELETION]),
+            migrate(None, vec![EXTERNAL_DELETION]),
         ]
     }
 }

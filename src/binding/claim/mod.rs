@@ -154,7 +154,14 @@ fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
     let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
     match choose(evidence.view(), claim, Asker::Controller(mode)) {
         Choice::Kept(volume) | Choice::Free(volume) => {
-            Decision { next: bind(&volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
+            // Among those that the view shows. If one was read that is another by now, its view is late, and
+            // shows it soon.
+            let now = evidence.volume(&volume.name).present();
+            let next = match now.filter(|now| now.reservation == volume.reservation) {
+                Some(now) => bind(evidence, now, claim),
+                None => Next::Settled,
+            };
+            Decision { next, why: ClaimOutcome::Bound(volume.name.clone()) }
         }
         Choice::KeptOutOfReach(_) | Choice::Nothing => without_volume(evidence, claim, class),
     }
@@ -241,7 +248,7 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
         Lookup::Unknown => return unknown(Read::Volume(name.clone())),
     };
     match pairing(volume, claim) {
-        Pairing::Asked => asked(volume, claim),
+        Pairing::Asked => asked(evidence, volume, claim),
         Pairing::Agreed | Pairing::Bound => agreed(evidence, volume, claim),
         // The claim names this volume, so that the others cannot be.
         Pairing::VolumeElsewhere
@@ -264,10 +271,10 @@ fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
     pending(claim, why)
 }
 
-fn asked(volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
+fn asked(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
     match fit(volume, claim, Asker::Prebind) {
-        Ok(_) => Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) },
+        Ok(_) => Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) },
         Err(mismatches) => pending(claim, ClaimOutcome::Unfit(name, mismatches)),
     }
 }
@@ -279,7 +286,7 @@ fn asked(volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
 fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
     let Err(mismatches) = fit(volume, claim, Asker::Prebind) else {
-        return Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) };
+        return Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) };
     };
     let class = match class_of(evidence, claim) {
         Ok(class) => class,
@@ -290,10 +297,13 @@ fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<C
         mismatches.iter().cloned().partition(|mismatch| is_bearable(mismatch, grows));
     match (NonEmpty::from_vec(serious), NonEmpty::from_vec(bearable)) {
         (Some(serious), _) => pending(claim, ClaimOutcome::Unfit(name, serious)),
-        (None, Some(bearable)) => {
-            Decision { next: bind(volume, claim), why: ClaimOutcome::BoundDespite(name, bearable) }
+        (None, Some(bearable)) => Decision {
+            next: bind(evidence, volume, claim),
+            why: ClaimOutcome::BoundDespite(name, bearable),
+        },
+        (None, None) => {
+            Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) }
         }
-        (None, None) => Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(name) },
     }
 }
 
@@ -374,7 +384,7 @@ fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<Cla
     if is_lost && evidence.confirmation(&read) != Confirmation::Settled {
         return unknown(read);
     }
-    Decision { next: bind(volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
+    Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(volume.name.clone()) }
 }
 
 /// What speaks against giving a volume that lost its reservation back to its claim.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{claim, quantity, volume};
 use crate::binding::{
-    ChosenBy, ClaimOutcome, Evidence, LiveReads, NewStatus, Next, Observed, Reclaim, View,
-    VolumeOutcome, Write, decide_claim, decide_volume,
+    Answer, ChosenBy, ClaimOutcome, Evidence, LiveReads, NewStatus, Next, Observed, Read, Recent,
+    Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume, settle,
 };
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY,
@@ -104,6 +104,71 @@ fn a_volume_that_goes_is_not_named() {
     assert_eq!(of_claim(&going, &named, None).0, Next::Settled);
     // One that was named before keeps its claim informed.
     assert!(matches!(of_claim(&going, &bound_claim(), None).0, Next::Write(Write::Status { .. })));
+}
+
+/// Between the second step and the third somebody deletes the volume: volume protection lets it go once it is
+/// not Bound, and the claim takes another.
+#[test]
+fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
+    let ours = annotated(&[(BOUND_BY_CONTROLLER, "yes")]);
+    let going = Volume { deletion: Deletion::Terminating, annotations: ours, ..bound_volume() };
+    let mut whole = view(&going, &claim(), None);
+    let key = claim().key;
+    let settlement = settle(&mut whole, std::slice::from_ref(&key));
+    assert_eq!(settlement.claims[&key], ClaimOutcome::NothingFits);
+    let left = whole.volume(&going.name).unwrap();
+    assert_eq!((&left.reservation, &left.phase), (&Reservation::Free, &VolumePhase::Available));
+
+    let other = Volume { name: VolumeName::new("pv-other"), ..volume() };
+    let mut whole = view(&going, &claim(), None);
+    whole.apply(Observed::Volume(Arc::new(other.clone())));
+    let settlement = settle(&mut whole, std::slice::from_ref(&key));
+    assert_eq!(settlement.claims[&key], ClaimOutcome::Bound(other.name));
+    assert_eq!(whole.volume(&going.name).unwrap().phase, VolumePhase::Available);
+}
+
+/// **Differs from Kubernetes**: there, the steps that are written to a claim rest on whatever list of volumes
+/// the binder has.
+#[test]
+fn a_claim_is_told_of_its_volume_on_recent_news_only() {
+    let recent = |recent| LiveReads { recent, ..LiveReads::default() };
+    let name = volume().name;
+    let reported =
+        Reported { access_modes: AccessModes::from_names(["ReadOnlyMany"]), ..Reported::default() };
+    let told = Claim { phase: ClaimPhase::Bound, reported, ..bound_claim() };
+    for (claim, label) in [(claim(), "name"), (bound_claim(), "claim_status")] {
+        let next = |live: &LiveReads| {
+            decide_claim(&Evidence::new(&view(&bound_volume(), &claim, None), live), &claim.key)
+                .next
+        };
+        let read = Next::reads(vec![Read::Volume(name.clone())]);
+        assert_eq!(next(&LiveReads::default()), read);
+        assert_eq!(next(&recent(Recent::Volumes([VolumeName::new("other")].into()))), read);
+        let mut live = LiveReads::default();
+        live.volumes.insert(name.clone(), Answer::Found(Arc::new(bound_volume())));
+        for live in [live, recent(Recent::Volumes([name.clone()].into())), recent(Recent::All)] {
+            let Next::Write(write) = next(&live) else { panic!("not written") };
+            assert_eq!(write.label(), label);
+        }
+        // It is another's by now: whoever chose it among those that were seen waits to see that.
+        let held = Reservation::Held(ClaimKey::new("db", "other"), Uid::new("other"));
+        let other = Volume { reservation: held, ..bound_volume() };
+        let mut live = LiveReads::default();
+        live.volumes.insert(name.clone(), Answer::Found(Arc::new(other)));
+        let next = next(&live);
+        let is_bound = |write: &Write| {
+            matches!(
+                write,
+                Write::Status { status: NewStatus::Bound { .. }, .. } | Write::Name { .. }
+            )
+        };
+        assert!(!matches!(&next, Next::Write(write) if is_bound(write)), "{next:?}");
+    }
+    // Later only the modes are kept up to date; who reads an old list of them harms nobody.
+    let view = view(&bound_volume(), &told, None);
+    let live = LiveReads::default();
+    let next = decide_claim(&Evidence::new(&view, &live), &told.key).next;
+    assert!(matches!(next, Next::Write(Write::Status { .. })), "{next:?}");
 }
 
 /// Kubernetes: `updateClaimStatus`.

@@ -11,8 +11,8 @@ use super::offer::taker;
 use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
-    Backend, Claim, ClaimKey, NonEmpty, PodKey, ReclaimPolicy, Reservation, Uid, Volume,
-    VolumeName, VolumePhase,
+    Backend, Claim, ClaimKey, Deletion, NonEmpty, PodKey, ReclaimPolicy, Reservation, Stage, Uid,
+    Volume, VolumeName, VolumePhase,
 };
 
 /// Where a volume stands.
@@ -34,7 +34,7 @@ pub enum VolumeOutcome {
     OtherMode(ClaimKey),
     /// It is bound.
     Bound(ClaimKey),
-    /// Its claim took another volume, or never came to use it: it is given free.
+    /// Its claim took another volume, or never came to use it, or cannot: it is given free.
     GivenBack(ClaimKey),
     /// Its claim is gone.
     Released(ReleasedFor),
@@ -134,7 +134,7 @@ fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> 
         Ok(None) => {}
         Ok(Some(claim)) => {
             let why = VolumeOutcome::Serves(claim.key.clone());
-            return Decision { next: bind(volume, claim), why };
+            return Decision { next: bind(evidence, volume, claim), why };
         }
         Err(read) => {
             return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
@@ -161,7 +161,7 @@ fn held(
         Lookup::Absent if was_never_bound(volume) => given_back(volume, key),
         Lookup::Absent => released(evidence, volume, key),
         Lookup::Present(claim) => match &claim.volume {
-            None => unnamed(volume, claim),
+            None => unnamed(evidence, volume, claim),
             Some(named) if *named == volume.name => Decision {
                 next: phase(volume, VolumePhase::Bound),
                 why: VolumeOutcome::Bound(key.clone()),
@@ -181,7 +181,10 @@ fn was_never_bound(volume: &Volume) -> bool {
         && !volume.annotations.has(PROVISIONED_BY)
 }
 
-fn unnamed(volume: &Volume, claim: &Claim) -> Decision<VolumeOutcome> {
+fn unnamed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<VolumeOutcome> {
+    if volume.deletion == Deletion::Terminating && claim.stage() == Stage::Unbound {
+        return let_go(evidence, volume, &claim.key);
+    }
     let key = claim.key.clone();
     let why = if volume.mode == claim.mode {
         VolumeOutcome::AwaitsClaim(key)
@@ -191,11 +194,25 @@ fn unnamed(volume: &Volume, claim: &Claim) -> Decision<VolumeOutcome> {
     Decision { next: Next::Settled, why }
 }
 
+/// Somebody deletes the volume, and its claim does not name it yet: it will not, as no claim is given a volume
+/// that goes. While its phase is Bound, nobody would let it go.
+///
+/// **Differs from Kubernetes**: there, it stays until the claim has found another volume, or is gone.
+fn let_go(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
+    // Whoever has led before may have let the claim name it.
+    let read = Read::Claim(key.clone());
+    if evidence.confirmation(&read) != Confirmation::Settled {
+        return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
+    }
+    if is_surplus(volume) {
+        return released(evidence, volume, key);
+    }
+    given_back(volume, key)
+}
+
 /// The claim has another volume: a volume that was provisioned for it is surplus, any other is free.
 fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
-    let is_surplus =
-        volume.annotations.has(PROVISIONED_BY) && volume.policy == ReclaimPolicy::Delete;
-    if !is_surplus {
+    if !is_surplus(volume) {
         return given_back(volume, key);
     }
     // What the claim names may have changed since: storage is not given up on a lagging view.
@@ -204,6 +221,11 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
         return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
     }
     released(evidence, volume, key)
+}
+
+/// Whether a volume without its claim is of no use to anybody: it was made for that one alone.
+fn is_surplus(volume: &Volume) -> bool {
+    volume.annotations.has(PROVISIONED_BY) && volume.policy == ReclaimPolicy::Delete
 }
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {

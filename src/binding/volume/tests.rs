@@ -118,6 +118,39 @@ fn a_volume_follows_its_claim() {
     }
 }
 
+/// **Differs from Kubernetes**: there, it stays for a claim that is given no volume that goes.
+#[test]
+fn a_volume_that_goes_is_let_go_unless_its_claim_names_it() {
+    let going = |volume: Volume| Volume { deletion: Deletion::Terminating, ..volume };
+    let bound = going(held(VolumePhase::Bound));
+    let ours = with(bound.clone(), BOUND_BY_CONTROLLER, "yes");
+    let made = with(bound.clone(), PROVISIONED_BY, "csi.example");
+    let kept = made.clone();
+    let made = Volume { policy: ReclaimPolicy::Delete, ..made };
+    let mine = Claim { volume: Some(volume().name), ..claim() };
+    let mut lost = claim();
+    lost.annotations.insert(BIND_COMPLETED, "yes");
+    let rows = [
+        (&ours, &claim(), "free", VolumeOutcome::GivenBack(key())),
+        (&bound, &claim(), "keep name", VolumeOutcome::GivenBack(key())),
+        (&kept, &claim(), "keep name", VolumeOutcome::GivenBack(key())),
+        // Its driver deletes the storage of what is Released.
+        (&made, &claim(), "Released", VolumeOutcome::Released(ReleasedFor::Driver)),
+        (&ours, &mine, "nothing", VolumeOutcome::Bound(key())),
+        // It was bound once, and has lost the name of its volume: there may be data.
+        (&ours, &lost, "nothing", VolumeOutcome::AwaitsClaim(key())),
+    ];
+    for (number, (volume, claim, expected, why)) in rows.into_iter().enumerate() {
+        let decision = decided(volume, Some(claim));
+        assert_eq!((word(&decision.next).as_str(), decision.why), (expected, why), "row {number}");
+    }
+    // The view may be older than the third step of whoever has led before.
+    let read = Next::reads(vec![Read::Claim(key())]);
+    assert_eq!(seen(&ours, Some(&claim()), &LiveReads::default()).next, read);
+    let live = read_live(&ours, Some(&mine), &[]);
+    assert_eq!(seen(&ours, Some(&claim()), &live).why, VolumeOutcome::Bound(key()));
+}
+
 #[test]
 fn a_volume_whose_claim_is_gone_is_released_and_reclaimed() {
     let with_policy = |policy: ReclaimPolicy, volume: Volume| Volume { policy, ..volume };

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::DemoError;
 use super::examples::{Example, collection};
 use crate::rules::judging::actor::BREAK_GLASS;
+use crate::rules::judging::filter::OWN_CONTROLLER;
 use crate::sim::User;
 
 /// Who acts.
@@ -25,6 +26,8 @@ pub(super) enum Asker {
     VolumeProtection,
     /// The in-tree binder.
     Binder,
+    /// The controller of Bindery.
+    Controller,
 }
 
 impl Asker {
@@ -47,6 +50,7 @@ impl Asker {
             Self::ClaimProtection => account("pvc-protection-controller"),
             Self::VolumeProtection => account("pv-protection-controller"),
             Self::Binder => account("persistent-volume-binder"),
+            Self::Controller => User::named(OWN_CONTROLLER, &["system:authenticated"]),
         }
     }
 
@@ -60,7 +64,8 @@ impl Asker {
             | Self::Tenant
             | Self::ClaimProtection
             | Self::VolumeProtection
-            | Self::Binder => String::new(),
+            | Self::Binder
+            | Self::Controller => String::new(),
         }
     }
 
@@ -71,6 +76,7 @@ impl Asker {
             Self::ClaimProtection => Some("claim protection"),
             Self::VolumeProtection => Some("volume protection"),
             Self::Binder => Some("the binder"),
+            Self::Controller => Some("the controller"),
         }
     }
 }

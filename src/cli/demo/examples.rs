@@ -36,6 +36,10 @@ examples! {
     CLAIM_DELAYED = "requests/claim-delayed.yaml";
     CLAIM_LEGACY = "requests/claim-legacy.yaml";
     VOLUME_DB_0 = "requests/volume-db-0.yaml";
+    VOLUME_ARCHIVE_1 = "binding/volume-archive-1.yaml";
+    VOLUMES = "binding/volumes.yaml";
+    CLAIMS = "binding/claims.yaml";
+    CLAIM_TOO_LARGE = "binding/claim-too-large.yaml";
 }
 
 impl Example {

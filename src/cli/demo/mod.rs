@@ -1,14 +1,17 @@
-//! `bindery demo`: the documented hazards against the real webhook, without a cluster.
+//! `bindery demo`: the documented hazards against the real webhook, then the real controller binding,
+//! without a cluster.
 //!
-//! The webhook is the real one, with TLS, watches and live reads; only the API server is the one in
-//! memory (`sim`), holding `examples/cluster.yaml`. Each scene is sent to it as kubectl would send
-//! it, and it asks the webhook as the registration says. A scene that ends otherwise than documented
-//! fails the demo: it is a test as well.
+//! Webhook and controller are the real ones, with TLS, watches and live reads; only the API server is
+//! the one in memory (`sim`), holding `examples/cluster.yaml`. Each scene is sent to it as kubectl would
+//! send it, and it asks the webhook as the registration says. A scene that ends otherwise than
+//! documented fails the demo: it is a test as well.
 //!
-//! Not here: rules and what they say. The demo knows only what each scene should come to.
+//! Not here: rules and what they say, and how volumes are chosen. The demo knows only what each scene
+//! should come to.
 
 mod act;
 mod admission;
+mod binding;
 mod examples;
 mod folder;
 mod play;
@@ -16,6 +19,8 @@ mod print;
 mod scenes;
 mod serve;
 mod stage;
+mod stopwatch;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +36,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::DemoArgs;
 use super::exit::{Exit, Failure};
 use crate::certificates::CertificateError;
+use crate::controller::mode::Mode;
+use crate::controller::run::LoopError;
 use crate::telemetry::logging;
 use crate::webhook::run::WebhookError;
 use folder::Folder;
@@ -105,6 +112,12 @@ pub enum DemoError {
     /// The examples do not fit the cluster: a defect.
     #[error("the examples cannot be loaded: {0}; this is a defect, please report it")]
     Examples(String),
+    /// The controller ended.
+    #[error(transparent)]
+    Controller(#[from] LoopError),
+    /// A claim could not be explained: a defect.
+    #[error("a claim cannot be explained: {0}; this is a defect, please report it")]
+    Explanation(String),
     /// The part that speaks for the API server could not be set up.
     #[error("the webhook cannot be asked: {0}")]
     Client(String),
@@ -191,7 +204,10 @@ async fn run_until(
     let mut printer = Printer::new(out, options.colour);
     let played = async {
         let stage = Stage::raise(&folder).await?;
-        let unexpected = play::play(&stage, scenes::SCENES, &mut printer).await?;
+        let refusing = play::play(&stage, scenes::SCENES, &mut printer).await?;
+        let binding =
+            binding::play(&stage, binding::SCENES, (Mode::Full, binding::PATIENCE), &mut printer);
+        let unexpected = refusing + binding.await?;
         Ok::<_, DemoError>((stage, unexpected))
     };
     let (stage, unexpected) = tokio::select! {

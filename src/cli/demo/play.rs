@@ -7,10 +7,21 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::DemoError;
-use super::act::Act;
+use super::act::{Act, Asker};
+use super::admission::Heard;
 use super::print::{Printer, Word};
 use super::scenes::{Scene, Then};
 use super::stage::Stage;
+
+/// What the API server answers.
+pub(super) struct Reply {
+    pub(super) is_done: bool,
+    /// The object, or why not.
+    pub(super) object: Value,
+    pub(super) warnings: Vec<String>,
+    /// What the webhook had to do with it.
+    pub(super) heard: Heard,
+}
 
 /// What one act came to.
 struct Seen {
@@ -63,7 +74,7 @@ pub(super) async fn play(
         reviews += seen.iter().map(|one| one.reviews).sum::<usize>();
         unexpected += usize::from(!ending.faults.is_empty());
     }
-    let counts: Vec<String> = Word::ALL
+    let counts: Vec<String> = Word::VERDICTS
         .iter()
         .map(|word| format!("{} {}", tally.get(word).copied().unwrap_or_default(), word.as_str()))
         .collect();
@@ -127,18 +138,26 @@ fn print(
     Ok(())
 }
 
-/// Sends one act to the API server.
-async fn perform(stage: &Stage, act: &Act) -> Result<Seen, DemoError> {
-    let request = act.request(&stage.until)?;
+/// Sends a request of `by` to the API server.
+pub(super) async fn ask(
+    stage: &Stage,
+    by: Asker,
+    request: http::Request<Body>,
+) -> Result<Reply, DemoError> {
     let failed = |reason: String| DemoError::Client(reason);
-    let reply = stage.client(act.by).send(request).await;
+    let reply = stage.client(by).send(request).await;
     let reply = reply.map_err(|error| failed(error.to_string()))?;
     let (parts, body) = reply.into_parts();
-    let warnings: Vec<String> =
-        parts.headers.get_all("warning").iter().filter_map(warning).collect();
+    let warnings = parts.headers.get_all("warning").iter().filter_map(warning).collect();
     let object = read(body).await.map_err(failed)?;
     let heard = stage.admission.take_heard();
-    let is_done = parts.status.is_success();
+    Ok(Reply { is_done: parts.status.is_success(), object, warnings, heard })
+}
+
+/// Sends one act to the API server.
+async fn perform(stage: &Stage, act: &Act) -> Result<Seen, DemoError> {
+    let Reply { is_done, object, warnings, heard } =
+        ask(stage, act.by, act.request(&stage.until)?).await?;
     let mut lines: Vec<String> =
         warnings.iter().map(|warning| format!("Warning: {warning}")).collect();
     lines.push(if is_done { act.success(&object) } else { act.failure(&object) });

@@ -15,11 +15,16 @@ pub(super) enum Word {
     Warned,
     /// It passed.
     Allowed,
+    /// The controller bound what it should.
+    Bound,
+    /// A claim waits for a volume.
+    Waits,
 }
 
 impl Word {
-    /// All of them, in the order of the tally.
-    pub(super) const ALL: [Self; 4] = [Self::Denied, Self::Repaired, Self::Warned, Self::Allowed];
+    /// What the webhook makes of a request, in the order of the tally.
+    pub(super) const VERDICTS: [Self; 4] =
+        [Self::Denied, Self::Repaired, Self::Warned, Self::Allowed];
 
     /// As it is printed.
     pub(super) fn as_str(self) -> &'static str {
@@ -28,6 +33,8 @@ impl Word {
             Self::Repaired => "REPAIRED",
             Self::Warned => "WARNED",
             Self::Allowed => "ALLOWED",
+            Self::Bound => "BOUND",
+            Self::Waits => "WAITS",
         }
     }
 
@@ -36,8 +43,8 @@ impl Word {
         match self {
             Self::Denied => "1;31",
             Self::Repaired => "1;36",
-            Self::Warned => "1;33",
-            Self::Allowed => "1;32",
+            Self::Warned | Self::Waits => "1;33",
+            Self::Allowed | Self::Bound => "1;32",
         }
     }
 }
@@ -82,10 +89,11 @@ impl<'a> Printer<'a> {
         writeln!(self.out, "{:INDENT$}{line}", "")
     }
 
-    /// Text of a block; its line ends stay.
+    /// Text of a block; its line ends and what they are indented by stay.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         for line in text.lines() {
-            self.lines(&wrapped(line, WIDTH - INDENT), INDENT)?;
+            let indent = INDENT + line.len() - line.trim_start().len();
+            self.lines(&wrapped(line, WIDTH.saturating_sub(indent)), indent)?;
         }
         Ok(())
     }

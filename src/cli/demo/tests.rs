@@ -1,8 +1,9 @@
-//! The demo notices what goes wrong: a scene that ends otherwise, a webhook that does not answer, an
-//! interruption.
+//! The demo notices what goes wrong: a scene that ends otherwise, a webhook that does not answer, a
+//! controller that does not bind, an interruption.
 
 use std::future::{pending, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::act::{Act, Asker, Deed, Target};
 use super::admission::Admission;
@@ -33,6 +34,7 @@ const DELETE: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(VOLUME) }];
 
 const WRONG: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(Target::Volume("none")) }];
 const FIRST: &[Act] = &[DELETE[0], Act { by: Asker::BreakGlass, deed: Deed::Delete(VOLUME) }];
+const RESTORE: Act = Act { by: Asker::Tenant, deed: Deed::Create(&examples::CLAIM_EXPORTED) };
 const CREATE: &[Act] =
     &[Act { by: Asker::Tenant, deed: Deed::Create(&examples::CLAIM_WRONG_CLASS) }];
 
@@ -94,6 +96,31 @@ async fn a_webhook_of_another_authority_is_not_believed() {
     let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, &[])).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("failed calling webhook"), "{text}");
+}
+
+#[tokio::test]
+async fn a_controller_that_does_not_bind_is_counted_and_told() {
+    let folder = folder();
+    let stage = Stage::raise(&folder).await.expect("a stage");
+    // It is created by the webhook's scenes, which are not played here.
+    let request = RESTORE.request("").expect("a request");
+    assert!(play::ask(&stage, RESTORE.by, request).await.expect("asked").is_done);
+    let mut out = Vec::new();
+    let mut printer = Printer::new(&mut out, Colour::Off);
+    let patience = Duration::from_millis(50);
+    let scenes = &binding::SCENES[..2];
+    let unexpected = binding::play(&stage, scenes, (Mode::Observe, patience), &mut printer);
+    assert_eq!(unexpected.await.expect("played"), 2);
+    let text = String::from_utf8(out).expect("text");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("history Pending 10Gi pv-archive-0"), "{text}");
+    let fault = "NOT AS DOCUMENTED: claim \"qa/history\" should have volume pv-archive-0; \
+         it is Pending with volume pv-archive-0";
+    assert!(text.contains(fault), "{text}");
+    assert!(text.contains("NOT AS DOCUMENTED: claim \"qa/ledger\" is not there"), "{text}");
+    assert!(text.contains("0 claims bound"), "{text}");
+    assert!(text.contains("2 NOT AS DOCUMENTED, which is a defect"), "{text}");
+    stage.end().await.expect("ended");
 }
 
 #[tokio::test]

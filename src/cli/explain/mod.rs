@@ -19,10 +19,11 @@ mod volume;
 mod world;
 
 use self::target::Target;
-use self::world::Sight;
-use super::args::ExplainArgs;
+use self::world::{Sight, World};
+use super::args::{ExplainArgs, Form};
 use super::exit::{Exit, Failure};
 use super::files::{self, Readers};
+use crate::model::ClaimKey;
 
 /// Runs the command.
 pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
@@ -44,4 +45,10 @@ pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(if explanation.stuck { Exit::Refused } else { Exit::Clean })
+}
+
+/// Why the claim stands where it stands in a cluster of which these are lists; as on a screen.
+pub(super) fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
+    let world = World::of_texts(lists, "the cluster")?;
+    render::render(&claim::explain(&world, key)?, Form::Text)
 }

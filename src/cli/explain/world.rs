@@ -79,13 +79,24 @@ impl Sight {
     }
 
     fn whole(state: State, source: Source) -> Self {
-        let State { mut view, order, .. } = state;
-        let settlement = settle(&mut view, &order);
-        Self::Whole(Box::new(World { after: view, settlement, source }))
+        Self::Whole(Box::new(World::settled(state, source)))
     }
 }
 
 impl World {
+    /// What these texts say, which come from `name`.
+    pub(super) fn of_texts(texts: &[String], name: &str) -> Result<Self, Failure> {
+        let state = State::of_texts(texts, name, Others::Kept)?;
+        let source = Source::Dump { name: name.to_owned(), others: state.others.clone() };
+        Ok(Self::settled(state, source))
+    }
+
+    fn settled(state: State, source: Source) -> Self {
+        let State { mut view, order, .. } = state;
+        let settlement = settle(&mut view, &order);
+        Self { after: view, settlement, source }
+    }
+
     /// The failure for an object that does not exist, with the names that are near.
     pub(super) fn missing(
         &self,

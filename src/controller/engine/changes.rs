@@ -81,6 +81,7 @@ impl Engine {
 
     /// The write to `object` is over: the view shows what is found, and whoever waited goes on.
     pub(super) fn conclude(&mut self, object: &ObjectKey, found: Found, now: Instant) {
+        self.note_reply(object, &found, now);
         if let Some(owner) = self.close(object, found, now).filter(|_| self.is_leading) {
             self.queue.push_first(vec![owner]);
         }

@@ -33,7 +33,8 @@ impl Engine {
             ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
             ObjectKey::Volume(_) => None,
         };
-        let known = self.reads.take(key, &self.view);
+        let mut known = self.reads.take(key, &self.view);
+        known.live.recent = self.recent(key, now);
         self.learn(key, &known.live);
         if let ObjectKey::Volume(name) = key
             && !self.changes.contains_key(key)
@@ -42,6 +43,7 @@ impl Engine {
             return self.write(key, write, None, now);
         }
         let Decided { next, counterpart, why } = self.ask_core(key, &known.live);
+        self.note_operation(key, &next, &why, now);
         match next {
             Next::Read(reads) => {
                 self.read(key, &reads, known, now);
@@ -54,11 +56,14 @@ impl Engine {
                 None
             }
             Next::Write(write) if self.may_write(&why) => {
+                let is_failure = Self::is_failure(&write, &why);
                 self.telling.note(key, why, now);
                 if let Write::Reserve { claim, .. } = &write {
                     self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
                 }
-                self.write(key, write, counterpart, now)
+                let task = self.write(key, write, counterpart, now);
+                self.note_failure(is_failure && task.is_some());
+                task
             }
             Next::Settled | Next::Write(_) | Next::Reclaim(Reclaim::ByDriver) => {
                 self.settled(key, why, now);

@@ -8,8 +8,10 @@
 
 mod changes;
 mod decide;
+mod operations;
 mod others;
 mod poison;
+mod recent;
 mod recycling;
 mod tell;
 #[cfg(test)]
@@ -23,8 +25,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::changes::{Change, Found};
+use self::operations::Operations;
+pub use self::operations::{EndedOperation, Operation};
 use self::others::Foreign;
 use self::poison::Poison;
+use self::recent::Replies;
 use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
@@ -93,6 +98,8 @@ pub struct Engine {
     recyclers: Recyclers,
     foreign: Foreign,
     poison: Poison,
+    replies: Replies,
+    operations: Operations,
     divergences: u64,
     listed: BTreeSet<Watched>,
     listings: Listings,
@@ -121,6 +128,8 @@ impl Engine {
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
             poison: Poison::default(),
+            replies: Replies::default(),
+            operations: Operations::default(),
             divergences: 0,
             listed: BTreeSet::new(),
             listings: Listings::default(),
@@ -167,6 +176,8 @@ impl Engine {
         self.view.forget_turns();
         self.telling.clear();
         self.recyclers.clear();
+        self.replies.clear();
+        self.operations.clear();
         self.is_leading = is_leading;
         if is_leading && self.is_synced() {
             self.begin(now);
@@ -308,6 +319,7 @@ impl Engine {
     /// Once a second: what needs no event.
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
+        self.replies.cool(now);
         if self.is_leading && self.is_synced() {
             self.walk(now);
         }

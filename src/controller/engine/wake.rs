@@ -14,6 +14,7 @@ use crate::model::{Claim, ClaimKey, ClaimPhase, PodKey, Volume, VolumeName};
 impl Engine {
     /// Takes an observation into the view, and asks for whatever it concerns.
     pub(super) fn take(&mut self, observed: Observed, now: Instant) {
+        self.note_gone_operation(&observed, now);
         let concerned = self.take_in(observed);
         if self.is_leading && self.is_synced() {
             for key in concerned {

@@ -39,7 +39,7 @@ const LEFTOVER_PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(super) struct Recyclers {
     crew: Arc<Crew>,
-    under_way: JoinSet<(RecycleOrder, Recycled)>,
+    under_way: JoinSet<(RecycleOrder, Recycled, Duration)>,
 }
 
 /// What all recyclers share.
@@ -70,8 +70,11 @@ impl Recyclers {
     pub(super) fn begin(&mut self, order: RecycleOrder) {
         let crew = Arc::clone(&self.crew);
         self.under_way.spawn(async move {
+            // It is never closed.
+            let _turn = crew.turns.acquire().await;
+            let begun = Instant::now();
             let end = crew.recycle(&order).await;
-            (order, end)
+            (order, end, begun.elapsed())
         });
     }
 
@@ -81,8 +84,8 @@ impl Recyclers {
         self.under_way.abort_all();
     }
 
-    /// Waits for the next report; for ever if nobody works. The error is a panic.
-    pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled), JoinError> {
+    /// Waits for the next report, and how long it took; for ever if nobody works. The error is a panic.
+    pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled, Duration), JoinError> {
         loop {
             match self.under_way.join_next().await {
                 None => std::future::pending().await,
@@ -96,8 +99,6 @@ impl Recyclers {
 
 impl Crew {
     async fn recycle(&self, order: &RecycleOrder) -> Recycled {
-        // It is never closed.
-        let _turn = self.turns.acquire().await;
         let end = self.attempt(order).await;
         end.unwrap_or_else(|reason| Recycled::Ended(Recycling::Failed(reason.into())))
     }

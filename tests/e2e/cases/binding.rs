@@ -120,19 +120,15 @@ fn a_write_on_an_older_version_is_refused() {
 }
 
 /// A volume of a plug-in that moved loses the finalizer of the plug-in, one of a plug-in that did not
-/// gets it; neither loses another, and a write that comes too late changes nothing.
+/// loses that of a driver; neither loses another, and a write that comes too late changes nothing.
 fn a_change_of_finalizers_leaves_those_of_others() {
     const IN_TREE: &str = "kubernetes.io/pv-controller";
+    const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
     let objects = plane().objects("migration");
     let claim = objects.claim("data", &json!({}));
     for (name, provisioner, before, after) in [
         ("moved", "kubernetes.io/gce-pd", json!([IN_TREE]), json!([])),
-        (
-            "stayed",
-            "kubernetes.io/host-path",
-            json!(["external-provisioner.volume.kubernetes.io/finalizer"]),
-            json!([IN_TREE]),
-        ),
+        ("stayed", "kubernetes.io/host-path", json!([IN_TREE, EXTERNAL]), json!([IN_TREE])),
     ] {
         let with_theirs = |finalizers: &Value| {
             let own = finalizers.as_array().cloned().unwrap_or_default();

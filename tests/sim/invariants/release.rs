@@ -41,14 +41,20 @@ fn policy(volume: &Value) -> &str {
 }
 
 /// Why the volume may not be released: its claim exists, and the volume is no surplus copy that a
-/// provisioner made for it.
+/// provisioner made for it, nor one that somebody deletes before the claim had it.
 fn held_by(seen: &Seen, volume: &Value) -> Option<String> {
     let claim = seen.claim_of_uid(text(volume, "/spec/claimRef/uid"))?;
     let named = text(claim, "/spec/volumeName");
     let took_another = !named.is_empty() && named != text(volume, "/metadata/name");
     let is_provisioned = !annotation(volume, PROVISIONED_BY).is_empty();
-    let is_surplus = took_another && is_provisioned && policy(volume) == "Delete";
+    let is_unwanted = took_another || (is_marked(volume) && is_without_volume(claim));
+    let is_surplus = is_unwanted && is_provisioned && policy(volume) == "Delete";
     (!is_surplus).then(|| path(claim))
+}
+
+/// Whether the claim has no volume and never had one.
+fn is_without_volume(claim: &Value) -> bool {
+    text(claim, "/spec/volumeName").is_empty() && annotation(claim, BIND_COMPLETED).is_empty()
 }
 
 fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {

@@ -1,7 +1,10 @@
 //! The loop by hand: what it asks for, in which order, and what it makes of each reply.
 
 mod lists;
+mod operations;
 mod others;
+mod poison;
+mod recent;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -321,6 +324,8 @@ fn an_answer_from_before_a_change_proves_nothing() {
     let again = stage.read();
     stage.see(Observed::Claim(Arc::new(pvc("c", 106, 0))));
     stage.engine.answered(&again, &gone(), stage.now);
+    let of_the_volume = stage.read();
+    stage.engine.answered(&of_the_volume, &found(held(105)), stage.now);
     let write = stage.write();
     assert_eq!((write.label(), write.object()), ("name", key("c")), "bound, not released");
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bindery::sim::Method;
 use serde_json::{Value, json};
 
-use super::{Invariant, Monitor, Terms, ending};
+use super::{Invariant, Monitor, PROVISIONED_BY, Terms, ending};
 use play::{CLAIMS, LEASES, Play, US, VOLUMES};
 
 #[test]
@@ -93,6 +93,23 @@ fn released_only_without_claim() {
     let options = json!({"preconditions": {"uid": uid}});
     play.send(US, Method::Delete, &format!("{VOLUMES}/pv"), options);
     assert_eq!(play.broken(), [Invariant::ReleasedOnlyWithoutClaim]);
+    // One that was made for the claim may be, if somebody deletes it before the claim names it.
+    let made = json!({"metadata": {"annotations": {PROVISIONED_BY: "csi.example"}}});
+    for (is_deleted, expected) in
+        [(false, vec![Invariant::ReleasedOnlyWithoutClaim]), (true, Vec::new())]
+    {
+        let mut play = Play::new();
+        play.volume("pv", &json!({"persistentVolumeReclaimPolicy": "Delete"}));
+        play.send("admin", Method::Patch, &format!("{VOLUMES}/pv"), made.clone());
+        play.claim("data");
+        play.reserve("pv", "data");
+        play.phase("pv", "Bound");
+        if is_deleted {
+            play.send("admin", Method::Delete, &format!("{VOLUMES}/pv"), Value::Null);
+        }
+        play.phase("pv", "Released");
+        assert_eq!(play.broken(), expected);
+    }
 }
 
 #[test]

@@ -1,0 +1,289 @@
+//! The second half: the real controller binds in the same cluster, and how long that takes.
+//!
+//! Not here: what it decides, which is `binding`; and what is sent to whom, which is `controller`.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::DemoError;
+use super::act::Asker::{self, Admin, Tenant};
+use super::examples::{CLAIM_TOO_LARGE, CLAIMS, Example, VOLUME_ARCHIVE_1, VOLUMES, collection};
+use super::play::ask;
+use super::print::{Printer, Word};
+use super::stage::Stage;
+use super::stopwatch::Stopwatch;
+use super::table::{milliseconds, row, table};
+use crate::cli::explain;
+use crate::cluster::resource::Watched;
+use crate::config::Recycler;
+use crate::controller::mode::Mode;
+use crate::controller::run::{LoopError, Settings, run};
+use crate::model::{ClaimKey, VolumeName};
+
+/// One scene of the bind loop.
+#[derive(Debug)]
+pub(super) struct Scene {
+    /// What it shows, as a sentence without full stop.
+    title: &'static str,
+    /// In one word.
+    word: Word,
+    /// What is done and looked at.
+    steps: &'static [Step],
+}
+
+/// A claim, and the volume that it should have; none if it should wait.
+type Expected = (&'static str, Option<&'static str>);
+
+/// One step of a scene.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Somebody creates the objects of a file.
+    Create(Asker, &'static Example),
+    /// Claims are listed, once those have their volume that should.
+    Get(&'static [Expected]),
+    /// A claim is explained; the text must say these.
+    Explain(&'static str, &'static [&'static str]),
+}
+
+/// The namespace of all claims.
+const NAMESPACE: &str = "qa";
+
+/// All scenes.
+pub(super) const SCENES: &[Scene] = &[
+    Scene {
+        title: "The controller starts: the claim that names its volume gets it, another waits",
+        word: Word::Bound,
+        steps: &[Step::Get(&[("history", Some("pv-archive-0")), ("ledger", None)])],
+    },
+    Scene {
+        title: "The claim came first; now its volume comes",
+        word: Word::Bound,
+        steps: &[
+            Step::Create(Admin, &VOLUME_ARCHIVE_1),
+            Step::Get(&[("ledger", Some("pv-archive-1"))]),
+        ],
+    },
+    Scene {
+        title: "Volumes come, then claims: each gets the smallest that is large enough",
+        word: Word::Bound,
+        steps: &[
+            Step::Create(Admin, &VOLUMES),
+            Step::Create(Tenant, &CLAIMS),
+            Step::Get(&[
+                ("logs", Some("pv-share-20")),
+                ("dumps", Some("pv-share-100")),
+                ("notes", Some("pv-share-5")),
+            ]),
+        ],
+    },
+    Scene {
+        title: "No volume is large enough for a claim: why it waits, and what would help",
+        word: Word::Waits,
+        steps: &[
+            Step::Create(Tenant, &CLAIM_TOO_LARGE),
+            Step::Get(&[("films", None)]),
+            Step::Explain(
+                "films",
+                &["qa/films", "pv-share-50: 50Gi is less than the requested 80Gi", "fix ("],
+            ),
+        ],
+    },
+];
+
+/// How long a claim may take to be bound; it takes milliseconds.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Plays `scenes` with a controller in `mode`; tells how many ended otherwise than documented.
+pub(super) async fn play(
+    stage: &Stage,
+    scenes: &[Scene],
+    (mode, patience): (Mode, Duration),
+    printer: &mut Printer<'_>,
+) -> Result<usize, DemoError> {
+    printer.gap()?;
+    printer.paragraph(
+        "Now the controller of bindery binds in the same cluster, beside the webhook. BOUND AFTER: \
+         from when claim, volume and controller were there until a watch showed the claim Bound.",
+    )?;
+    let mut stopwatch = Stopwatch::start(&stage.client(Admin));
+    let controller = Controller::start(stage, mode);
+    let mut story = Story { stage, stopwatch: &mut stopwatch, start: Instant::now(), patience };
+    let (mut unexpected, mut times) = (0, Vec::new());
+    for scene in scenes {
+        let told = story.play(scene).await?;
+        printer.head(scene.word, scene.title)?;
+        told.lines.iter().try_for_each(|line| match line {
+            Line::Whole(line) => printer.whole(line),
+            Line::Text(line) => printer.text(line),
+        })?;
+        for fault in &told.faults {
+            printer.text(&format!("NOT AS DOCUMENTED: {fault}"))?;
+        }
+        printer.flush()?;
+        times.extend(told.times);
+        unexpected += usize::from(!told.faults.is_empty());
+    }
+    controller.stop().await?;
+    let verdict = match unexpected {
+        0 => "all as documented".to_owned(),
+        count => format!("{count} NOT AS DOCUMENTED, which is a defect: please report it"),
+    };
+    let slowest = times.iter().max().copied().unwrap_or_default();
+    printer.gap()?;
+    printer.paragraph(&format!(
+        "{} claims bound, the slowest after {}; {verdict}.",
+        times.len(),
+        milliseconds(slowest)
+    ))?;
+    printer.flush()?;
+    Ok(unexpected)
+}
+
+/// A controller that runs.
+struct Controller {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), LoopError>>,
+}
+
+impl Controller {
+    fn start(stage: &Stage, mode: Mode) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let settings = Settings {
+            mode,
+            contest: None,
+            recycler: Recycler::default(),
+            own_namespace: "bindery".to_owned(),
+        };
+        let client = stage.client(Asker::Controller);
+        let task = tokio::spawn(run(client, settings, async {
+            let _ = stopped.await;
+        }));
+        Self { stop, task }
+    }
+
+    async fn stop(self) -> Result<(), DemoError> {
+        // If it has ended already, its end says why.
+        let _ = self.stop.send(());
+        Ok(self.task.await.map_err(LoopError::from)??)
+    }
+}
+
+/// What goes on.
+struct Story<'a> {
+    stage: &'a Stage,
+    stopwatch: &'a mut Stopwatch,
+    /// When the controller was started.
+    start: Instant,
+    patience: Duration,
+}
+
+/// A line of a block.
+enum Line {
+    /// One that must stay whole, to be copied or because it is a row.
+    Whole(String),
+    /// One that may be wrapped.
+    Text(String),
+}
+
+impl Line {
+    fn command(command: &str) -> Self {
+        Self::Whole(format!("$ {command}"))
+    }
+}
+
+/// What a scene came to.
+#[derive(Default)]
+struct Told {
+    lines: Vec<Line>,
+    faults: Vec<String>,
+    /// How long each claim took that was bound in it.
+    times: Vec<Duration>,
+}
+
+impl Story<'_> {
+    async fn play(&mut self, scene: &Scene) -> Result<Told, DemoError> {
+        let mut told = Told::default();
+        for step in scene.steps {
+            match step {
+                Step::Create(by, file) => self.create(&mut told, *by, file).await?,
+                Step::Get(claims) => self.get(&mut told, claims).await,
+                Step::Explain(claim, says) => self.explain(&mut told, claim, says).await?,
+            }
+        }
+        Ok(told)
+    }
+
+    async fn create(&self, told: &mut Told, by: Asker, file: &Example) -> Result<(), DemoError> {
+        told.lines.push(Line::command(&format!("kubectl create -f {}", file.path)));
+        for object in file.objects()? {
+            let request = http::Request::post(collection(&object)?)
+                .header("content-type", "application/json")
+                .body(object.to_string().into_bytes().into())
+                .map_err(|error| DemoError::Examples(error.to_string()))?;
+            let reply = ask(self.stage, by, request).await?;
+            told.faults.extend(reply.heard.failures);
+            let warnings = reply.warnings.iter().map(|text| Line::Text(format!("Warning: {text}")));
+            told.lines.extend(warnings);
+            if reply.is_done {
+                let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                told.lines.push(Line::Text(format!("{kind}/{name} created")));
+            } else {
+                let why = reply.object["message"].as_str().unwrap_or_default();
+                told.faults.push(format!("it was refused: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn get(&mut self, told: &mut Told, claims: &[Expected]) {
+        let names: Vec<&str> = claims.iter().map(|(name, _)| *name).collect();
+        let command = format!("kubectl -n {NAMESPACE} get pvc {}", names.join(" "));
+        told.lines.push(Line::command(&command));
+        let mut rows = Vec::new();
+        for (name, volume) in claims {
+            let key = ClaimKey::new(NAMESPACE, *name);
+            let Some(seen) = self.stopwatch.wait(&key, *volume, self.patience).await else {
+                told.faults.push(format!("claim \"{key}\" is not there"));
+                continue;
+            };
+            let took = self.stopwatch.took(&seen, self.start);
+            rows.push(row(name, &seen, took));
+            let found = seen.claim.volume.as_ref().map(VolumeName::as_str);
+            if volume.map_or(found.is_some(), |volume| !seen.has(volume)) {
+                let (wanted, found) = (volume.unwrap_or("none"), found.unwrap_or("none"));
+                let phase = &seen.claim.phase;
+                told.faults.push(format!(
+                    "claim \"{key}\" should have volume {wanted}; it is {phase} with volume {found}"
+                ));
+            }
+            told.times.extend(took);
+        }
+        told.lines.extend(table(&rows).into_iter().map(Line::Whole));
+    }
+
+    async fn explain(&self, told: &mut Told, claim: &str, says: &[&str]) -> Result<(), DemoError> {
+        let command = format!("bindery explain -n {NAMESPACE} pvc/{claim}");
+        told.lines.push(Line::command(&command));
+        let client = self.stage.client(Admin);
+        let mut lists = Vec::new();
+        for watched in Watched::STORAGE {
+            let request = http::Request::get(watched.path()).body(Vec::new());
+            let request = request.map_err(|error| DemoError::Client(error.to_string()))?;
+            let list = client.request_text(request).await;
+            lists.push(list.map_err(|error| DemoError::Client(error.to_string()))?);
+        }
+        let explained = explain::claim_of_lists(&lists, &ClaimKey::new(NAMESPACE, claim));
+        let text = explained.map_err(|failure| DemoError::Explanation(failure.message))?;
+        let missing = says.iter().filter(|part| !text.contains(**part));
+        told.faults.extend(missing.map(|part| format!("the text does not say {part:?}")));
+        told.lines.extend(text.lines().map(|line| {
+            let kind = if line.starts_with("kubectl ") { Line::Whole } else { Line::Text };
+            kind(line.to_owned())
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Whether the machine was asleep: time that the clock of all our deadlines does not know of.
+//!
+//! Linux stops the monotonic clock while a machine is suspended, and others have taken a lease by then that still
+//! looks ours. The boot-time clock goes on: by how much it is ahead is the time asleep. Not here: what follows
+//! from it (`lease`).
+
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::lease::Until;
+
+/// How often it is looked at, and how long a sleep goes unnoticed: a lease lasts for many times both.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A shorter sleep is within what a lease leaves between our deadline and others' turn, which is five seconds.
+const SLEEP_MAX: Duration = Duration::from_secs(2);
+
+/// How long the machine has been asleep since it was started; on others than Linux nobody knows.
+pub(super) fn asleep() -> Duration {
+    #[cfg(target_os = "linux")]
+    {
+        let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+        // In this order: what passes between the two is no sleep.
+        let with_sleep = read(ClockId::Boottime);
+        with_sleep.saturating_sub(read(ClockId::Monotonic))
+    }
+    #[cfg(not(target_os = "linux"))]
+    Duration::ZERO
+}
+
+/// Whether a deadline from when the machine had been asleep for `before` means nothing now.
+pub(super) fn has_slept(before: Duration, now: Duration) -> bool {
+    now.saturating_sub(before) > SLEEP_MAX
+}
+
+/// Takes the lead away whenever the machine was asleep, as `asleep` tells. Never ends.
+pub(super) async fn drop_after_sleep(until: watch::Sender<Until>, asleep: impl Fn() -> Duration) {
+    let mut before = asleep();
+    loop {
+        sleep(PERIOD).await;
+        let now = asleep();
+        if has_slept(before, now) && until.send_if_modified(|until| until.take().is_some()) {
+            let slept = now.saturating_sub(before).as_secs();
+            tracing::warn!(slept, "the machine was asleep; the lease may be another's by now");
+        }
+        before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_counts_from_two_seconds_on_and_clocks_that_go_apart_the_other_way_do_not() {
+        let seconds = Duration::from_secs;
+        assert!(!has_slept(seconds(5), seconds(5)));
+        assert!(!has_slept(seconds(5), seconds(7)));
+        assert!(has_slept(seconds(5), seconds(7) + Duration::from_nanos(1)));
+        assert!(!has_slept(seconds(50), seconds(5)));
+    }
+
+    #[tokio::test]
+    async fn who_is_awake_does_not_fall_asleep() {
+        let before = asleep();
+        sleep(Duration::from_millis(20)).await;
+        assert!(!has_slept(before, asleep()));
+    }
+}

@@ -1,0 +1,87 @@
+//! How long drivers took is told once they are done, and what nobody does is told as an error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Stage, gone, held, pv, pvc};
+use crate::binding::{LiveReads, Observed, Write};
+use crate::cluster::resource::Watched;
+use crate::controller::engine::{EndedOperation, Operation, Task};
+use crate::k8s::class::class;
+use crate::model::{
+    Backend, Claim, ClaimKey, ClassName, ClassRequest, ReclaimPolicy, Reservation, ResourceVersion,
+    Uid, Volume,
+};
+
+/// Sees a class `fast` of driver `csi.example`.
+fn with_class(stage: &mut Stage) {
+    let text = r#"{"metadata":{"name":"fast"},"provisioner":"csi.example"}"#;
+    let observed = Observed::Class(Arc::new(class(text).unwrap()));
+    stage.engine.observe(observed, &ResourceVersion::new("101"), stage.now);
+}
+
+fn fast() -> ClassName {
+    ClassName::new("fast")
+}
+
+/// Stores every write, and answers every read by `live`.
+fn run(stage: &mut Stage, live: &LiveReads) -> Vec<Write> {
+    let mut writes = Vec::new();
+    while let Some(task) = stage.next() {
+        match task {
+            Task::Send(write) => {
+                stage.store(&write, 200 + u32::try_from(writes.len()).unwrap());
+                writes.push(write);
+            }
+            Task::Read(asked) => stage.engine.answered(&asked, live, stage.now),
+            Task::Tell(_) => {}
+            Task::Check(_) | Task::Recycle(_) => panic!("{task:?}"),
+        }
+    }
+    writes
+}
+
+#[test]
+fn a_volume_was_made_once_its_claim_is_bound() {
+    let mut stage = Stage::of(&[], &[]);
+    with_class(&mut stage);
+    let claim = Claim { class_field: ClassRequest::Named(fast()), ..pvc("c", 102, 0) };
+    stage.see(Observed::Claim(Arc::new(claim)));
+    run(&mut stage, &LiveReads::default());
+    assert_eq!(stage.engine.take_ended(), []);
+    stage.now += Duration::from_secs(7);
+    let reservation = Reservation::Held(ClaimKey::new("db", "c"), Uid::new("u-c"));
+    let made = Volume { class_field: Some(fast()), reservation, ..pv("a", 150, "1Gi", "Pending") };
+    stage.see(Observed::Volume(Arc::new(made)));
+    run(&mut stage, &LiveReads::default());
+    let took = Some(Duration::from_secs(7));
+    let (plugin, operation) = ("csi.example".into(), Operation::Provision);
+    assert_eq!(stage.engine.take_ended(), [EndedOperation { plugin, operation, took }]);
+    assert_eq!(stage.engine.take_ended(), []);
+}
+
+#[test]
+fn a_volume_was_deleted_once_it_is_gone_and_what_nobody_deletes_is_an_error() {
+    let of_driver = Volume {
+        policy: ReclaimPolicy::Delete,
+        backend: Backend::Csi("csi.example".into()),
+        class_field: Some(fast()),
+        ..held(102)
+    };
+    let of_nobody = Volume { backend: Backend::Other, ..of_driver.clone() };
+    for (volume, expected) in
+        [(of_driver, ("csi.example", Some(Duration::from_secs(3)))), (of_nobody, ("N/A", None))]
+    {
+        let mut stage = Stage::of(&[], &[]);
+        with_class(&mut stage);
+        stage.see(Observed::Volume(Arc::new(volume)));
+        run(&mut stage, &gone());
+        stage.now += Duration::from_secs(3);
+        let identity = Watched::Volumes.identities(stage.engine.view()).pop_first().unwrap();
+        let (gone, version) = (Watched::Volumes.gone(&identity), ResourceVersion::new("300"));
+        stage.engine.observe(gone, &version, stage.now);
+        let (plugin, took) = (expected.0.into(), expected.1);
+        let operation = Operation::Delete;
+        assert_eq!(stage.engine.take_ended(), [EndedOperation { plugin, operation, took }]);
+    }
+}

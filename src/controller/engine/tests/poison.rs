@@ -1,0 +1,64 @@
+//! Objects that cannot be read: counted while they are there and unreadable, whatever they are.
+
+use std::sync::Arc;
+
+use super::{Stage, pvc};
+use crate::binding::Observed;
+use crate::cluster::resource::{Identity, Watched};
+use crate::cluster::watch::Unreadable;
+use crate::k8s::class::class;
+use crate::model::{ResourceVersion, Uid};
+
+fn unreadable(namespace: &str, name: &str) -> Unreadable {
+    Unreadable {
+        identity: Identity { namespace: namespace.into(), name: name.into() },
+        uid: Uid::new("u"),
+        version: ResourceVersion::new("101"),
+        reason: "no".to_owned(),
+    }
+}
+
+fn counts(stage: &Stage) -> [usize; 2] {
+    [Watched::Claims, Watched::Classes].map(|watched| stage.engine.unreadable_count(watched))
+}
+
+/// A claim and a class that cannot be read, and a second class.
+fn poisoned() -> Stage {
+    let mut stage = Stage::of(&[], &[]);
+    for (watched, namespace, name) in [
+        (Watched::Claims, "db", "c"),
+        (Watched::Classes, "", "fast"),
+        (Watched::Classes, "", "slow"),
+    ] {
+        stage.engine.unreadable(watched, unreadable(namespace, name), stage.now);
+    }
+    assert_eq!(counts(&stage), [1, 2]);
+    stage
+}
+
+#[test]
+fn what_can_be_read_again_or_is_gone_is_not_counted() {
+    let mut stage = poisoned();
+    stage.see(Observed::Claim(Arc::new(pvc("c", 102, 0))));
+    assert_eq!(counts(&stage), [0, 2]);
+    let text = r#"{"metadata":{"name":"fast"},"provisioner":"csi.example"}"#;
+    let (version, now) = (ResourceVersion::new("103"), stage.now);
+    stage.engine.observe(Observed::Class(Arc::new(class(text).unwrap())), &version, now);
+    assert_eq!(counts(&stage), [0, 1]);
+    let identity = unreadable("", "slow").identity;
+    stage.engine.observe(Watched::Classes.gone(&identity), &version, now);
+    assert_eq!(counts(&stage), [0, 0]);
+}
+
+#[test]
+fn what_has_vanished_when_everything_is_listed_again_is_not_counted() {
+    let mut stage = poisoned();
+    let (version, now) = (ResourceVersion::new("200"), stage.now);
+    stage.engine.begin_list(Watched::Classes);
+    stage.engine.unreadable(Watched::Classes, unreadable("", "slow"), now);
+    stage.engine.end_list(Watched::Classes, &version, now);
+    assert_eq!(counts(&stage), [1, 1], "a list of classes says nothing of claims");
+    stage.engine.begin_list(Watched::Claims);
+    stage.engine.end_list(Watched::Claims, &version, now);
+    assert_eq!(counts(&stage), [0, 1]);
+}

@@ -1,0 +1,77 @@
+//! The lease on a machine that sleeps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bindery::cluster::lease::{Until, contend_by};
+use kube::Client;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::controller::{contest, server};
+
+/// A contender on a clock of the test's; what it believes, and what stops it.
+struct Contender {
+    until: watch::Receiver<Until>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Contender {
+    fn start(asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        let client = Client::new(server(), "default");
+        let (sender, until) = watch::channel(None);
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(contend_by(asleep, client, contest("we"), sender, stopped));
+        Self { until, stop, task }
+    }
+
+    fn leads(&self) -> bool {
+        self.until.borrow().is_some()
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).expect("it runs");
+        self.task.await.expect("it does not panic");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
+    let seconds = Arc::new(AtomicU64::new(100));
+    let clock = Arc::clone(&seconds);
+    let mut contender =
+        Contender::start(move || Duration::from_secs(clock.load(Ordering::Relaxed)));
+    // The clocks are looked at each second, the lease is renewed every other one: at an odd second nothing
+    // else happens.
+    sleep(Duration::from_millis(2_500)).await;
+    assert!(contender.leads());
+
+    // As long as others leave us.
+    seconds.fetch_add(2, Ordering::Relaxed);
+    let lost = timeout(Duration::from_secs(10), contender.until.wait_for(Option::is_none));
+    assert!(lost.await.is_err(), "two seconds are no sleep");
+
+    seconds.fetch_add(3, Ordering::Relaxed);
+    let lost = timeout(Duration::from_secs(1), contender.until.wait_for(Option::is_none));
+    assert!(lost.await.is_ok(), "it still believes that it leads");
+    let won = timeout(Duration::from_secs(3), contender.until.wait_for(Option::is_some));
+    assert!(won.await.is_ok(), "the lease is still its own");
+    contender.stop().await;
+}
+
+/// It was stored before the sleep or after it: nobody knows.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_was_on_its_way_during_a_sleep_counts_for_nothing() {
+    let seconds = AtomicU64::new(0);
+    // Each look at the clock is a sleep later.
+    let contender =
+        Contender::start(move || Duration::from_secs(seconds.fetch_add(10, Ordering::Relaxed)));
+    for _ in 0..300 {
+        sleep(Duration::from_millis(100)).await;
+        assert!(!contender.leads());
+    }
+    contender.stop().await;
+}

@@ -14,6 +14,7 @@ mod recycling;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
 use self::tell::Telling;
+use self::turns::Turns;
 use super::mode::Mode;
 use super::queue::Queue;
 use super::reads::{Asked, Reads};
@@ -88,6 +90,7 @@ pub struct Engine {
     acting: BTreeSet<ObjectKey>,
     reads_under_way: usize,
     notices_under_way: usize,
+    turns: Turns,
     telling: Telling,
     recyclers: Recyclers,
     foreign: Foreign,
@@ -115,6 +118,7 @@ impl Engine {
             acting: BTreeSet::new(),
             reads_under_way: 0,
             notices_under_way: 0,
+            turns: Turns::default(),
             telling: Telling::default(),
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
@@ -162,6 +166,7 @@ impl Engine {
         self.queue.clear();
         self.reads.clear();
         self.view.forget_turns();
+        self.turns.clear();
         self.telling.clear();
         self.recyclers.clear();
         self.is_leading = is_leading;

@@ -34,7 +34,7 @@ impl Engine {
                 if let Some(name) = promised
                     && self.end_turn(&name, now)
                 {
-                    // If it was not taken, it is offered to others.
+                    // It was not taken: it is offered to others.
                     self.queue.push(ObjectKey::Volume(name), now);
                 }
                 task

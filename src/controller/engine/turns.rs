@@ -74,19 +74,20 @@ impl Engine {
     }
 
     /// A volume, or the claim to which it was promised, was decided about: whoever waited for that goes on,
-    /// unless it is not over. Whether it is.
+    /// unless it is not over. Whether it is, and the volume is still nobody's.
     pub(super) fn end_turn(&mut self, name: &VolumeName, now: Instant) -> bool {
         let volume = ObjectKey::Volume(name.clone());
         if self.view.is_promised(name) || self.reads.is_awaited_by(&volume) {
             return false;
         }
+        let is_taken = self.changes.contains_key(&volume);
         for key in self.turns.0.remove(name).unwrap_or_default() {
-            if self.changes.contains_key(&volume) {
+            if is_taken {
                 self.park(&key, &volume);
             } else {
                 self.queue.push(key, now);
             }
         }
-        true
+        !is_taken
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Stage, pv, pvc};
 use crate::binding::{Answer, LiveReads, Observed, Read, Write};
 use crate::controller::engine::Task;
-use crate::model::annotations::STORAGE_PROVISIONER;
+use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, DefaultMark, Expansion,
-    Provisioner, ResourceVersion, Volume, VolumeName,
+    Provisioner, Quantity, Reservation, ResourceVersion, Uid, Volume, VolumeName,
 };
 
 fn fast() -> ClassName {
@@ -158,4 +158,41 @@ fn a_claim_that_is_marked_first_has_its_turn_all_the_same() {
     assert_eq!(mark.label(), "migrate_claim");
     stage.store(&mark, 101);
     assert_eq!(served(&stage.write()), "moved");
+}
+
+/// A volume that is reserved for claim `first`.
+fn left(name: &str, size: &str) -> Volume {
+    let mut volume = pv(name, 1, size, "Available");
+    volume.reservation = Reservation::Held(ClaimKey::new("db", "first"), Uid::new("u-first"));
+    volume.annotations.insert(BOUND_BY_CONTROLLER, "yes");
+    volume
+}
+
+/// As `plan` says it, in whatever order the replies come.
+#[test]
+fn of_the_volumes_that_come_free_together_the_best_serves_who_waits() {
+    for reverses in [false, true] {
+        let waits = Claim { request: Quantity::parse("8Gi").unwrap(), ..pvc("waits", 3, 2) };
+        let volumes = [left("kept", "1Gi"), left("later-1", "9Gi"), left("later-2", "8Gi")];
+        let mut stage = Stage::of(&volumes, &[pvc("first", 2, 1), waits]);
+        let mut version = 200;
+        let mut served = Vec::new();
+        loop {
+            let mut writes = stage.writes();
+            if writes.is_empty() {
+                break;
+            }
+            if reverses {
+                writes.reverse();
+            }
+            for write in writes {
+                if let Write::Reserve { volume, .. } = &write {
+                    served.push(volume.name.to_string());
+                }
+                stage.store(&write, version);
+                version += 1;
+            }
+        }
+        assert_eq!(served, ["later-2"], "{reverses}");
+    }
 }

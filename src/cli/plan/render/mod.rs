@@ -11,7 +11,7 @@ mod wide;
 use std::collections::BTreeMap;
 
 use super::difference::{Difference, End};
-use super::report::{Plan, PlannedVolume, VolumeFate};
+use super::report::{Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation;
@@ -38,11 +38,35 @@ fn tally(plan: &Plan) -> String {
     let wasted: i128 = plan.volumes.iter().filter_map(|volume| volume.wasted_bytes).sum();
     let summary = &plan.summary;
     format!(
-        "claims: {}; volumes: {}; {} more than asked for",
+        "claims: {}; volumes: {}; {}",
         told(&summary.claims),
         told(&summary.volumes),
-        bytes(wasted)
+        match wasted {
+            0 => "nothing wasted".to_owned(),
+            wasted => format!("{} wasted on claims that ask for less", bytes(wasted)),
+        }
     )
+}
+
+/// Where to learn what to do, if somebody has to do something.
+fn advice(plan: &Plan) -> &'static str {
+    if plan.is_stuck() {
+        "to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME\n"
+    } else {
+        ""
+    }
+}
+
+/// What is to be said of a claim beside its outcome and its volume.
+fn said_of_claim(claim: &PlannedClaim) -> Option<String> {
+    let equals = claim.equal_alternatives.filter(|count| *count > 0);
+    let equals = equals.map(|count| format!("chosen by name among {} equal volumes", count + 1));
+    claim.reason.clone().or(equals)
+}
+
+/// What restricts the plan, a line each, below what it restricts.
+fn notes(plan: &Plan) -> String {
+    plan.notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// So many bytes, as a person says them.
@@ -57,7 +81,7 @@ fn said_of(volume: &PlannedVolume) -> Option<String> {
     let kept = volume.claim.as_deref();
     Some(match volume.outcome {
         VolumeFate::Bound | VolumeFate::Binds => return None,
-        VolumeFate::Free => "nobody asks for it".to_owned(),
+        VolumeFate::Free => "no claim takes it".to_owned(),
         VolumeFate::Released => "its claim is gone".to_owned(),
         VolumeFate::Reserved => format!("kept for claim \"{}\"", kept.unwrap_or_default()),
         VolumeFate::Failed => "its claim is gone and nobody here reclaims it".to_owned(),

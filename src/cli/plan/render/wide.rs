@@ -1,6 +1,6 @@
 //! A plan for people who want to see everything: a table of claims and a table of volumes.
 
-use super::{bytes, said_of, table, tally, text};
+use super::{advice, bytes, notes, said_of, said_of_claim, table, tally, text};
 use crate::cli::plan::report::{Plan, PlannedClaim, PlannedVolume};
 use crate::model::AccessModes;
 
@@ -17,7 +17,7 @@ pub(super) fn wide(plan: &Plan) -> String {
         Some(difference) => text::changes(difference),
         None => tables(plan),
     };
-    format!("{body}{}\n", tally(plan))
+    format!("{body}{}{}{}\n", notes(plan), advice(plan), tally(plan))
 }
 
 fn tables(plan: &Plan) -> String {
@@ -49,7 +49,7 @@ fn claim(claim: &PlannedClaim) -> Vec<String> {
         or_nothing(given.and_then(|given| given.wasted_bytes).map(bytes)),
         modes(&claim.access_modes),
         or_nothing(claim.equal_alternatives.map(|count| count.to_string())),
-        claim.reason.clone().unwrap_or_default(),
+        said_of_claim(claim).unwrap_or_default(),
     ]
 }
 

@@ -199,8 +199,12 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
     } else {
         "a volume".to_owned()
     };
+    // Whoever names a volume that exists can have no other.
+    let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));
+    let first =
+        if names_another { "make the claim anew without spec.volumeName, and " } else { "" };
     Some(format!(
-        "no command fixes it; add {volume} of {} with {} and access modes {}, volume mode {}",
+        "no command fixes it; {first}add {volume} of {} with {} and access modes {}, volume mode {}",
         claim.class().wanted(),
         claim.request,
         claim.access_modes,

@@ -157,12 +157,14 @@ impl World {
             Source::Dump { name: source, others } => {
                 let Seen { found: pods, note } = read(others, "Pod", source, any_pod);
                 let found = pods.iter().find(|pod| pod.key == *key).cloned();
-                found.ok_or_else(|| match note {
-                    Some(note) => Failure::usage(format!("{note}; make a new dump")),
-                    None => {
-                        let names = pods.iter().map(|pod| pod.key.to_string());
-                        self.missing("pod", &key.to_string(), names)
-                    }
+                let missing = || {
+                    let names = pods.iter().map(|pod| pod.key.to_string());
+                    self.missing("pod", &key.to_string(), names)
+                };
+                found.ok_or_else(|| {
+                    let unread =
+                        note.map(|note| Failure::usage(format!("{note}; make a new dump")));
+                    unread.unwrap_or_else(missing)
                 })
             }
             Source::Live(cluster) => pod(cluster, key),

@@ -303,6 +303,24 @@ fn without_a_command_it_says_what_to_add() {
     );
 }
 
+/// To add a volume is no help to a claim that names another.
+#[test]
+fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data}\nspec: {accessModes: \
+        [ReadWriteMany], volumeName: v, resources: {requests: {storage: 5Gi}}}\n---\n\
+        kind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteMany], claimRef: {namespace: db, name: other}}\n";
+    let run = explain(state, &["pvc/data"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stdout,
+        "claim \"db/data\" is in conflict: volume \"v\", which it names, is kept for claim \"db/other\"\n  \
+         kept for another claim (1)\n    v: kept for claim \"db/other\"\n\
+         note: no command fixes it; make the claim anew without spec.volumeName, and add a volume of no class \
+         with 5Gi and access modes RWX, volume mode Filesystem\n"
+    );
+}
+
 #[test]
 fn a_pod_or_an_event_that_cannot_be_read_is_told() {
     let pod = STATE.replace("claimName: data}", "claimName: true}");

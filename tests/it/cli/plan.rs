@@ -61,10 +61,10 @@ web/pod-first  waits       its class binds it once a pod that uses it is schedul
 web/made       provisions  provisioner \"csi.example\" is asked for it
 db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode; volume \"pv-a\" would do, and goes to claim \"db/z-first\"
 volume pv-block: free, no claim takes it
-volume pv-kept: reserved, kept for claim \"db/to-come\"
+volume pv-kept: reserved, kept for claim \"db/to-come\", which does not exist
 volume pv-left: released, its claim is gone
 note: stdin has no pods: whether a pod uses a claim that waits for one is not known; add them to the dump (kubectl get pv,pvc,sc,pods -A -o json)
-to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME
+to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
 claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
 ";
     assert_eq!((plan.code, plan.stderr.as_str()), (1, ""));
@@ -254,6 +254,35 @@ fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
     assert_eq!(json!(told), json!([["a", 2], ["b", 1], ["c", 0], ["e", 0]]));
 }
 
+#[test]
+fn a_volume_that_is_kept_tells_why_its_claim_does_not_have_it() {
+    let volume = |name: &str, reference: &str, rest: &str| {
+        format!(
+            "{{kind: PersistentVolume, metadata: {{name: {name}}}, spec: {{capacity: {{storage: 1Gi}}, accessModes: \
+             [ReadWriteOnce], claimRef: {{{reference}}}}}{rest}}}\n---\n"
+        )
+    };
+    let block = volume("v-block", "namespace: db, name: waits", "")
+        .replace("claimRef", "volumeMode: Block, claimRef");
+    let state = volume("v-absent", "namespace: db, name: absent", "")
+        + &volume("v-first", "namespace: db, name: first, uid: u-first", "")
+        + &volume("v-more", "namespace: db, name: first", "")
+        + &volume("v-odd", "name: first", "")
+        + &block
+        + &asking("first", "1Gi")
+        + &asking("waits", "1Gi");
+    let expected = "\
+db/first  binds       v-first
+db/waits  starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode
+volume v-absent: reserved, kept for claim \"db/absent\", which does not exist
+volume v-block: reserved, kept for claim \"db/waits\", which does not take it
+volume v-more: reserved, kept for claim \"db/first\", which has volume \"v-first\"
+volume v-odd: reserved, its claimRef lacks a namespace or a name, so that no claim can have it
+";
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    assert!(text.starts_with(expected), "{text}");
+}
+
 /// A volume that is reserved for a claim which then takes a smaller one.
 fn left(name: &str, size: &str) -> String {
     format!(
@@ -317,7 +346,7 @@ changed  db/starves  starves -> binds b
 new      db/zzz      starves
 gone     db/gone     binds a
 against the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
-to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME
+to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
 claims: 2 binds, 2 starves; volumes: 2 binds; nothing wasted
 ";
     assert_eq!(changed.stdout, expected);

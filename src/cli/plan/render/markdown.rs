@@ -16,8 +16,12 @@ pub(super) fn markdown(plan: &Plan) -> String {
         Some(difference) => changes(difference),
         None => claims(plan),
     };
-    let notes: String = plan.notes.iter().map(|note| format!("\n{}\n", cell(note))).collect();
-    format!("### Storage plan\n\n{}\n{body}{notes}", tally(plan))
+    let mut out = format!("### Storage plan\n\n{}\n{body}", tally(plan));
+    for note in &plan.notes {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "\n{}", cell(note));
+    }
+    out
 }
 
 /// The claims for which something happens or should; those that are bound already only count.

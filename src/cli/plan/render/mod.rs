@@ -51,7 +51,7 @@ fn tally(plan: &Plan) -> String {
 /// Where to learn what to do, if somebody has to do something.
 fn advice(plan: &Plan) -> &'static str {
     if plan.is_stuck() {
-        "to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME\n"
+        "to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster\n"
     } else {
         ""
     }
@@ -66,7 +66,11 @@ fn said_of_claim(claim: &PlannedClaim) -> Option<String> {
 
 /// What restricts the plan, a line each, below what it restricts.
 fn notes(plan: &Plan) -> String {
-    plan.notes.iter().map(|note| format!("note: {note}\n")).collect()
+    let mut out = String::new();
+    for note in &plan.notes {
+        out.extend(["note: ", note.as_str(), "\n"]);
+    }
+    out
 }
 
 /// So many bytes, as a person says them.
@@ -76,14 +80,52 @@ fn bytes(count: i128) -> String {
     amount.bytes_display().to_string()
 }
 
+/// The claims for which volumes are kept that they do not have, by `NAMESPACE/NAME`.
+struct Absentees<'a>(BTreeMap<&'a str, Option<&'a PlannedClaim>>);
+
+impl<'a> Absentees<'a> {
+    /// Those of a plan.
+    fn of(plan: &'a Plan) -> Self {
+        let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeFate::Reserved);
+        let names = reserved.filter_map(|volume| Some((volume.claim.as_deref()?, None)));
+        let mut absentees: BTreeMap<&str, Option<&PlannedClaim>> = names.collect();
+        if !absentees.is_empty() {
+            for claim in &plan.claims {
+                let name = format!("{}/{}", claim.namespace, claim.name);
+                if let Some(found) = absentees.get_mut(name.as_str()) {
+                    *found = Some(claim);
+                }
+            }
+        }
+        Self(absentees)
+    }
+
+    /// For whom a volume is kept, and why that claim does not have it.
+    fn told(&self, name: &str) -> String {
+        let claim = self.0.get(name).copied().flatten();
+        let why = match claim.map(|claim| claim.volume.as_deref()) {
+            None => "which does not exist".to_owned(),
+            Some(None) => "which does not take it".to_owned(),
+            Some(Some(volume)) => format!("which has volume \"{volume}\""),
+        };
+        format!("kept for claim \"{name}\", {why}")
+    }
+}
+
 /// What is to be said of a volume that no claim has or gets; the others stand beside their claims.
-fn said_of(volume: &PlannedVolume) -> Option<String> {
-    let kept = volume.claim.as_deref();
+fn said_of(volume: &PlannedVolume, absentees: &Absentees<'_>) -> Option<String> {
     Some(match volume.outcome {
         VolumeFate::Bound | VolumeFate::Binds => return None,
         VolumeFate::Free => "no claim takes it".to_owned(),
         VolumeFate::Released => "its claim is gone".to_owned(),
-        VolumeFate::Reserved => format!("kept for claim \"{}\"", kept.unwrap_or_default()),
+        VolumeFate::Reserved => match volume.claim.as_deref() {
+            Some(claim) if !claim.starts_with('/') && !claim.ends_with('/') => {
+                absentees.told(claim)
+            }
+            Some(_) | None => {
+                "its claimRef lacks a namespace or a name, so that no claim can have it".to_owned()
+            }
+        },
         VolumeFate::Failed => "its claim is gone and nobody here reclaims it".to_owned(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{advice, count, lines, notes, said_of, said_of_claim, table, tally};
+use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, table, tally};
 use crate::cli::plan::difference::Difference;
 use crate::cli::plan::report::{Plan, PlannedClaim};
 
@@ -37,8 +37,9 @@ fn whole(plan: &Plan) -> String {
     for claim in &plan.claims {
         line(&mut out, claim, width);
     }
+    let absentees = Absentees::of(plan);
     for volume in &plan.volumes {
-        if let Some(said) = said_of(volume) {
+        if let Some(said) = said_of(volume, &absentees) {
             let _ = writeln!(out, "volume {}: {}, {said}", volume.name, volume.outcome.as_str());
         }
     }

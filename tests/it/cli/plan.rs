@@ -283,6 +283,33 @@ volume v-odd: reserved, its claimRef lacks a namespace or a name, so that no cla
     assert!(text.starts_with(expected), "{text}");
 }
 
+/// Whoever names a volume takes it as well as whoever is given one.
+#[test]
+fn who_starves_is_told_of_a_claim_that_named_the_volume() {
+    let names = asking("a", "1Gi").replace("spec: {", "spec: {volumeName: v, ");
+    let state = volume("v", "1Gi", "x") + &names + &asking("b", "1Gi");
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    let expected = "\
+db/a  binds       v
+db/b  starves     0/1 volumes fit: 1 kept for another claim; volume \"v\" would do, and goes to claim \"db/a\"
+";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+/// What a scheduler has to choose fits nobody else, and the numbers say so.
+#[test]
+fn a_claim_whose_scheduler_reserved_nothing_is_not_told_that_volumes_fit() {
+    let class = "{kind: StorageClass, metadata: {name: late}, provisioner: kubernetes.io/no-provisioner, \
+                 volumeBindingMode: WaitForFirstConsumer}\n---\n";
+    let of_class = |text: String| text.replace("spec: {", "spec: {storageClassName: late, ");
+    let chosen = of_class(asking("a", "1Gi"))
+        .replace("name: a,", "name: a, annotations: {volume.kubernetes.io/selected-node: n1},");
+    let state = class.to_owned() + &of_class(volume("v", "1Gi", "x")) + &chosen;
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    let expected = "db/a  starves     0/1 volumes fit: 1 held back until a pod has a node\n";
+    assert!(text.starts_with(expected), "{text}");
+}
+
 /// A volume that is reserved for a claim which then takes a smaller one.
 fn left(name: &str, size: &str) -> String {
     format!(
@@ -343,7 +370,7 @@ fn a_difference_tells_what_changed_came_and_went() {
     let expected = "\
 changed  db/hosts    binds b -> binds a
 changed  db/starves  starves -> binds b
-new      db/zzz      starves
+new      db/zzz      starves: 0/2 volumes fit: 2 kept for another claim; volume \"a\" would do, and goes to claim \"db/hosts\"
 gone     db/gone     binds a
 against the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
 to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster

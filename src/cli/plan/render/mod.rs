@@ -138,22 +138,28 @@ fn lines(difference: &Difference) -> impl Iterator<Item = Line> {
     let key = |namespace: &str, name: &str| format!("{namespace}/{name}");
     let changed = difference.changed.iter().map(move |claim| {
         let name = key(&claim.namespace, &claim.name);
-        ("changed", name, Some(told(&claim.before)), Some(told(&claim.after)))
+        let after = told(&claim.after, claim.why.as_deref());
+        ("changed", name, Some(told(&claim.before, None)), Some(after))
     });
     let new = difference.new.iter().map(move |claim| {
-        ("new", key(&claim.namespace, &claim.name), None, Some(told(&claim.end)))
+        let name = key(&claim.namespace, &claim.name);
+        ("new", name, None, Some(told(&claim.end, claim.why.as_deref())))
     });
     let gone = difference.gone.iter().map(move |claim| {
-        ("gone", key(&claim.namespace, &claim.name), Some(told(&claim.end)), None)
+        ("gone", key(&claim.namespace, &claim.name), Some(told(&claim.end, None)), None)
     });
     changed.chain(new).chain(gone)
 }
 
-fn told(end: &End) -> String {
-    match &end.volume {
-        Some(volume) => format!("{} {volume}", end.outcome),
-        None => end.outcome.clone(),
+fn told(end: &End, why: Option<&str>) -> String {
+    let mut told = end.outcome.clone();
+    if let Some(volume) = &end.volume {
+        told.extend([" ", volume.as_str()]);
     }
+    if let Some(why) = why {
+        told.extend([": ", why]);
+    }
+    told
 }
 
 /// How many claims changed, came and went: one sentence.

@@ -173,7 +173,8 @@ impl State {
                 Ok(observed) => self.take(observed),
                 // Tenants write pods: one of them must not stand in the way of everybody's plan.
                 Err(Unread { watched: Watched::Pods, text }) => {
-                    self.pods = Pods::Unseen(format!("{text}; what it uses is not known"));
+                    let unknown = "whether it uses a claim that waits for a pod is not known";
+                    self.pods = Pods::Unseen(format!("{text}: {unknown}; look at the pod"));
                 }
                 Err(Unread { text, .. }) => {
                     return Err(Failure::usage(format!("{text}; make a new dump")));

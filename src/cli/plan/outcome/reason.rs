@@ -1,6 +1,6 @@
 //! Why a claim ends up as it does, in words: the fact, what follows, what to do.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use super::Planner;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, Tally};
@@ -82,7 +82,7 @@ impl Planner<'_> {
 }
 
 /// One of these pods, as it is said.
-fn any_of(pods: &NonEmpty<Box<str>>) -> String {
+fn any_of(pods: &NonEmpty<impl fmt::Display>) -> String {
     /// A line holds so many.
     const NAMES_MAX: usize = 3;
     let names: Vec<String> =

@@ -128,21 +128,10 @@ impl fmt::Display for Mismatch {
                 write!(f, "access modes {offered} do not offer {requested}")
             }
             Self::Class { requested, offered } => {
-                write!(
-                    f,
-                    "{} is not {}",
-                    named("class", offered.as_ref()),
-                    named("class", requested.as_ref())
-                )
+                other_name(f, "class", requested.as_ref(), offered.as_ref())
             }
             Self::AttributesClass { requested, offered } => {
-                let kind = "attributes class";
-                write!(
-                    f,
-                    "{} is not {}",
-                    named(kind, offered.as_ref()),
-                    named(kind, requested.as_ref())
-                )
+                other_name(f, "attributes class", requested.as_ref(), offered.as_ref())
             }
             Self::Terminating => f.write_str("being deleted"),
             Self::NotAvailable { phase } => write!(f, "phase is {phase}, not Available"),
@@ -155,9 +144,20 @@ impl fmt::Display for Mismatch {
     }
 }
 
-fn named(kind: &str, name: Option<&ClassName>) -> String {
-    match name {
-        None => format!("no {kind}"),
-        Some(name) => format!("{kind} \"{name}\""),
+fn other_name(
+    f: &mut fmt::Formatter<'_>,
+    kind: &str,
+    requested: Option<&ClassName>,
+    offered: Option<&ClassName>,
+) -> fmt::Result {
+    match (offered, requested) {
+        (Some(offered), Some(requested)) => {
+            write!(f, "{kind} \"{offered}\" is not {kind} \"{requested}\"")
+        }
+        (None, Some(requested)) => {
+            write!(f, "no {kind} where {kind} \"{requested}\" is asked for")
+        }
+        (Some(offered), None) => write!(f, "{kind} \"{offered}\" where no {kind} is asked for"),
+        (None, None) => write!(f, "another {kind}"),
     }
 }

@@ -31,15 +31,7 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
     let mut is_first = true;
     loop {
         let before = settlement.writes.len();
-        let names: Vec<VolumeName> = view.volumes().map(|volume| volume.name.clone()).collect();
-        let volumes = names.into_iter().map(|name| {
-            let why = follow(view, &mut settlement.writes, |evidence| {
-                let decision = decide_volume(evidence, &name);
-                (decision.next, decision.why)
-            });
-            (name, why)
-        });
-        settlement.volumes = volumes.collect();
+        settlement.volumes = settle_volumes(view, &mut settlement.writes);
         // A volume that is given back may be what somebody waited for. No write to or for a claim can
         // help another one, so that nothing has changed for claims unless a volume was written.
         if !is_first && settlement.writes.len() == before {
@@ -59,6 +51,26 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
         });
         settlement.claims = claims.collect();
     }
+}
+
+/// Settles the volumes. Each is written once before any is written twice, as where writes are under way at
+/// the same time: who waits is offered the best of all that come free, not the first.
+fn settle_volumes(view: &mut View, writes: &mut Vec<Write>) -> BTreeMap<VolumeName, VolumeOutcome> {
+    let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
+    let mut volumes: Vec<(VolumeName, VolumeOutcome)> = names.collect();
+    let mut open: Vec<usize> = (0..volumes.len()).collect();
+    while !open.is_empty() {
+        open.retain(|place| {
+            let Some((name, outcome)) = volumes.get_mut(*place) else { return false };
+            let (why, progress) = step(view, writes, |evidence| {
+                let decision = decide_volume(evidence, name);
+                (decision.next, decision.why)
+            });
+            *outcome = why;
+            progress == Progress::Wrote
+        });
+    }
+    volumes.into_iter().collect()
 }
 
 /// A volume that a claim names in vain may have become another's since the claim was looked at: nothing is
@@ -82,9 +94,31 @@ fn follow<W>(
     writes: &mut Vec<Write>,
     decide: impl Fn(&Evidence<'_>) -> (Next, W),
 ) -> W {
+    loop {
+        let (why, progress) = step(view, writes, &decide);
+        if progress == Progress::Settled {
+            return why;
+        }
+    }
+}
+
+/// What a decision about an object came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// A write, after which it is to be asked again.
+    Wrote,
+    /// Nothing is left to do.
+    Settled,
+}
+
+/// Decides about one object, and makes the write if it is one.
+fn step<W>(
+    view: &mut View,
+    writes: &mut Vec<Write>,
+    decide: impl Fn(&Evidence<'_>) -> (Next, W),
+) -> (W, Progress) {
     // The view is everything there is.
-    let known = || LiveReads { recent: Recent::All, ..LiveReads::default() };
-    let mut live = known();
+    let mut live = LiveReads { recent: Recent::All, ..LiveReads::default() };
     loop {
         let (next, why) = decide(&Evidence::new(view, &live));
         match next {
@@ -92,9 +126,9 @@ fn follow<W>(
             Next::Write(write) => {
                 view.assume(&write);
                 writes.push(write);
-                live = known();
+                return (why, Progress::Wrote);
             }
-            Next::Settled | Next::Reclaim(_) => return why,
+            Next::Settled | Next::Reclaim(_) => return (why, Progress::Settled),
         }
     }
 }

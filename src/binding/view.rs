@@ -177,8 +177,12 @@ impl View {
     }
 
     /// Gives a free volume to a claim before that can be written: for every other claim it is taken.
+    /// Whoever has the promise keeps it.
     pub fn promise(&mut self, name: &VolumeName, key: &ClaimKey) {
         self.withdraw(key);
+        if self.is_promised(name) {
+            return;
+        }
         if let Some(volume) = self.volumes.get(name) {
             self.free.remove(volume);
             self.promises.by_volume.insert(name.clone(), key.clone());
@@ -188,7 +192,12 @@ impl View {
 
     /// Whether the volume is promised to a claim.
     pub fn is_promised(&self, name: &VolumeName) -> bool {
-        self.promises.by_volume.contains_key(name)
+        self.promised_to(name).is_some()
+    }
+
+    /// The claim to which the volume is promised.
+    pub fn promised_to(&self, name: &VolumeName) -> Option<&ClaimKey> {
+        self.promises.by_volume.get(name)
     }
 
     /// Takes back what was promised to the claim, if anything: the volume is as free as it is.

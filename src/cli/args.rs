@@ -213,18 +213,19 @@ pub struct CheckArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
 Claims end as bound, binds, provisions, waits, starves, lost or conflict. The plan is what the binder \
-does on this state if nobody else acts: claims are served by age, then by namespace and name.\n\n\
+does on this state if nobody else acts: claims are served by age, then by namespace and name. Pods tell \
+which of them a claim of a delayed class waits for.\n\n\
 Exit codes: 0 every claim is served or waits for what comes by itself; 1 one starves, is lost or in \
 conflict.\n\n\
 With --diff, `text`, `wide` and `markdown` tell the changes alone; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
-kubectl get pv,pvc,sc -A -o yaml | bindery plan -f -\n  \
+kubectl get pv,pvc,sc,pods -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
 bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json")]
 pub struct PlanArgs {
-    /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
-    /// cluster is asked.
+    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. Without it,
+    /// the cluster is asked.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
     /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
@@ -247,19 +248,19 @@ first; the nodes, where its class waits for the pod's; the provisioner that is a
 and one command after which the binder serves it. A volume is nearer the fewer mismatches it has; of \
 equally many, the easier the hardest one is to repair (labels, class, attributes class, size, access modes, \
 volume mode, phase, holder, node); then the less the sizes differ; then by name.\n\n\
-Who may not list volumes gets what the binder wrote about the claim, and is told so. Dumps may hold nodes, \
-pods and events too.\n\n\
+Who may not list volumes gets the last event about the claim in the name of a binder, and is told so: \
+whoever may write events could have written it. Dumps may hold nodes, pods and events too.\n\n\
 Exit codes: 0 served, or waiting for what comes by itself; 1 somebody has to do something.\n\n\
 Examples:\n  \
 bindery explain pvc/data -n db\n  \
-kubectl get pv,pvc,sc,nodes,events -A -o yaml | bindery why pvc/db/data -f -\n  \
+kubectl get pv,pvc,sc,pods,nodes,events -A -o yaml | bindery why pvc/db/data -f -\n  \
 bindery explain pod/web-0 -n web -o markdown")]
 pub struct ExplainArgs {
     /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
-    /// A dump of volumes, claims and classes, or `-` for standard input; repeatable. Without it, the
-    /// cluster is asked.
+    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. Without it,
+    /// the cluster is asked.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
     /// Namespace of the claim or the pod; else that of the context, or `default` with a dump.

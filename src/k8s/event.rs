@@ -18,8 +18,13 @@ pub struct Event {
     pub namespace: String,
     /// The name of the object.
     pub name: String,
-    /// The component.
+    /// The uid of the object; empty if it does not say.
+    pub uid: String,
+    /// The component that it names as its source, else as its reporter. The API server checks neither:
+    /// whoever may write events can write any name.
     pub component: String,
+    /// The component that it names as its reporter; empty if it names none.
+    pub reporter: String,
     /// The reason: one word for programs.
     pub reason: String,
     /// The message.
@@ -53,6 +58,7 @@ struct AboutWire<'a> {
     kind: Option<Text<'a>>,
     namespace: Option<Text<'a>>,
     name: Option<Text<'a>>,
+    uid: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -91,10 +97,12 @@ pub fn event(text: &str) -> Result<Event, serde_json::Error> {
         kind: or_empty(about.kind.as_ref()).to_owned(),
         namespace: or_empty(about.namespace.as_ref()).to_owned(),
         name: or_empty(about.name.as_ref()).to_owned(),
+        uid: or_empty(about.uid.as_ref()).to_owned(),
         component: source
             .or(filled(wire.reporting_component.as_ref()))
             .unwrap_or_default()
             .to_owned(),
+        reporter: or_empty(wire.reporting_component.as_ref()).to_owned(),
         reason: or_empty(wire.reason.as_ref()).to_owned(),
         message: or_empty(wire.message.as_ref()).to_owned(),
         time: times.into_iter().flatten().next().unwrap_or_default().to_owned(),

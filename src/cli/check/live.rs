@@ -78,6 +78,12 @@ impl Cluster {
         Watched::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
+    /// Its pods that wait, in all namespaces, as the JSON text of a list.
+    pub(in crate::cli) fn waiting_pods(&self) -> Result<String, Refusal> {
+        let (path, selection) = (Watched::Pods.path(), Watched::Pods.selection());
+        self.get(&format!("{path}?{}", selection.trim_start_matches('&')))
+    }
+
     /// Makes `reads` and puts the answers into `live`.
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
         self.runtime.block_on(reads::read(&self.client, reads, self.timeout, live));

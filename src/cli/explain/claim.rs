@@ -8,6 +8,7 @@ use super::world::World;
 use crate::binding::{Asker, ClaimOutcome, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::plan::outcome::Planner;
+use crate::cli::plan::state::Pods;
 use crate::k8s::event::Event;
 use crate::model::{BindingMode, Claim, ClaimKey, Node, Provisioner, Volume, VolumeClass};
 
@@ -16,12 +17,12 @@ const REPAIRS_TRIED: usize = 8;
 
 /// Explains the claim of this name.
 pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
-    let World { after, settlement, .. } = world;
+    let World { after, settlement, pods, .. } = world;
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claims.get(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
         return Err(world.missing("claim", &key.to_string(), names));
     };
-    let planned = Planner::new(after, settlement).claim(claim, outcome);
+    let planned = Planner::new(after, settlement, pods).claim(claim, outcome);
     let fate = planned.outcome;
     let summary = match (&planned.volume, &planned.reason) {
         (Some(volume), None) => {
@@ -36,6 +37,9 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
     let mut explanation =
         Explanation::of(Object::claim(key), fate.as_str(), fate.is_stuck(), summary);
     explanation.partner = planned.volume;
+    explanation.is_delayed = Pods::matter_for(outcome);
+    let unseen = pods.note().filter(|_| explanation.is_delayed);
+    explanation.notes.extend(unseen.map(str::to_owned));
     let misses = misses(after, claim, outcome);
     explanation.candidates = misses.iter().map(Miss::of_volume).collect();
     match delay(after, claim, outcome) {
@@ -136,14 +140,16 @@ fn on_node(view: &View, claim: &Claim, node: &Node) -> Reach {
 fn awaited(notes: &mut Vec<String>, world: &World, key: &ClaimKey, name: &str) -> Awaited {
     let events = world.events(key);
     notes.extend(events.note);
-    // Kubernetes: a provisioner names itself `DRIVER_POD_UID` as the source of its events.
-    let own = events.found.into_iter().filter(|event| {
-        event
-            .component
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
-    });
+    let own = events.found.into_iter().filter(|event| is_in_name_of(event, name));
     Awaited { name: name.to_owned(), last_event: last(own) }
+}
+
+/// Whether the event says that it is this provisioner's.
+///
+/// Kubernetes: a provisioner names itself `DRIVER_POD_UID` as the source of its events.
+pub(super) fn is_in_name_of(event: &Event, provisioner: &str) -> bool {
+    let rest = event.component.strip_prefix(provisioner);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
 /// The event that was written last.
@@ -193,8 +199,12 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
     } else {
         "a volume".to_owned()
     };
+    // Whoever names a volume that exists can have no other.
+    let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));
+    let first =
+        if names_another { "make the claim anew without spec.volumeName, and " } else { "" };
     Some(format!(
-        "no command fixes it; add {volume} of {} with {} and access modes {}, volume mode {}",
+        "no command fixes it; {first}add {volume} of {} with {} and access modes {}, volume mode {}",
         claim.class().wanted(),
         claim.request,
         claim.access_modes,

@@ -1,6 +1,8 @@
-//! What a person learns who may not list volumes: what the binder wrote about the claim.
+//! What a person learns who may not list volumes: what events say about the claim in the name of a binder.
+//!
+//! The API server does not check in whose name an event is written, so that its source is told with it.
 
-use super::claim::last;
+use super::claim::{is_in_name_of, last};
 use super::pod;
 use super::report::{Awaited, Explanation, Object, Written};
 use super::target::Target;
@@ -11,11 +13,11 @@ use crate::cluster::announce::COMPONENT;
 use crate::k8s::claim::claim;
 use crate::k8s::event::Event;
 use crate::model::annotations::STORAGE_PROVISIONER;
-use crate::model::{Claim, ClaimKey, ClaimPhase};
+use crate::model::{Claim, ClaimKey, ClaimPhase, Uid};
 
 /// What is said first.
-const NOTE: &str = "you may not list volumes and claims of the whole cluster, so that no volume is compared; \
-     this is what the binder wrote";
+const NOTE: &str = "you may not list the volumes and claims of the whole cluster: no volume is compared; for \
+     all reasons let somebody run it who may";
 
 /// Explains what can be explained without seeing volumes.
 pub(super) fn explain(cluster: &Cluster, target: &Target) -> Result<Explanation, Failure> {
@@ -50,8 +52,8 @@ fn of_claim(cluster: &Cluster, key: &ClaimKey) -> Result<Explanation, Failure> {
 }
 
 fn told(claim: &Claim, events: &[Event]) -> Explanation {
-    let binder = events.iter().filter(|event| is_binder(&event.component)).cloned();
-    let event = last(binder);
+    let binder = events.iter().filter(|event| is_of(event, claim) && is_in_binders_name(event));
+    let event = last(binder.cloned());
     let key = &claim.key;
     let (stuck, text) = match (&claim.phase, &event) {
         (ClaimPhase::Bound, _) => {
@@ -61,11 +63,15 @@ fn told(claim: &Claim, events: &[Event]) -> Explanation {
         (ClaimPhase::Lost, _) => (true, format!("claim \"{key}\" has lost its volume")),
         (ClaimPhase::Pending | ClaimPhase::Unknown(_), Some(event)) => (
             is_failure(&event.reason),
-            format!("claim \"{key}\" is {}: {}: {}", claim.phase, event.reason, event.message),
+            format!(
+                "claim \"{key}\" is {}; \"{}\" says {}: {}",
+                claim.phase, event.component, event.reason, event.message
+            ),
         ),
-        (ClaimPhase::Pending | ClaimPhase::Unknown(_), None) => {
-            (false, format!("claim \"{key}\" is {}, and no binder wrote why", claim.phase))
-        }
+        (ClaimPhase::Pending | ClaimPhase::Unknown(_), None) => (
+            false,
+            format!("claim \"{key}\" is {}, and no event of a binder says why", claim.phase),
+        ),
     };
     let outcome = claim.phase.to_string().to_lowercase();
     let mut explanation = Explanation::of(Object::claim(key), &outcome, stuck, text);
@@ -73,22 +79,40 @@ fn told(claim: &Claim, events: &[Event]) -> Explanation {
     if claim.phase == ClaimPhase::Pending {
         explanation.provisioner = provisioner(claim, events);
     }
-    explanation.event = event;
     explanation.notes.push(NOTE.to_owned());
+    explanation.notes.extend(event.as_ref().map(|event| told_by(event, claim)));
+    explanation.event = event;
     explanation
 }
 
 /// The provisioner that was asked, and what it wrote last.
 fn provisioner(claim: &Claim, events: &[Event]) -> Option<Awaited> {
     let name = claim.annotations.get(STORAGE_PROVISIONER)?;
-    let own = events.iter().filter(|event| event.component.starts_with(name)).cloned();
-    let last_event: Option<Written> = last(own);
-    Some(Awaited { name: name.to_owned(), last_event })
+    let own = events.iter().filter(|event| is_of(event, claim) && is_in_name_of(event, name));
+    Some(Awaited { name: name.to_owned(), last_event: last(own.cloned()) })
 }
 
+/// Who says what an event says, and what that is worth.
+fn told_by(event: &Written, claim: &Claim) -> String {
+    format!(
+        "that \"{}\" says so is the event's own word: whoever may write events in namespace \"{}\" could \
+         have written it",
+        event.component, claim.key.namespace
+    )
+}
+
+/// Whether the event is about this claim, and not about a former one of its name.
+fn is_of(event: &Event, claim: &Claim) -> bool {
+    let uid = claim.uid.as_ref().map(Uid::as_str);
+    event.uid.is_empty() || uid.is_none_or(|uid| uid == event.uid)
+}
+
+/// Whether the event says that a binder wrote it, wherever it says who did.
+///
 /// Kubernetes: the in-tree binder is `persistentvolume-controller`.
-fn is_binder(component: &str) -> bool {
-    matches!(component, COMPONENT | "persistentvolume-controller")
+fn is_in_binders_name(event: &Event) -> bool {
+    let is_binder = |name: &str| matches!(name, COMPONENT | "persistentvolume-controller");
+    is_binder(&event.component) && (event.reporter.is_empty() || is_binder(&event.reporter))
 }
 
 /// Whether somebody must act on an event of this reason about a claim. The others tell what is waited for.

@@ -34,13 +34,17 @@ pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
     let (outcome, told) = match (stuck.as_slice(), is_nowhere) {
         ([], _) if claims.is_empty() => ("ready", "uses no claims".to_owned()),
         ([], true) => ("stuck", "has no node on which every claim has a volume".to_owned()),
+        ([], false) if let Some(node) = given_past_the_scheduler(pod, &claims) => (
+            "stuck",
+            format!(
+                "was given node \"{node}\" past the scheduler, which alone has volumes chosen; make it anew \
+                 without spec.nodeName"
+            ),
+        ),
         ([], false) if !delayed.is_empty() => {
             ("waits", format!("could have its volumes on {}", names(&nodes)))
         }
-        ([], false) => match claims.iter().find(|claim| claim.outcome != "bound") {
-            Some(claim) => ("waits", format!("waits: {}", claim.summary)),
-            None => ("ready", "has all of its volumes".to_owned()),
-        },
+        ([], false) => waiting(&claims),
         (stuck, _) => ("stuck", format!("is kept waiting by {}", stuck.join(", "))),
     };
     let summary = format!("pod \"{}\" {told}", pod.key);
@@ -54,6 +58,26 @@ pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
     explanation.fix = claims.iter().find_map(|claim| claim.fix.clone());
     explanation.claims = claims;
     explanation
+}
+
+/// The node of a pod that has one although a claim waits for the pod to get one.
+fn given_past_the_scheduler<'a>(pod: &'a Pod, claims: &[Explanation]) -> Option<&'a str> {
+    pod.node.as_deref().filter(|_| claims.iter().any(|claim| claim.is_delayed))
+}
+
+/// A pod that nothing keeps from its volumes, on no node in particular.
+fn waiting(claims: &[Explanation]) -> (&'static str, String) {
+    let mut open = claims.iter().filter(|claim| claim.outcome != "bound").peekable();
+    if open.peek().is_none() {
+        return ("ready", "has all of its volumes".to_owned());
+    }
+    match open.find(|claim| !claim.is_delayed) {
+        Some(claim) => ("waits", format!("waits: {}", claim.summary)),
+        None => (
+            "waits",
+            "waits for the scheduler, which has its volumes chosen with its node".to_owned(),
+        ),
+    }
 }
 
 /// A claim that the pod names and that does not exist.

@@ -55,9 +55,9 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     if let Some(awaited) = &explanation.provisioner {
         let _ = match &awaited.last_event {
             Some(event) => {
-                writeln!(out, "  provisioner \"{}\" wrote {}", awaited.name, said(event))
+                writeln!(out, "  last event of \"{}\": {}", event.component, said(event))
             }
-            None => writeln!(out, "  provisioner \"{}\" has written no event", awaited.name),
+            None => writeln!(out, "  no event of provisioner \"{}\"", awaited.name),
         };
     }
     for claim in &explanation.claims {
@@ -160,8 +160,12 @@ fn markdown(explanation: &Explanation) -> String {
         }
     }
     if let Some(awaited) = &explanation.provisioner {
-        let said = awaited.last_event.as_ref().map_or("no event".to_owned(), said);
-        let _ = writeln!(out, "\nProvisioner `{}` wrote: {}", awaited.name, cell(&said));
+        let _ = match &awaited.last_event {
+            Some(event) => {
+                writeln!(out, "\nLast event of {}: {}", cell(&event.component), cell(&said(event)))
+            }
+            None => writeln!(out, "\nNo event of provisioner `{}`", awaited.name),
+        };
     }
     for note in &explanation.notes {
         let _ = writeln!(out, "\n{}", cell(note));

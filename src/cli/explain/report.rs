@@ -41,6 +41,9 @@ pub(super) struct Explanation {
     pub fix: Option<Fix>,
     /// Of a pod: its claims.
     pub claims: Vec<Explanation>,
+    /// Whether the claim gets its volume when a pod that uses it gets its node.
+    #[serde(skip)]
+    pub is_delayed: bool,
 }
 
 /// An object.
@@ -103,7 +106,7 @@ pub(super) struct Awaited {
 /// An event.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Written {
-    /// Who wrote it.
+    /// Who wrote it, as it says itself: whoever may write events can write any name.
     pub component: String,
     /// Its reason.
     pub reason: String,
@@ -140,6 +143,7 @@ impl Explanation {
             notes: Vec::new(),
             fix: None,
             claims: Vec::new(),
+            is_delayed: false,
         }
     }
 }

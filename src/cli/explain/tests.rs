@@ -4,6 +4,7 @@ use super::command::quoted;
 use super::limited::is_failure;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, announce_claim};
 use crate::cli::plan::outcome::Planner;
+use crate::cli::plan::state::Pods;
 use crate::k8s::claim::claim;
 use crate::model::{ClassName, NonEmpty, VolumeName};
 
@@ -60,7 +61,7 @@ fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     let (view, settlement) = (View::default(), Settlement::default());
     for outcome in outcomes {
         let told = announce_claim(&view, &claim, &outcome).unwrap();
-        let planned = Planner::new(&view, &settlement).claim(&claim, &outcome);
+        let planned = Planner::new(&view, &settlement, &Pods::Seen).claim(&claim, &outcome);
         assert_eq!(is_failure(told.reason), planned.outcome.is_stuck(), "{outcome:?}");
     }
 }

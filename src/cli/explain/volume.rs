@@ -11,12 +11,12 @@ use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, V
 
 /// Explains the volume of this name.
 pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, Failure> {
-    let World { after, settlement, .. } = world;
+    let World { after, settlement, pods, .. } = world;
     let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volumes.get(name)) else {
         let names = after.volumes().map(|volume| volume.name.to_string());
         return Err(world.missing("volume", name.as_str(), names));
     };
-    let planned = Planner::new(after, settlement).volume(volume, outcome);
+    let planned = Planner::new(after, settlement, pods).volume(volume, outcome);
     let waiting = after.claims().map(AsRef::as_ref).filter(|claim| is_waiting(claim));
     let misses = match planned.outcome {
         // Others can only wait for it if they name it.

@@ -1,7 +1,7 @@
 //! What an explanation looks at: a dump, or the cluster as it is now.
 //!
-//! Volumes, claims and classes are settled as a plan settles them. Nodes, pods and events are asked for
-//! only where an explanation needs them; that the account may not see one of them is a note.
+//! Volumes, claims, classes and the pods that wait are settled as a plan settles them. Nodes, other pods and
+//! events are asked for only where an explanation needs them; that the account may not see one of them is a note.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use crate::cli::args::ExplainArgs;
 use crate::cli::check::input::told;
 use crate::cli::check::live::{Cluster, Refusal, name_of};
 use crate::cli::exit::Failure;
-use crate::cli::plan::state::{Other, Others, State};
+use crate::cli::plan::state::{Other, Others, Pods, State};
 use crate::k8s::event::{self, Event};
 use crate::k8s::node::node;
 use crate::k8s::pods::any_pod;
@@ -24,6 +24,8 @@ pub(super) struct World {
     pub after: View,
     /// What became of each claim and volume.
     pub settlement: Settlement,
+    /// Whether the pods are known that claims wait for.
+    pub pods: Pods,
     source: Source,
 }
 
@@ -70,7 +72,7 @@ impl Sight {
         let namespace = namespace(cluster.namespace());
         match cluster.lists() {
             Ok(lists) => {
-                let state = State::of_texts(&lists, "cluster", Others::Skipped)?;
+                let state = State::of_cluster(&cluster, &lists)?;
                 Ok((Self::whole(state, Source::Live(cluster)), namespace))
             }
             Err(Refusal::Forbidden(_)) => Ok((Self::Limited(cluster), namespace)),
@@ -92,9 +94,9 @@ impl World {
     }
 
     fn settled(state: State, source: Source) -> Self {
-        let State { mut view, order, .. } = state;
+        let State { mut view, order, pods, .. } = state;
         let settlement = settle(&mut view, &order);
-        Self { after: view, settlement, source }
+        Self { after: view, settlement, pods, source }
     }
 
     /// The failure for an object that does not exist, with the names that are near.
@@ -139,7 +141,12 @@ impl World {
         match &self.source {
             Source::Dump { name, others } => {
                 let Seen { found, note } = read(others, "Node", name, node);
-                let none = found.is_empty().then(|| format!("{name} has no nodes"));
+                let none = found.is_empty().then(|| {
+                    format!(
+                        "{name} has no nodes: on which of them the claim could be served is not known; add \
+                         them to the dump (kubectl get pv,pvc,sc,pods,nodes -A -o json)"
+                    )
+                });
                 Seen { found, note: note.or(none) }
             }
             Source::Live(cluster) => {
@@ -160,13 +167,15 @@ impl World {
         match &self.source {
             Source::Dump { name: source, others } => {
                 let Seen { found: pods, note } = read(others, "Pod", source, any_pod);
-                if let Some(note) = note {
-                    return Err(Failure::usage(format!("{note}; make a new dump")));
-                }
                 let found = pods.iter().find(|pod| pod.key == *key).cloned();
-                found.ok_or_else(|| {
+                let missing = || {
                     let names = pods.iter().map(|pod| pod.key.to_string());
                     self.missing("pod", &key.to_string(), names)
+                };
+                found.ok_or_else(|| {
+                    let unread =
+                        note.map(|note| Failure::usage(format!("{note}; make a new dump")));
+                    unread.unwrap_or_else(missing)
                 })
             }
             Source::Live(cluster) => pod(cluster, key),

@@ -38,6 +38,9 @@ pub(super) struct Changed {
     pub before: End,
     /// How it ends.
     pub after: End,
+    /// Why, if somebody has to do something; the plan's claim says it for programs.
+    #[serde(skip)]
+    pub why: Option<String>,
 }
 
 /// A claim that only one plan has.
@@ -50,6 +53,9 @@ pub(super) struct Ending {
     /// How it ends there.
     #[serde(flatten)]
     pub end: End,
+    /// Why, as of a changed one.
+    #[serde(skip)]
+    pub why: Option<String>,
 }
 
 /// How a claim ends.
@@ -120,27 +126,31 @@ fn end(claim: &Node) -> Result<((String, String), End), (Position, String)> {
 /// What changed from `earlier` to `plan`.
 pub(super) fn difference(earlier: &Earlier, plan: &Plan) -> Difference {
     let mut before = earlier.0.clone();
-    let mut now = Ends::new();
+    let mut now = BTreeMap::new();
     for claim in &plan.claims {
         let outcome = claim.outcome.as_str().to_owned();
         let end = End { outcome, volume: claim.volume.clone() };
-        now.insert((claim.namespace.clone(), claim.name.clone()), end);
+        let why = claim.reason.as_ref().filter(|_| claim.outcome.is_stuck());
+        now.insert((claim.namespace.clone(), claim.name.clone()), (end, why));
     }
     let mut difference = Difference::default();
-    for ((namespace, name), after) in now {
+    for ((namespace, name), (after, why)) in now {
         let key = (namespace, name);
         let was = before.remove(&key);
         let (namespace, name) = key;
         match was {
             Some(before) if before == after => difference.unchanged += 1,
             Some(before) => {
-                difference.changed.push(Changed { namespace, name, before, after });
+                let why = why.cloned();
+                difference.changed.push(Changed { namespace, name, before, after, why });
             }
-            None => difference.new.push(Ending { namespace, name, end: after }),
+            None => {
+                difference.new.push(Ending { namespace, name, end: after, why: why.cloned() });
+            }
         }
     }
     let gone = before.into_iter();
-    let gone = gone.map(|((namespace, name), end)| Ending { namespace, name, end });
+    let gone = gone.map(|((namespace, name), end)| Ending { namespace, name, end, why: None });
     difference.gone = gone.collect();
     difference
 }

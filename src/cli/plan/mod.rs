@@ -21,9 +21,9 @@ use crate::binding::settle;
 /// Runs the command.
 pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let earlier = arguments.diff.as_deref().map(Earlier::read).transpose()?;
-    let State { mut view, order, .. } = State::read(&arguments.filename, &arguments.cluster)?;
+    let State { mut view, order, pods, .. } = State::read(&arguments.filename, &arguments.cluster)?;
     let settlement = settle(&mut view, &order);
-    let mut plan = outcome::plan(&view, &settlement, &order);
+    let mut plan = outcome::plan(&view, &settlement, &order, &pods);
     plan.difference = earlier.map(|earlier| difference(&earlier, &plan));
     for output in &arguments.output {
         let text = render::render(&plan, output.format)?;

@@ -102,6 +102,8 @@ pub(super) struct Plan {
     pub volumes: Vec<PlannedVolume>,
     /// How many end up how.
     pub summary: Summary,
+    /// What restricts the plan.
+    pub notes: Vec<String>,
     /// What changed against the plan that was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
@@ -197,7 +199,8 @@ impl Plan {
             *summary.volumes.entry(volume.outcome.as_str()).or_default() += 1;
         }
         let (api_version, kind) = (API_VERSION, KIND);
-        Self { api_version, kind, claims, volumes, summary, difference: None }
+        let notes = Vec::new();
+        Self { api_version, kind, claims, volumes, summary, notes, difference: None }
     }
 
     /// Whether a claim needs somebody to do something.

@@ -27,12 +27,29 @@ impl Engine {
             // The reply brings it back.
             return None;
         }
-        let promised = match key {
-            ObjectKey::Claim(claim) => self.view.withdraw(claim).map(|volume| (volume, claim)),
+        match key {
+            ObjectKey::Claim(claim) => {
+                let promised = self.view.withdraw(claim);
+                let task = self.take_turn(key, now);
+                if let Some(name) = promised
+                    && self.end_turn(&name, now)
+                {
+                    // It was not taken: it is offered to others.
+                    self.queue.push(ObjectKey::Volume(name), now);
+                }
+                task
+            }
             // Whoever does not bind has nothing to do about a volume.
-            ObjectKey::Volume(_) if self.mode != Mode::Full => return None,
-            ObjectKey::Volume(_) => None,
-        };
+            ObjectKey::Volume(_) if self.mode != Mode::Full => None,
+            ObjectKey::Volume(name) => {
+                let task = self.take_turn(key, now);
+                self.end_turn(name, now);
+                task
+            }
+        }
+    }
+
+    fn take_turn(&mut self, key: &ObjectKey, now: Instant) -> Option<Task> {
         let mut known = self.reads.take(key, &self.view);
         known.live.recent = self.recent(key, now);
         self.learn(key, &known.live);
@@ -47,12 +64,6 @@ impl Engine {
         match next {
             Next::Read(reads) => {
                 self.read(key, &reads, known, now);
-                // Its turn is not over, it only asks once more.
-                if let Some((volume, claim)) = promised
-                    && self.reads.is_awaited_by(key)
-                {
-                    self.view.promise(&volume, claim);
-                }
                 None
             }
             Next::Write(write) if self.may_write(&why) => {
@@ -145,9 +156,12 @@ impl Engine {
         let failed = |read| known.live.confirmation(read) == Confirmation::Failed;
         if reads.iter().any(failed) {
             self.queue.fail(key.clone(), now);
-        } else {
-            self.reads.ask(key, reads, known);
+            return;
         }
+        if let ObjectKey::Claim(claim) = key {
+            self.look_ahead(claim, known.live.clone());
+        }
+        self.reads.ask(key, reads, known);
     }
 
     /// Sends a write, unless it has to wait for the reply to another.
@@ -158,6 +172,9 @@ impl Engine {
         counterpart: Option<ObjectKey>,
         now: Instant,
     ) -> Option<Task> {
+        if self.awaits_turn(key, &write) {
+            return None;
+        }
         let objects = std::iter::once(write.object()).chain(counterpart);
         let busy = objects.into_iter().find(|object| self.changes.contains_key(object));
         if let Some(busy) = busy {
@@ -166,26 +183,10 @@ impl Engine {
             return None;
         }
         self.begin_change(key, &write, now);
-        self.look_ahead(&write);
+        if let Write::SetClass { claim, .. } | Write::MigrateClaim { claim, .. } = &write {
+            self.look_ahead(&claim.name, LiveReads::default());
+        }
         Some(Task::Send(write))
-    }
-
-    /// What cannot be reserved yet is kept for the claim all the same.
-    fn promise(&mut self, write: &Write) {
-        if let Write::Reserve { volume, claim, .. } = write {
-            self.view.promise(&volume.name, &claim.name);
-        }
-    }
-
-    /// A claim that is just given its class has its turn now, not when the reply comes: the volume that
-    /// it will take is kept for it.
-    fn look_ahead(&mut self, write: &Write) {
-        let Write::SetClass { claim, .. } = write else { return };
-        let live = LiveReads::default();
-        let next = decide_claim(&Evidence::new(&self.view, &live), &claim.name).next;
-        if let Next::Write(write) = next {
-            self.promise(&write);
-        }
     }
 
     /// Keeps what a live read proved for good: that the claim of a uid is gone.

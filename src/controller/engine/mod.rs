@@ -16,6 +16,7 @@ mod recycling;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,7 @@ use self::recycling::Recyclers;
 pub use self::recycling::{RecycleOrder, Recycled};
 pub use self::tell::Notice;
 use self::tell::Telling;
+use self::turns::Turns;
 use super::mode::Mode;
 use super::queue::Queue;
 use super::reads::{Asked, Reads};
@@ -94,6 +96,7 @@ pub struct Engine {
     acting: BTreeSet<ObjectKey>,
     reads_under_way: usize,
     notices_under_way: usize,
+    turns: Turns,
     telling: Telling,
     recyclers: Recyclers,
     foreign: Foreign,
@@ -124,6 +127,7 @@ impl Engine {
             acting: BTreeSet::new(),
             reads_under_way: 0,
             notices_under_way: 0,
+            turns: Turns::default(),
             telling: Telling::default(),
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
@@ -174,6 +178,7 @@ impl Engine {
         self.queue.clear();
         self.reads.clear();
         self.view.forget_turns();
+        self.turns.clear();
         self.telling.clear();
         self.recyclers.clear();
         self.replies.clear();

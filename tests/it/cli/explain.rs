@@ -119,7 +119,7 @@ fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
     assert_eq!(run.code, 0);
     assert_eq!(
         run.stdout,
-        "claim \"db/waits\" waits: its class waits until a pod that uses it has a node\n  \
+        "claim \"db/waits\" waits: its class binds it once pod \"web\" is scheduled\n  \
          on node node-a: local-a\n  on node node-b: no volume fits\n"
     );
     assert_eq!(
@@ -139,6 +139,14 @@ fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
         elsewhere.stdout.starts_with("pod \"db/elsewhere\" has no node on which"),
         "{}",
         elsewhere.stdout
+    );
+    let late = STATE.replace("{nodeName: node-b, volumes", "{nodeName: node-a, volumes");
+    let late = explain(&late, &["pod/elsewhere"]);
+    assert_eq!(late.code, 1);
+    assert!(
+        late.stdout.contains("was given node \"node-a\" past the scheduler"),
+        "{}",
+        late.stdout
     );
     // Where a volume will be made, none is missing on any node.
     let later = explain(STATE, &["pod/later"]);
@@ -161,7 +169,7 @@ fn a_provisioner_is_named_with_the_last_event_that_it_wrote() {
     assert_eq!(
         run.stdout,
         "claim \"db/made\" waits for a new volume: provisioner \"csi.example\" is asked for it\n  \
-         provisioner \"csi.example\" wrote ProvisioningFailed at 2026-01-01T00:00:02Z: no space\n"
+         last event of \"csi.example_pod_1\": ProvisioningFailed at 2026-01-01T00:00:02Z: no space\n"
     );
     assert_eq!(
         explained(STATE, "pvc/made")["provisioner"]["lastEvent"]["component"],
@@ -295,12 +303,34 @@ fn without_a_command_it_says_what_to_add() {
     );
 }
 
+/// To add a volume is no help to a claim that names another.
+#[test]
+fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data}\nspec: {accessModes: \
+        [ReadWriteMany], volumeName: v, resources: {requests: {storage: 5Gi}}}\n---\n\
+        kind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteMany], claimRef: {namespace: db, name: other}}\n";
+    let run = explain(state, &["pvc/data"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stdout,
+        "claim \"db/data\" is in conflict: volume \"v\", which it names, is kept for claim \"db/other\"\n  \
+         kept for another claim (1)\n    v: kept for claim \"db/other\"\n\
+         note: no command fixes it; make the claim anew without spec.volumeName, and add a volume of no class \
+         with 5Gi and access modes RWX, volume mode Filesystem\n"
+    );
+}
+
 #[test]
 fn a_pod_or_an_event_that_cannot_be_read_is_told() {
     let pod = STATE.replace("claimName: data}", "claimName: true}");
-    let run = explain(&pod, &["pod/web"]);
+    let run = explain(&pod, &["pod/broken"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: stdin: a Pod cannot be read: "), "{}", run.stderr);
+    // It hides no other pod, and what it may use is told of claims that wait.
+    assert_eq!(explain(&pod, &["pod/web"]).code, 0);
+    let run = explain(&pod, &["pvc/later"]);
+    assert!(run.stdout.contains("note: stdin: Pod db/broken cannot be read: "), "{}", run.stdout);
     let event = STATE.replace("reason: Other", "reason: true");
     let run = explain(&event, &["pvc/made"]);
     assert!(run.stdout.contains("note: stdin: an Event cannot be read: "), "{}", run.stdout);
@@ -339,7 +369,7 @@ fn tenant(path: &str) -> (u16, Value) {
     match path {
         "/api/v1/namespaces/db/persistentvolumeclaims/data" => (
             200,
-            json!({"kind": "PersistentVolumeClaim", "metadata": {"namespace": "db", "name": "data"},
+            json!({"kind": "PersistentVolumeClaim", "metadata": {"namespace": "db", "name": "data", "uid": "u"},
                 "spec": {}, "status": {"phase": "Pending"}}),
         ),
         "/api/v1/namespaces/db/pods/web" => (
@@ -355,6 +385,12 @@ fn tenant(path: &str) -> (u16, Value) {
                     "source": {"component": "bindery-controller"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
                     "reason": "Noticed", "message": "by a stranger", "source": {"component": "other"},
+                    "lastTimestamp": "2026-01-02T00:00:00Z"},
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
+                    "reason": "Noticed", "message": "of two minds", "source": {"component": "bindery-controller"},
+                    "reportingComponent": "other", "lastTimestamp": "2026-01-02T00:00:00Z"},
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data", "uid": "former"},
+                    "reason": "Noticed", "message": "of another claim", "source": {"component": "bindery-controller"},
                     "lastTimestamp": "2026-01-02T00:00:00Z"}]}),
         ),
         path if path.starts_with("/api/v1/persistentvolumes") => {
@@ -370,8 +406,11 @@ fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(
         run.stdout,
-        "claim \"db/data\" is Pending: FailedBinding: 0/3 volumes fit: [2J3 too small\n\
-         note: you may not list volumes and claims of the whole cluster, so that no volume is compared; this is what the binder wrote\n"
+        "claim \"db/data\" is Pending; \"bindery-controller\" says FailedBinding: 0/3 volumes fit: [2J3 too small\n\
+         note: you may not list the volumes and claims of the whole cluster: no volume is compared; for all \
+         reasons let somebody run it who may\n\
+         note: that \"bindery-controller\" says so is the event's own word: whoever may write events in \
+         namespace \"db\" could have written it\n"
     );
     let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);
     let pod: Value = serde_json::from_str(&run.stdout).expect("JSON");

@@ -56,14 +56,16 @@ fn every_outcome_is_told_in_the_order_in_which_claims_are_served() {
 db/bound       bound       pv-bound
 db/z-first     binds       pv-a
 db/lost        lost        it was bound to volume \"pv-gone\", which does not exist
-db/greedy      conflict    volume \"pv-bound\", which it names, is kept for another claim
-web/pod-first  waits       its class waits until a pod that uses it has a node
+db/greedy      conflict    volume \"pv-bound\", which it names, is bound to claim \"db/bound\"
+web/pod-first  waits       its class binds it once a pod that uses it is scheduled
 web/made       provisions  provisioner \"csi.example\" is asked for it
-db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode; \"pv-a\" would, and goes to claim \"db/z-first\"
-volume pv-block: free, nobody asks for it
-volume pv-kept: reserved, kept for claim \"db/to-come\"
+db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode; volume \"pv-a\" would do, and goes to claim \"db/z-first\"
+volume pv-block: free, no claim takes it
+volume pv-kept: reserved, kept for claim \"db/to-come\", which does not exist
 volume pv-left: released, its claim is gone
-claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi more than asked for
+note: stdin has no pods: whether a pod uses a claim that waits for one is not known; add them to the dump (kubectl get pv,pvc,sc,pods -A -o json)
+to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
+claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
 ";
     assert_eq!((plan.code, plan.stderr.as_str()), (1, ""));
     assert_eq!(plan.stdout, expected);
@@ -127,7 +129,7 @@ fn wide_tells_sizes_classes_and_waste() {
     let made = lines.iter().find(|line| line.first() == Some(&"web/made")).expect("the claim");
     assert_eq!(made[..8], ["web/made", "provisions", "-", "fast", "1Gi", "-", "-", "RWO"]);
     assert!(wide.stdout.contains("pv-kept   reserved  -      1Gi   RWO    kept for claim"));
-    assert!(wide.stdout.ends_with("2Gi more than asked for\n"));
+    assert!(wide.stdout.ends_with("2Gi wasted on claims that ask for less\n"));
 }
 
 #[test]
@@ -136,15 +138,77 @@ fn markdown_begins_with_what_needs_somebody() {
     let expected = "\
 ### Storage plan
 
-claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi more than asked for
+claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
 
 | claim | outcome | volume | why |
 |---|---|---|---|
 | `db/lost` | **lost** |  | it was bound to volume \"pv-gone\", which does not exist |
 ";
     assert!(markdown.starts_with(expected), "{markdown}");
-    assert!(!markdown.contains("db/bound"), "nothing happens to it: {markdown}");
+    assert!(!markdown.contains("`db/bound`"), "nothing happens to it: {markdown}");
     assert!(markdown.contains("| `db/z-first` | binds | `pv-a` |  |"), "{markdown}");
+}
+
+/// A pod of this name that uses the claim of the delayed class.
+fn pod(name: &str, spec: &str, phase: &str) -> String {
+    format!(
+        "- {{apiVersion: v1, kind: Pod, metadata: {{namespace: web, name: {name}}}, spec: {{{spec}volumes: [{{name: a, \
+         persistentVolumeClaim: {{claimName: pod-first}}}}]}}, status: {{phase: {phase}}}}}\n"
+    )
+}
+
+#[test]
+fn the_pod_that_a_claim_waits_for_is_named() {
+    let waits = |name: &str| pod(name, "", "Pending");
+    let given = pod("given", "nodeName: n1, ", "Pending");
+    let finished = pod("done", "", "Failed") + &pod("ran", "nodeName: n1, ", "Succeeded");
+    let elsewhere = waits("other").replace("pod-first", "made");
+    let several: String = ["a", "b", "c", "d", "e"].map(waits).concat();
+    let unreadable = waits("odd").replace("claimName: pod-first", "claimName: true");
+    let no_such = "its class binds it once a pod that uses it is scheduled, and no such pod waits";
+    let note = "note: stdin: Pod web/odd cannot be read: ";
+    for (pods, said, noted) in [
+        (waits("web-0") + &finished, "its class binds it once pod \"web-0\" is scheduled", None),
+        (
+            several,
+            "its class binds it once one of pods \"a\", \"b\", \"c\" and 2 more is scheduled",
+            None,
+        ),
+        (waits("b") + &given, "its class binds it once pod \"b\" is scheduled", None),
+        (
+            given,
+            "pod \"given\" uses it and was given node \"n1\" past the scheduler, which alone has a volume chosen; \
+             make the pod anew without spec.nodeName",
+            None,
+        ),
+        (finished, no_such, None),
+        (elsewhere, no_such, None),
+        (unreadable, "its class binds it once a pod that uses it is scheduled", Some(note)),
+    ] {
+        let state = STATE.to_owned() + &pods;
+        let text = plan(&Folder::new(), &state, &[]).stdout;
+        let line = text.lines().find(|line| line.starts_with("web/pod-first ")).expect("the claim");
+        assert_eq!(line, format!("web/pod-first  waits       {said}"), "{pods}");
+        let found = text.lines().find(|line| line.starts_with("note: "));
+        assert_eq!(found.is_some(), noted.is_some(), "{text}");
+        assert!(found.unwrap_or_default().starts_with(noted.unwrap_or_default()), "{text}");
+    }
+}
+
+#[test]
+fn that_no_pods_were_seen_is_told_where_it_matters_in_every_form() {
+    let said = "has no pods: whether a pod uses a claim that waits for one is not known";
+    for form in ["text", "wide", "markdown"] {
+        assert!(plan(&Folder::new(), STATE, &["-o", form]).stdout.contains(said), "{form}");
+    }
+    let json = plan(&Folder::new(), STATE, &["-o", "json"]).stdout;
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    expect_valid("plan", &json);
+    assert!(json["notes"][0].as_str().expect("a note").contains(said), "{}", json["notes"]);
+    let without: Vec<&str> =
+        STATE.split("- {").filter(|item| !item.contains("pod-first")).collect();
+    let without = plan(&Folder::new(), &without.join("- {"), &[]).stdout;
+    assert!(without.contains("web/made") && !without.contains("note:"), "{without}");
 }
 
 /// A volume of this name, size and label.
@@ -191,6 +255,107 @@ fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
 }
 
 #[test]
+fn a_volume_that_is_kept_tells_why_its_claim_does_not_have_it() {
+    let volume = |name: &str, reference: &str, rest: &str| {
+        format!(
+            "{{kind: PersistentVolume, metadata: {{name: {name}}}, spec: {{capacity: {{storage: 1Gi}}, accessModes: \
+             [ReadWriteOnce], claimRef: {{{reference}}}}}{rest}}}\n---\n"
+        )
+    };
+    let block = volume("v-block", "namespace: db, name: waits", "")
+        .replace("claimRef", "volumeMode: Block, claimRef");
+    let state = volume("v-absent", "namespace: db, name: absent", "")
+        + &volume("v-first", "namespace: db, name: first, uid: u-first", "")
+        + &volume("v-more", "namespace: db, name: first", "")
+        + &volume("v-odd", "name: first", "")
+        + &block
+        + &asking("first", "1Gi")
+        + &asking("waits", "1Gi");
+    let expected = "\
+db/first  binds       v-first
+db/waits  starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode
+volume v-absent: reserved, kept for claim \"db/absent\", which does not exist
+volume v-block: reserved, kept for claim \"db/waits\", which does not take it
+volume v-more: reserved, kept for claim \"db/first\", which has volume \"v-first\"
+volume v-odd: reserved, its claimRef lacks a namespace or a name, so that no claim can have it
+";
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    assert!(text.starts_with(expected), "{text}");
+}
+
+/// Whoever names a volume takes it as well as whoever is given one.
+#[test]
+fn who_starves_is_told_of_a_claim_that_named_the_volume() {
+    let names = asking("a", "1Gi").replace("spec: {", "spec: {volumeName: v, ");
+    let state = volume("v", "1Gi", "x") + &names + &asking("b", "1Gi");
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    let expected = "\
+db/a  binds       v
+db/b  starves     0/1 volumes fit: 1 kept for another claim; volume \"v\" would do, and goes to claim \"db/a\"
+";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+/// What a scheduler has to choose fits nobody else, and the numbers say so.
+#[test]
+fn a_claim_whose_scheduler_reserved_nothing_is_not_told_that_volumes_fit() {
+    let class = "{kind: StorageClass, metadata: {name: late}, provisioner: kubernetes.io/no-provisioner, \
+                 volumeBindingMode: WaitForFirstConsumer}\n---\n";
+    let of_class = |text: String| text.replace("spec: {", "spec: {storageClassName: late, ");
+    let chosen = of_class(asking("a", "1Gi"))
+        .replace("name: a,", "name: a, annotations: {volume.kubernetes.io/selected-node: n1},");
+    let state = class.to_owned() + &of_class(volume("v", "1Gi", "x")) + &chosen;
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    let expected = "db/a  starves     0/1 volumes fit: 1 held back until a pod has a node\n";
+    assert!(text.starts_with(expected), "{text}");
+}
+
+/// A volume that is reserved for a claim which then takes a smaller one.
+fn left(name: &str, size: &str) -> String {
+    format!(
+        "{{kind: PersistentVolume, metadata: {{name: {name}, annotations: {{pv.kubernetes.io/bound-by-controller: \
+         \"yes\"}}}}, spec: {{capacity: {{storage: {size}}}, accessModes: [ReadWriteOnce], claimRef: {{namespace: \
+         db, name: first, uid: u-first}}}}, status: {{phase: Available}}}}\n---\n"
+    )
+}
+
+/// A claim of this name and size that was made before those that have no time.
+fn asking(name: &str, size: &str) -> String {
+    format!(
+        "{{kind: PersistentVolumeClaim, metadata: {{namespace: db, name: {name}, uid: u-{name}, \
+         creationTimestamp: \"2026-01-01T00:00:00Z\"}}, spec: {{resources: {{requests: {{storage: {size}}}}}, \
+         accessModes: [ReadWriteOnce]}}}}\n---\n"
+    )
+}
+
+/// Volumes that come free while others wait serve them: told with its alternatives as any other.
+#[test]
+fn an_equal_volume_is_told_also_where_the_volume_looked_for_the_claim() {
+    for (sizes, expected) in [
+        (["8Gi", "8Gi", "8Gi"], ["later-1", "2"]),
+        (["9Gi", "8Gi", "8Gi"], ["later-2", "1"]),
+        (["9Gi", "9Gi", "8Gi"], ["later-3", "0"]),
+    ] {
+        let mut state = left("kept", "1Gi") + &asking("first", "1Gi") + &asking("waits", "8Gi");
+        for (number, size) in (1..).zip(sizes) {
+            state.push_str(&left(&format!("later-{number}"), size));
+        }
+        let run = plan(&Folder::new(), &state, &["-o", "json"]);
+        let plan: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        let waits = &plan["claims"][1];
+        let told = [&waits["name"], &waits["volume"], &waits["equalAlternatives"]];
+        let alternatives: u64 = expected[1].parse().expect("a number");
+        assert_eq!(json!(told), json!(["waits", expected[0], alternatives]), "{sizes:?}");
+    }
+    let state = volume("a", "1Gi", "x") + &volume("b", "1Gi", "x") + &selecting("c", "1Gi", "x");
+    let text = plan(&Folder::new(), &state, &[]).stdout;
+    assert!(
+        text.starts_with("db/c  binds       a  chosen by name among 2 equal volumes\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_difference_tells_what_changed_came_and_went() {
     let folder = Folder::new();
     let claim = |name: &str| selecting(name, "1Gi", "x");
@@ -205,10 +370,11 @@ fn a_difference_tells_what_changed_came_and_went() {
     let expected = "\
 changed  db/hosts    binds b -> binds a
 changed  db/starves  starves -> binds b
-new      db/zzz      starves
+new      db/zzz      starves: 0/2 volumes fit: 2 kept for another claim; volume \"a\" would do, and goes to claim \"db/hosts\"
 gone     db/gone     binds a
 against the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
-claims: 2 binds, 2 starves; volumes: 2 binds; 0 more than asked for
+to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
+claims: 2 binds, 2 starves; volumes: 2 binds; nothing wasted
 ";
     assert_eq!(changed.stdout, expected);
     assert_eq!(plan(&folder, &now, &["--diff", "old.yaml"]).stdout, changed.stdout);
@@ -266,11 +432,11 @@ fn a_state_in_which_all_are_served_ends_with_0_and_nothing_is_no_error() {
     assert_eq!((served.code, served.stderr.as_str()), (0, ""));
     assert_eq!(
         served.stdout,
-        "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; 0 more than asked for\n"
+        "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; nothing wasted\n"
     );
     let nothing = folder.run_with(&["plan", "-f", "-"], "{}");
     assert_eq!(nothing.code, 0);
-    assert_eq!(nothing.stdout, "claims: none; volumes: none; 0 more than asked for\n");
+    assert_eq!(nothing.stdout, "claims: none; volumes: none; nothing wasted\n");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{count, lines, tally};
+use super::{count, lines, said_of_claim, tally};
 use crate::cli::notation::cell;
 use crate::cli::plan::difference::Difference;
 use crate::cli::plan::report::{ClaimFate, Plan, PlannedClaim};
@@ -16,7 +16,12 @@ pub(super) fn markdown(plan: &Plan) -> String {
         Some(difference) => changes(difference),
         None => claims(plan),
     };
-    format!("### Storage plan\n\n{}\n{body}", tally(plan))
+    let mut out = format!("### Storage plan\n\n{}\n{body}", tally(plan));
+    for note in &plan.notes {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "\n{}", cell(note));
+    }
+    out
 }
 
 /// The claims for which something happens or should; those that are bound already only count.
@@ -30,13 +35,11 @@ fn claims(plan: &Plan) -> String {
         let outcome =
             if claim.outcome.is_stuck() { format!("**{outcome}**") } else { outcome.to_owned() };
         let volume = claim.volume.as_deref().map(|volume| format!("`{volume}`"));
-        let equals = claim.equal_alternatives.filter(|count| *count > 0);
-        let equals = equals.map(|count| format!("{count} equal volumes were free"));
         [
             format!("`{}/{}`", claim.namespace, claim.name),
             outcome,
             volume.unwrap_or_default(),
-            cell(&claim.reason.clone().or(equals).unwrap_or_default()),
+            cell(&said_of_claim(claim).unwrap_or_default()),
         ]
     });
     table(&["claim", "outcome", "volume", "why"], rows)

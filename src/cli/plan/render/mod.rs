@@ -11,7 +11,7 @@ mod wide;
 use std::collections::BTreeMap;
 
 use super::difference::{Difference, End};
-use super::report::{Plan, PlannedVolume, VolumeFate};
+use super::report::{Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation;
@@ -38,11 +38,39 @@ fn tally(plan: &Plan) -> String {
     let wasted: i128 = plan.volumes.iter().filter_map(|volume| volume.wasted_bytes).sum();
     let summary = &plan.summary;
     format!(
-        "claims: {}; volumes: {}; {} more than asked for",
+        "claims: {}; volumes: {}; {}",
         told(&summary.claims),
         told(&summary.volumes),
-        bytes(wasted)
+        match wasted {
+            0 => "nothing wasted".to_owned(),
+            wasted => format!("{} wasted on claims that ask for less", bytes(wasted)),
+        }
     )
+}
+
+/// Where to learn what to do, if somebody has to do something.
+fn advice(plan: &Plan) -> &'static str {
+    if plan.is_stuck() {
+        "to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster\n"
+    } else {
+        ""
+    }
+}
+
+/// What is to be said of a claim beside its outcome and its volume.
+fn said_of_claim(claim: &PlannedClaim) -> Option<String> {
+    let equals = claim.equal_alternatives.filter(|count| *count > 0);
+    let equals = equals.map(|count| format!("chosen by name among {} equal volumes", count + 1));
+    claim.reason.clone().or(equals)
+}
+
+/// What restricts the plan, a line each, below what it restricts.
+fn notes(plan: &Plan) -> String {
+    let mut out = String::new();
+    for note in &plan.notes {
+        out.extend(["note: ", note.as_str(), "\n"]);
+    }
+    out
 }
 
 /// So many bytes, as a person says them.
@@ -52,14 +80,52 @@ fn bytes(count: i128) -> String {
     amount.bytes_display().to_string()
 }
 
+/// The claims for which volumes are kept that they do not have, by `NAMESPACE/NAME`.
+struct Absentees<'a>(BTreeMap<&'a str, Option<&'a PlannedClaim>>);
+
+impl<'a> Absentees<'a> {
+    /// Those of a plan.
+    fn of(plan: &'a Plan) -> Self {
+        let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeFate::Reserved);
+        let names = reserved.filter_map(|volume| Some((volume.claim.as_deref()?, None)));
+        let mut absentees: BTreeMap<&str, Option<&PlannedClaim>> = names.collect();
+        if !absentees.is_empty() {
+            for claim in &plan.claims {
+                let name = format!("{}/{}", claim.namespace, claim.name);
+                if let Some(found) = absentees.get_mut(name.as_str()) {
+                    *found = Some(claim);
+                }
+            }
+        }
+        Self(absentees)
+    }
+
+    /// For whom a volume is kept, and why that claim does not have it.
+    fn told(&self, name: &str) -> String {
+        let claim = self.0.get(name).copied().flatten();
+        let why = match claim.map(|claim| claim.volume.as_deref()) {
+            None => "which does not exist".to_owned(),
+            Some(None) => "which does not take it".to_owned(),
+            Some(Some(volume)) => format!("which has volume \"{volume}\""),
+        };
+        format!("kept for claim \"{name}\", {why}")
+    }
+}
+
 /// What is to be said of a volume that no claim has or gets; the others stand beside their claims.
-fn said_of(volume: &PlannedVolume) -> Option<String> {
-    let kept = volume.claim.as_deref();
+fn said_of(volume: &PlannedVolume, absentees: &Absentees<'_>) -> Option<String> {
     Some(match volume.outcome {
         VolumeFate::Bound | VolumeFate::Binds => return None,
-        VolumeFate::Free => "nobody asks for it".to_owned(),
+        VolumeFate::Free => "no claim takes it".to_owned(),
         VolumeFate::Released => "its claim is gone".to_owned(),
-        VolumeFate::Reserved => format!("kept for claim \"{}\"", kept.unwrap_or_default()),
+        VolumeFate::Reserved => match volume.claim.as_deref() {
+            Some(claim) if !claim.starts_with('/') && !claim.ends_with('/') => {
+                absentees.told(claim)
+            }
+            Some(_) | None => {
+                "its claimRef lacks a namespace or a name, so that no claim can have it".to_owned()
+            }
+        },
         VolumeFate::Failed => "its claim is gone and nobody here reclaims it".to_owned(),
     })
 }
@@ -72,22 +138,28 @@ fn lines(difference: &Difference) -> impl Iterator<Item = Line> {
     let key = |namespace: &str, name: &str| format!("{namespace}/{name}");
     let changed = difference.changed.iter().map(move |claim| {
         let name = key(&claim.namespace, &claim.name);
-        ("changed", name, Some(told(&claim.before)), Some(told(&claim.after)))
+        let after = told(&claim.after, claim.why.as_deref());
+        ("changed", name, Some(told(&claim.before, None)), Some(after))
     });
     let new = difference.new.iter().map(move |claim| {
-        ("new", key(&claim.namespace, &claim.name), None, Some(told(&claim.end)))
+        let name = key(&claim.namespace, &claim.name);
+        ("new", name, None, Some(told(&claim.end, claim.why.as_deref())))
     });
     let gone = difference.gone.iter().map(move |claim| {
-        ("gone", key(&claim.namespace, &claim.name), Some(told(&claim.end)), None)
+        ("gone", key(&claim.namespace, &claim.name), Some(told(&claim.end, None)), None)
     });
     changed.chain(new).chain(gone)
 }
 
-fn told(end: &End) -> String {
-    match &end.volume {
-        Some(volume) => format!("{} {volume}", end.outcome),
-        None => end.outcome.clone(),
+fn told(end: &End, why: Option<&str>) -> String {
+    let mut told = end.outcome.clone();
+    if let Some(volume) = &end.volume {
+        told.extend([" ", volume.as_str()]);
     }
+    if let Some(why) = why {
+        told.extend([": ", why]);
+    }
+    told
 }
 
 /// How many claims changed, came and went: one sentence.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{count, lines, said_of, table, tally};
+use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, table, tally};
 use crate::cli::plan::difference::Difference;
 use crate::cli::plan::report::{Plan, PlannedClaim};
 
@@ -13,7 +13,7 @@ pub(super) fn text(plan: &Plan) -> String {
         None => whole(plan),
     };
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{}", tally(plan));
+    let _ = writeln!(out, "{}{}{}", notes(plan), advice(plan), tally(plan));
     out
 }
 
@@ -37,8 +37,9 @@ fn whole(plan: &Plan) -> String {
     for claim in &plan.claims {
         line(&mut out, claim, width);
     }
+    let absentees = Absentees::of(plan);
     for volume in &plan.volumes {
-        if let Some(said) = said_of(volume) {
+        if let Some(said) = said_of(volume, &absentees) {
             let _ = writeln!(out, "volume {}: {}, {said}", volume.name, volume.outcome.as_str());
         }
     }
@@ -52,8 +53,8 @@ fn line(out: &mut String, claim: &PlannedClaim, width: usize) {
     if let Some(volume) = &claim.volume {
         let _ = write!(out, "  {volume}");
     }
-    if let Some(reason) = &claim.reason {
-        let _ = write!(out, "  {reason}");
+    if let Some(said) = said_of_claim(claim) {
+        let _ = write!(out, "  {said}");
     }
     out.truncate(out.trim_end().len());
     out.push('\n');

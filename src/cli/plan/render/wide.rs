@@ -1,6 +1,6 @@
 //! A plan for people who want to see everything: a table of claims and a table of volumes.
 
-use super::{bytes, said_of, table, tally, text};
+use super::{Absentees, advice, bytes, notes, said_of, said_of_claim, table, tally, text};
 use crate::cli::plan::report::{Plan, PlannedClaim, PlannedVolume};
 use crate::model::AccessModes;
 
@@ -17,7 +17,7 @@ pub(super) fn wide(plan: &Plan) -> String {
         Some(difference) => text::changes(difference),
         None => tables(plan),
     };
-    format!("{body}{}\n", tally(plan))
+    format!("{body}{}{}{}\n", notes(plan), advice(plan), tally(plan))
 }
 
 fn tables(plan: &Plan) -> String {
@@ -28,7 +28,8 @@ fn tables(plan: &Plan) -> String {
         out.push_str(&table::aligned(&rows.collect::<Vec<_>>()));
         out.push('\n');
     }
-    let volumes: Vec<_> = plan.volumes.iter().filter_map(volume).collect();
+    let absentees = Absentees::of(plan);
+    let volumes: Vec<_> = plan.volumes.iter().filter_map(|one| volume(one, &absentees)).collect();
     if !volumes.is_empty() {
         let rows = std::iter::once(head(&VOLUME_HEAD)).chain(volumes);
         out.push_str(&table::aligned(&rows.collect::<Vec<_>>()));
@@ -49,13 +50,13 @@ fn claim(claim: &PlannedClaim) -> Vec<String> {
         or_nothing(given.and_then(|given| given.wasted_bytes).map(bytes)),
         modes(&claim.access_modes),
         or_nothing(claim.equal_alternatives.map(|count| count.to_string())),
-        claim.reason.clone().unwrap_or_default(),
+        said_of_claim(claim).unwrap_or_default(),
     ]
 }
 
 /// A volume that stands beside no claim.
-fn volume(volume: &PlannedVolume) -> Option<Vec<String>> {
-    let said = said_of(volume)?;
+fn volume(volume: &PlannedVolume, absentees: &Absentees<'_>) -> Option<Vec<String>> {
+    let said = said_of(volume, absentees)?;
     Some(vec![
         volume.name.clone(),
         volume.outcome.as_str().to_owned(),

@@ -13,28 +13,57 @@ use std::thread;
 use indicatif::ProgressBar;
 
 use self::objects::{Found, found};
-use crate::binding::{Observed, View};
+use crate::binding::{ClaimOutcome, Observed, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
-use crate::cli::check::live::{listed, name_of};
+use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cluster::resource::Watched;
 use crate::document;
 use crate::model::{Claim, ClaimKey, Uid};
 
-/// Volumes, claims and classes.
+/// Volumes, claims, classes and the pods that use claims.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct State {
     /// What decisions look at. Each claim has a uid: one that was not stored yet is given one.
     pub(in crate::cli) view: View,
     /// The claims in the order in which those that wait are served.
     pub(in crate::cli) order: Vec<ClaimKey>,
+    /// Whether the view shows the pods that claims wait for.
+    pub(in crate::cli) pods: Pods,
+    /// Whether a pod was found at all.
+    has_pods: bool,
     /// Objects of other kinds, as JSON.
     pub(in crate::cli) others: Vec<Other>,
 }
 
-/// An object that no binding rests on: a pod, a node, an event.
+/// Whether all pods were seen that claims of a delayed class may wait for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) enum Pods {
+    /// They were.
+    #[default]
+    Seen,
+    /// Not all, for this reason, with what to do.
+    Unseen(String),
+}
+
+impl Pods {
+    /// Why not all were seen.
+    pub(in crate::cli) fn note(&self) -> Option<&str> {
+        match self {
+            Self::Seen => None,
+            Self::Unseen(note) => Some(note),
+        }
+    }
+
+    /// Whether pods are what a claim waits for.
+    pub(in crate::cli) fn matter_for(outcome: &ClaimOutcome) -> bool {
+        matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_))
+    }
+}
+
+/// An object that is kept as it is written: a pod, a node, an event.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Other {
     /// Its kind.
@@ -43,7 +72,7 @@ pub(in crate::cli) struct Other {
     pub(in crate::cli) text: Box<str>,
 }
 
-/// Whether objects that no binding rests on are kept.
+/// Whether objects are kept of which an explanation may tell more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Others {
     /// They are.
@@ -52,6 +81,8 @@ pub(in crate::cli) enum Others {
     Skipped,
 }
 
+/// What is said of objects that a cluster gave.
+const CLUSTER: &str = "cluster";
 /// From so many objects on, a second thread is worth its start and a bar is worth looking at.
 const MANY: usize = 10_000;
 /// After so many objects the bar moves: often enough to be seen, seldom enough to cost nothing.
@@ -61,10 +92,25 @@ impl State {
     /// Reads the dumps that are named, else the cluster.
     pub(in crate::cli) fn read(paths: &[PathBuf], cluster: &ClusterArgs) -> Result<Self, Failure> {
         if paths.is_empty() {
-            let (_, lists) = listed(cluster)?;
-            return Self::of_texts(&lists, "cluster", Others::Skipped);
+            let (cluster, lists) = listed(cluster)?;
+            return Self::of_cluster(&cluster, &lists);
         }
         Self::of_files(paths, Others::Skipped)
+    }
+
+    /// Reads what a cluster lists of volumes, claims and classes, and asks it for the pods that wait.
+    pub(in crate::cli) fn of_cluster(cluster: &Cluster, lists: &[String]) -> Result<Self, Failure> {
+        let mut state = Self::of_texts(lists, CLUSTER, Others::Skipped)?;
+        match cluster.waiting_pods() {
+            Ok(list) => state.text(&list, CLUSTER, Others::Skipped)?,
+            Err(Refusal::Forbidden(_)) => {
+                let note = "you may not list the pods of all namespaces: whether a pod uses a claim that \
+                     waits for one is not known; use an account that may, or a dump";
+                state.pods = Pods::Unseen(note.to_owned());
+            }
+            Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => return Err(refusal.into()),
+        }
+        Ok(state)
     }
 
     /// Reads dumps.
@@ -74,6 +120,14 @@ impl State {
             let is_input = path.as_os_str() == "-";
             let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
             state.text(&text, &name_of(path), others)?;
+        }
+        if !state.has_pods && state.pods == Pods::Seen {
+            let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+            state.pods = Pods::Unseen(format!(
+                "{} has no pods: whether a pod uses a claim that waits for one is not known; add them to \
+                 the dump (kubectl get pv,pvc,sc,pods -A -o json)",
+                names.join(", ")
+            ));
         }
         Ok(state.ordered())
     }
@@ -108,29 +162,43 @@ impl State {
     /// Takes in what was found; of two objects of one name the later counts.
     fn objects(&mut self, found: &[Found<'_>], name: &str, others: Others) -> Result<(), Failure> {
         if others == Others::Kept {
-            let kept = found.iter().filter(|found| watched(found).is_none());
+            let kept = found.iter().filter(|found| watched(found).is_none_or(is_pods));
             let kept =
                 kept.map(|found| Other { kind: (*found.kind).into(), text: found.text.into() });
             self.others.extend(kept);
         }
+        self.has_pods |= found.iter().filter_map(watched).any(is_pods);
         for read in read_all(found, name)? {
-            self.take(read?);
+            match read {
+                Ok(observed) => self.take(observed),
+                // Tenants write pods: one of them must not stand in the way of everybody's plan.
+                Err(Unread { watched: Watched::Pods, text }) => {
+                    let unknown = "whether it uses a claim that waits for a pod is not known";
+                    self.pods = Pods::Unseen(format!("{text}: {unknown}; look at the pod"));
+                }
+                Err(Unread { text, .. }) => {
+                    return Err(Failure::usage(format!("{text}; make a new dump")));
+                }
+            }
         }
         Ok(())
     }
 
     fn take(&mut self, observed: Observed) {
-        let observed = match observed {
-            Observed::Claim(claim) => Observed::Claim(stored(claim)),
+        match observed {
+            Observed::Claim(claim) => self.view.apply(Observed::Claim(stored(claim))),
+            // Most pods wait for nothing.
+            Observed::Pod(pod) if pod.claims.is_empty() => {
+                self.view.apply(Observed::PodGone(pod.key.clone()));
+            }
             observed @ (Observed::Volume(_)
             | Observed::Class(_)
             | Observed::Pod(_)
             | Observed::VolumeGone(_)
             | Observed::ClaimGone(_)
             | Observed::ClassGone(_)
-            | Observed::PodGone(_)) => observed,
-        };
-        self.view.apply(observed);
+            | Observed::PodGone(_)) => self.view.apply(observed),
+        }
     }
 
     fn ordered(mut self) -> Self {
@@ -150,8 +218,15 @@ fn stored(mut claim: Arc<Claim>) -> Arc<Claim> {
     claim
 }
 
-/// Reads volumes, claims and classes in their order, on all cores if there are many.
-fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<Observed, Failure>>, Failure> {
+/// An object that cannot be read.
+struct Unread {
+    watched: Watched,
+    /// Which, and why.
+    text: String,
+}
+
+/// Reads what a plan looks at in its order, on all cores if there is much.
+fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<Observed, Unread>>, Failure> {
     if found.len() < MANY {
         return Ok(read_share(found, name, &ProgressBar::hidden()));
     }
@@ -171,11 +246,7 @@ fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<Observed, Fail
     Ok(read.into_iter().flatten().collect())
 }
 
-fn read_share(
-    found: &[Found<'_>],
-    name: &str,
-    bar: &ProgressBar,
-) -> Vec<Result<Observed, Failure>> {
+fn read_share(found: &[Found<'_>], name: &str, bar: &ProgressBar) -> Vec<Result<Observed, Unread>> {
     let mut read = Vec::with_capacity(found.len());
     for objects in found.chunks(STEP) {
         read.extend(objects.iter().filter_map(|found| read_one(found, name)));
@@ -184,15 +255,16 @@ fn read_share(
     read
 }
 
-/// Reads an object that a binding rests on.
-fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Failure>> {
-    Some(watched(found)?.observed(found.text).map_err(|error| {
+/// Reads an object that a plan looks at.
+fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Unread>> {
+    let watched = watched(found)?;
+    Some(watched.observed(found.text).map_err(|error| {
         let (kind, namespace, object, reason) =
             (&found.kind, &found.namespace, &found.name, told(&error));
         let separator = if namespace.is_empty() { "" } else { "/" };
-        Failure::usage(format!(
-            "{name}: {kind} {namespace}{separator}{object} cannot be read: {reason}; make a new dump"
-        ))
+        let text =
+            format!("{name}: {kind} {namespace}{separator}{object} cannot be read: {reason}");
+        Unread { watched, text }
     }))
 }
 
@@ -201,6 +273,11 @@ fn watched(found: &Found<'_>) -> Option<Watched> {
         "PersistentVolume" => Some(Watched::Volumes),
         "PersistentVolumeClaim" => Some(Watched::Claims),
         "StorageClass" => Some(Watched::Classes),
+        "Pod" => Some(Watched::Pods),
         _ => None,
     }
+}
+
+fn is_pods(watched: Watched) -> bool {
+    watched == Watched::Pods
 }

@@ -5,6 +5,7 @@ mod operations;
 mod others;
 mod poison;
 mod recent;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,9 @@ impl Stage {
             .filter_map(|task| match task {
                 Task::Send(write) => Some(write),
                 Task::Tell(_) => None,
-                Task::Read(_) | Task::Check(_) | Task::Recycle(_) => panic!("not a write"),
+                Task::Read(_) | Task::Check(_) | Task::Recycle(_) => {
+                    panic!("not a write: {task:?}")
+                }
             })
             .collect()
     }
@@ -400,31 +403,6 @@ fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again
         assert_eq!(wake.duration_since(stage.now), Duration::from_mins(1));
         stage.now = wake;
     }
-}
-
-#[test]
-fn who_waits_for_the_same_read_is_served_in_turn() {
-    let fast = || ClassName::new("fast");
-    let asks = |claim: Claim| Claim { class_field: ClassRequest::Named(fast()), ..claim };
-    let claims = [pvc("a", 3, 9), pvc("b", 4, 5), pvc("z", 5, 1)].map(asks);
-    let volumes = ["v", "w"]
-        .map(|name| Volume { class_field: Some(fast()), ..pv(name, 1, "1Gi", "Available") });
-    let mut stage = Stage::of(&volumes, &claims);
-    let mut live = LiveReads::default();
-    live.classes.insert(fast(), Answer::NotFound);
-    // The oldest asks first; the others ask while that read is on its way, and wait for the next.
-    let asked = stage.read();
-    assert!(stage.next().is_none());
-    stage.engine.answered(&asked, &live, stage.now);
-    let again = stage.read();
-    assert_eq!(again.read, Read::Class(fast()));
-    let served = |write: Write| {
-        let Write::Reserve { claim, .. } = write else { panic!("not reserved: {write:?}") };
-        claim.name.name.to_string()
-    };
-    assert_eq!(served(stage.write()), "z");
-    stage.engine.answered(&again, &live, stage.now);
-    assert_eq!(served(stage.write()), "b");
 }
 
 #[test]

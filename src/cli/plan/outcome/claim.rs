@@ -1,0 +1,150 @@
+//! What a plan says of one claim.
+
+use std::sync::Arc;
+
+use super::{Planner, class, wasted};
+use crate::binding::{Asker, Choice, ClaimOutcome, Observed, Tally, View, Write, choose, tally};
+use crate::cli::plan::report::{Blocker, ClaimFate, Given, PlannedClaim};
+use crate::model::{BindingMode, Claim, Reservation, Volume, VolumePhase};
+
+impl Planner<'_> {
+    /// What becomes of a claim.
+    pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
+        let fate = self.fate(claim, outcome);
+        let starves_for_any =
+            matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
+        let counts = if starves_for_any { self.counts(claim) } else { Tally::default() };
+        let blocked_by = if starves_for_any { self.blocker(claim) } else { None };
+        let reason = self.reason(claim, outcome, &counts, blocked_by.as_ref());
+        let volume = match outcome {
+            ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => Some(name),
+            ClaimOutcome::Unseen
+            | ClaimOutcome::Terminating
+            | ClaimOutcome::Unknown
+            | ClaimOutcome::GetsDefaultClass(_)
+            | ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
+            | ClaimOutcome::WaitsForProvisioner(_)
+            | ClaimOutcome::NothingFits
+            | ClaimOutcome::NoClass(_)
+            | ClaimOutcome::NoVolume(_)
+            | ClaimOutcome::Unfit(..)
+            | ClaimOutcome::Taken(_)
+            | ClaimOutcome::Lost(_) => None,
+        };
+        PlannedClaim {
+            namespace: claim.key.namespace.to_string(),
+            name: claim.key.name.to_string(),
+            outcome: fate,
+            volume: volume.map(ToString::to_string),
+            reason,
+            mismatches: counts.by_label(),
+            blocked_by,
+            equal_alternatives: None,
+            class: class(claim.class().wanted()),
+            request: claim.request.to_string(),
+            access_modes: claim.access_modes.names().map(str::to_owned).collect(),
+            given: volume.and_then(|name| self.after.volume(name)).map(|volume| Given {
+                size: volume.capacity.to_string(),
+                wasted_bytes: wasted(volume, claim),
+            }),
+        }
+    }
+
+    fn fate(&self, claim: &Claim, outcome: &ClaimOutcome) -> ClaimFate {
+        match outcome {
+            ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => {
+                if self.new.get(name) == Some(&&claim.key) {
+                    ClaimFate::Binds
+                } else {
+                    ClaimFate::Bound
+                }
+            }
+            ClaimOutcome::WaitsForProvisioner(_) => ClaimFate::Provisions,
+            ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
+            | ClaimOutcome::Terminating
+            | ClaimOutcome::Unknown
+            | ClaimOutcome::Unseen
+            | ClaimOutcome::GetsDefaultClass(_) => ClaimFate::Waits,
+            ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) | ClaimOutcome::NoVolume(_) => {
+                ClaimFate::Starves
+            }
+            ClaimOutcome::Unfit(..) | ClaimOutcome::Taken(_) => ClaimFate::Conflict,
+            ClaimOutcome::Lost(_) => ClaimFate::Lost,
+        }
+    }
+
+    /// As what the binder looks at it. What a scheduler has to choose, it does not give, however well it
+    /// fits.
+    fn asker(&self, claim: &Claim) -> Asker<'static> {
+        let request = claim.class();
+        let class = request.wanted().name().and_then(|name| self.after.class(name));
+        Asker::Controller(class.map_or(BindingMode::Immediate, |class| class.binding_mode))
+    }
+
+    /// For each volume the first reason against it.
+    fn counts(&mut self, claim: &Claim) -> Tally {
+        let asker = self.asker(claim);
+        if self.after.kept_for(&claim.key).next().is_some() {
+            return tally(self.after, claim, asker);
+        }
+        let asked = format!(
+            "{} {:?} {} {:?} {:?} {:?}",
+            claim.request,
+            claim.access_modes,
+            claim.mode,
+            claim.class(),
+            claim.attributes_class,
+            claim.selector
+        );
+        if let Some(counts) = self.counted.get(&asked) {
+            return counts.clone();
+        }
+        let counts = tally(self.after, claim, asker);
+        self.counted.insert(asked, counts.clone());
+        counts
+    }
+
+    /// Who gets the volume that would have done for a claim that starves.
+    fn blocker(&mut self, claim: &Claim) -> Option<Blocker> {
+        let (after, settlement, asker) = (self.after, self.settlement, self.asker(claim));
+        let given = self.given.get_or_insert_with(|| given(after, &settlement.writes));
+        match choose(given, claim, asker) {
+            Choice::Free(volume) => {
+                let winner = after.volume(&volume.name)?.reservation.key()?.clone();
+                Some(Blocker { claim: winner.to_string(), volume: volume.name.to_string() })
+            }
+            Choice::Kept(_) | Choice::KeptOutOfReach(_) | Choice::Nothing => None,
+        }
+    }
+}
+
+/// The volumes that were given away, as they were before.
+fn given(after: &View, writes: &[Write]) -> View {
+    let mut view = View::default();
+    let reserved = writes.iter().filter_map(|write| match write {
+        Write::Reserve { volume, .. } => after.volume(&volume.name),
+        Write::Unreserve { .. }
+        | Write::Phase { .. }
+        | Write::Name { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
+    });
+    for volume in reserved {
+        view.apply(Observed::Volume(Arc::new(freed(volume))));
+    }
+    view
+}
+
+/// The volume as if nobody had it.
+fn freed(volume: &Volume) -> Volume {
+    Volume {
+        reservation: Reservation::Free,
+        phase: VolumePhase::Available,
+        ..Volume::clone(volume)
+    }
+}

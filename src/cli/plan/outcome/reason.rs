@@ -1,0 +1,127 @@
+//! Why a claim ends up as it does, in words: the fact, what follows, what to do.
+
+use std::fmt::{self, Write as _};
+
+use super::Planner;
+use crate::binding::{ClaimOutcome, Loss, Mismatch, Tally};
+use crate::cli::plan::report::Blocker;
+use crate::cli::plan::state::Pods;
+use crate::model::{Claim, NonEmpty, VolumeName, VolumePhase};
+
+impl Planner<'_> {
+    /// Why a claim ends up as it does, where that needs saying.
+    pub(super) fn reason(
+        &self,
+        claim: &Claim,
+        outcome: &ClaimOutcome,
+        counts: &Tally,
+        blocker: Option<&Blocker>,
+    ) -> Option<String> {
+        Some(match outcome {
+            ClaimOutcome::Bound(_) | ClaimOutcome::Unseen => return None,
+            ClaimOutcome::BoundDespite(_, despite) => {
+                format!("each names the other, although {}", joined(despite))
+            }
+            ClaimOutcome::Terminating => "it is being deleted".to_owned(),
+            ClaimOutcome::Unknown => "what decides about it could not be read".to_owned(),
+            ClaimOutcome::GetsDefaultClass(class) => {
+                format!("it gets the default class \"{class}\"")
+            }
+            ClaimOutcome::WaitsForConsumer => self.no_pod(claim),
+            ClaimOutcome::WaitsForPods(pods) => {
+                format!("its class binds it once {} is scheduled", any_of(pods))
+            }
+            ClaimOutcome::WaitsForProvisioner(name) => {
+                format!("provisioner \"{name}\" is asked for it")
+            }
+            ClaimOutcome::NothingFits => nothing_fits(counts, blocker),
+            ClaimOutcome::NoClass(class) => {
+                format!("class \"{class}\" does not exist; {}", nothing_fits(counts, blocker))
+            }
+            ClaimOutcome::NoVolume(name) => {
+                format!("volume \"{name}\", which it names, does not exist")
+            }
+            ClaimOutcome::Unfit(name, reasons) => {
+                format!("volume \"{name}\", which it names, does not fit: {}", joined(reasons))
+            }
+            ClaimOutcome::Taken(name) => {
+                format!("volume \"{name}\", which it names, {}", self.whose(name))
+            }
+            ClaimOutcome::Lost(loss) => lost(loss),
+        })
+    }
+
+    /// Whose a volume is that a claim names in vain.
+    fn whose(&self, name: &VolumeName) -> String {
+        let Some(volume) = self.after.volume(name) else { return "is another claim's".to_owned() };
+        let verb = if volume.phase == VolumePhase::Bound { "is bound to" } else { "is kept for" };
+        match volume.reservation.key() {
+            Some(holder) => format!("{verb} claim \"{holder}\""),
+            None => "is another claim's".to_owned(),
+        }
+    }
+
+    /// What a claim waits for whose class waits for a pod, where none that waits for a node uses it.
+    fn no_pod(&self, claim: &Claim) -> String {
+        let given = self.after.pods_of(&claim.key).find_map(|pod| Some((pod, pod.node.as_ref()?)));
+        match (given, self.pods) {
+            (Some((pod, node)), _) => format!(
+                "pod \"{}\" uses it and was given node \"{node}\" past the scheduler, which alone has a \
+                 volume chosen; make the pod anew without spec.nodeName",
+                pod.key.name
+            ),
+            (None, Pods::Seen) => {
+                "its class binds it once a pod that uses it is scheduled, and no such pod waits"
+                    .to_owned()
+            }
+            (None, Pods::Unseen(_)) => {
+                "its class binds it once a pod that uses it is scheduled".to_owned()
+            }
+        }
+    }
+}
+
+/// One of these pods, as it is said.
+fn any_of(pods: &NonEmpty<impl fmt::Display>) -> String {
+    /// A line holds so many.
+    const NAMES_MAX: usize = 3;
+    let names: Vec<String> =
+        pods.iter().take(NAMES_MAX).map(|name| format!("\"{name}\"")).collect();
+    let more = pods.iter().count().saturating_sub(names.len());
+    match (names.as_slice(), more) {
+        ([name], 0) => format!("pod {name}"),
+        (names, 0) => format!("one of pods {}", names.join(", ")),
+        (names, more) => format!("one of pods {} and {more} more", names.join(", ")),
+    }
+}
+
+/// How many volumes fail for what, and who got the one that would have done.
+fn nothing_fits(counts: &Tally, blocker: Option<&Blocker>) -> String {
+    let mut text = counts.to_string();
+    if let Some(Blocker { claim, volume }) = blocker {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "; volume \"{volume}\" would do, and goes to claim \"{claim}\"");
+    }
+    text
+}
+
+fn joined(mismatches: &NonEmpty<Mismatch>) -> String {
+    let texts: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}
+
+fn lost(loss: &Loss) -> String {
+    match loss {
+        Loss::Reference => "it was bound and names no volume any more".to_owned(),
+        Loss::Volume(name) => format!("it was bound to volume \"{name}\", which does not exist"),
+        Loss::Misbound(name) => {
+            format!("it was bound to volume \"{name}\", which is another claim's")
+        }
+        Loss::Unfit(name, mismatches) => {
+            format!(
+                "it was bound to volume \"{name}\", which does not fit any more: {}",
+                joined(mismatches)
+            )
+        }
+    }
+}

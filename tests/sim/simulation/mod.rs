@@ -6,6 +6,7 @@
 mod play;
 mod replica;
 mod tally;
+mod way;
 
 use std::fmt::Write;
 use std::sync::Mutex;

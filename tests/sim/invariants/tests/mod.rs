@@ -2,6 +2,7 @@
 //! none.
 
 mod play;
+mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! `SIMULATION_SEEDS` says how many there are else.
 
 mod calm;
+mod crowd;
 mod play;
 mod replica;
 mod tally;

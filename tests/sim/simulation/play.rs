@@ -382,7 +382,13 @@ impl Play {
         let name = name(self.started);
         self.started += 1;
         let faults = self.faults.clone();
-        self.replicas.push(Replica::start(&self.server, name, self.timing, faults, seed));
+        let (record, identity, begin) = (Arc::clone(&self.record), name.clone(), self.begin);
+        let on_write = Arc::new(move || {
+            record.lock().expect("whole").monitor.judge_sender(&identity, now(begin));
+        });
+        let replica = Replica::start(&self.server, name, self.timing, faults, seed);
+        replica.requests.tell_writes(on_write);
+        self.replicas.push(replica);
     }
 
     fn take_one(&mut self) -> Replica {

@@ -1,5 +1,5 @@
-//! A process's own way to the server, besides what goes wrong on it: a request can be made to panic, and
-//! it is counted which claims are read.
+//! A process's own way to the server, besides what goes wrong on it: a request can be made to panic, it is
+//! told when a binding is written, and counted which claims are read.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -21,8 +21,11 @@ pub(super) struct Way {
     seen: Arc<Mutex<Seen>>,
 }
 
+pub(super) type OnWrite = Arc<dyn Fn() + Send + Sync>;
+
 #[derive(Default)]
 struct Seen {
+    on_write: Option<OnWrite>,
     /// The next request whose address holds this panics.
     doomed: Option<&'static str>,
     panicked_at: Option<Instant>,
@@ -33,6 +36,12 @@ struct Seen {
 impl Way {
     pub(super) fn new(faults: Faulty) -> Self {
         Self { faults, seen: Arc::default() }
+    }
+
+    /// From now on `on_write` is told when something is sent that changes a volume, a claim or a pod,
+    /// whatever becomes of it.
+    pub(super) fn tell_writes(&self, on_write: OnWrite) {
+        self.seen().on_write = Some(on_write);
     }
 
     /// Lets the next request panic whose address holds `part`, in the task that makes it; or none.
@@ -60,8 +69,16 @@ impl Way {
             // A panic without its message, which would be a line of the output each time.
             resume_unwind(Box::new("the test broke this request"));
         }
-        if request.method() == http::Method::GET && address.contains("/persistentvolumeclaims/") {
-            *seen.reads.entry(address).or_default() += 1;
+        if request.method() == http::Method::GET {
+            if address.contains("/persistentvolumeclaims/") {
+                *seen.reads.entry(address).or_default() += 1;
+            }
+        } else if ["/persistentvolume", "/pods"].iter().any(|part| address.contains(part)) {
+            let on_write = seen.on_write.clone();
+            drop(seen);
+            if let Some(on_write) = on_write {
+                on_write();
+            }
         }
     }
 

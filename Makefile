@@ -5,7 +5,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
 SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e histories bench soak generate
+.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench soak generate
 
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
@@ -52,6 +52,12 @@ e2e: kube
 histories: kube
 	$(CARGO_TEST) --test e2e -- --full differential survival
 
+# Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
+# some; BINDERY_GENERATE=1 writes the table of docs/mutants.md.
+mutants: export MUTANTS := $(MUTANTS)
+mutants:
+	tests/mutants/run.sh
+
 # The pure path alone; the webhook against controller-runtime, nginx and a real API server; the bind loop
 # against the in-tree binder and the bare load. Each row of the latter two has its floor
 # (benches/floors.toml). BENCHES=binding SECTIONS="like named" picks some; PAIRS=100 ROUNDS=1 makes the
@@ -72,7 +78,7 @@ soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
 # Lives of the simulated cluster.
 soak: export SIMULATION_SEEDS := 20000
 soak:
-	@tests/steps.sh unit suites kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
+	@tests/steps.sh unit suites mutants kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what

@@ -242,7 +242,10 @@ impl Shell {
             // is there is drained.
             tokio::select! {
                 biased;
-                _ = self.until.changed() => {}
+                changed = self.until.changed() => {
+                    // Nobody holds the lease any more; asked again it would answer at once, for ever.
+                    changed.map_err(|_| LoopError::TaskEnded("holds the lease"))?;
+                }
                 _ = seconds.tick() => self.engine.tick(Instant::now()),
                 Some(count) = self.meter.counts.recv() => self.count(count),
                 Some(news) = self.news.recv() => self.hear(news),

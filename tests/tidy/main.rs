@@ -1,6 +1,6 @@
 //! The rules of this repository that a program can check: who may import whom, what the pure core
-//! never sees, sizes, headers, words, the lists of rules, what the package depends on, and the floors of
-//! the benchmark.
+//! never sees, sizes, headers, words, the lists of rules, what the package depends on, the floors of
+//! the benchmark, and the mutants.
 //!
 //! They are a test because what no test checks is no rule. Each finding says file, line and what to
 //! do. Each check has a bad sample beside it that it must find. Not here: what clippy checks.
@@ -14,6 +14,7 @@ mod code;
 mod layers;
 mod lists;
 mod manifest;
+mod mutants;
 mod readme;
 mod shape;
 mod tree;
@@ -133,6 +134,14 @@ fn the_readme_names_targets_and_rules_that_exist() {
     let readme = tree::file("README.md");
     expect_none(&readme::targets(&readme, &tree::file("Makefile")));
     expect_none(&readme::rules(&readme, &tree::files()));
+}
+
+#[test]
+fn every_mutant_says_what_it_is_and_still_applies() {
+    let files = tree::files();
+    expect_none(&mutants::heads(&files, &tree::file("tests/sim/invariants/mod.rs")));
+    expect_none(&mutants::applicable(&files));
+    expect_none(&mutants::rows(&files, &tree::file("docs/mutants.md")));
 }
 
 #[test]

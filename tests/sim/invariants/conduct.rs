@@ -4,7 +4,7 @@ use bindery::sim::{Accepted, Method};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{CLAIMS, Found, Invariant, LEASES, Monitor, VOLUMES, path, text};
+use super::{Breach, CLAIMS, Found, Invariant, LEASES, Monitor, VOLUMES, path, text};
 
 /// Until when a candidate holds the lease.
 #[derive(Clone, Copy, Debug)]
@@ -143,6 +143,19 @@ impl Monitor {
         };
         let told = |why| (Invariant::HolderWrites, format!("{identity} {why} and writes"));
         late.map(told).into_iter().collect()
+    }
+
+    /// Judges whoever sends a write, before anything can happen to it on its way.
+    pub(crate) fn judge_sender(&mut self, identity: &str, at: Timestamp) {
+        let why = match self.held.get(identity) {
+            None => "has never held the lease".to_owned(),
+            Some(held) if at > held.until => {
+                format!("lost the lease {:#} ago", at.duration_since(held.until))
+            }
+            Some(_) => return,
+        };
+        let (invariant, text) = (Invariant::HolderWrites, format!("{identity} {why} and sends"));
+        self.breaches.push(Breach { invariant, version: 0, text });
     }
 
     /// Who holds the lease from now on, and until when.

@@ -10,6 +10,7 @@ mod conduct;
 pub(crate) mod ending;
 mod release;
 mod seen;
+mod storage;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +54,16 @@ pub(crate) enum Invariant {
     ForeignFieldsKept,
     /// I14: the same inputs give the same writes.
     Repeatable,
+    /// The storage of a provisioned volume is deleted before the volume is gone.
+    StorageNotLeaked,
+    /// Nobody empties a volume that a pod has mounted or a claim has.
+    EmptiedUnused,
+    /// A process of which a task ended ends whole, and no other ends.
+    EndsWhole,
+    /// Two that fit are bound at once, in whatever order they come.
+    BoundAtOnce,
+    /// A cluster in which nothing happens is not read again and again.
+    ReadRate,
 }
 
 /// A write, or the end, that breaks an invariant.
@@ -128,9 +139,11 @@ impl Monitor {
             found.extend(binding::judge(&self.seen, write, &self.terms));
             found.extend(release::judge(&self.seen, write));
             found.extend(conduct::judge(write));
+            found.extend(storage::judge_emptied(&self.seen, write, &self.terms));
             found.extend(self.judge_holder(write));
             found.extend(self.judge_rate(write));
         }
+        found.extend(storage::judge_leak(&self.seen, write));
         self.note_lease(write);
         let ours = |user: &str| self.terms.controllers.contains_key(user);
         self.seen.learn(write, ours(&write.user));
@@ -150,6 +163,7 @@ type Found = Vec<(Invariant, String)>;
 const VOLUMES: &str = "persistentvolumes";
 const CLAIMS: &str = "persistentvolumeclaims";
 const LEASES: &str = "leases";
+const PODS: &str = "pods";
 
 /// The text at a JSON pointer; empty if there is none.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -58,8 +58,9 @@ fn is_without_volume(claim: &Value) -> bool {
 }
 
 fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {
-    let is_given_up = |volume| matches!(phase(volume), "Released" | "Failed");
-    if is_given_up(before) || !is_given_up(after) {
+    // What is Failed was to be emptied or deleted: that is asked again.
+    let is_given_up = matches!(phase(after), "Released" | "Failed");
+    if phase(before) == phase(after) || !is_given_up {
         return Vec::new();
     }
     let told = |claim| {

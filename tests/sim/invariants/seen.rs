@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery::sim::Accepted;
+use bindery::sim::{Accepted, Method};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{CLAIMS, VOLUMES, path, text};
+use super::{CLAIMS, PODS, PROVISIONED_BY, VOLUMES, annotation, path, text};
 
 /// When a volume was Bound for a claim.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,14 @@ pub(super) struct Seen {
     bound_since: BTreeMap<String, u64>,
     /// The version at which somebody else made or changed a volume's reservation, by uid.
     foreign_edit: BTreeMap<String, u64>,
+    /// When a volume's reservation last changed, by uid.
+    reserved_at: BTreeMap<String, Timestamp>,
+    /// Who made the storage of a volume, by uid.
+    maker: BTreeMap<String, String>,
+    /// Volumes whose maker deletes them, by uid.
+    given_up: BTreeSet<String>,
+    /// The uids of the claims that a pod has mounted, by the pod's path; pods that are over have none.
+    mounts: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Seen {
@@ -68,11 +76,35 @@ impl Seen {
         since > self.foreign_edit.get(volume).copied().unwrap_or_default()
     }
 
+    /// The volume of that uid.
+    pub(super) fn volume_of_uid(&self, uid: &str) -> Option<&Value> {
+        let mut volumes = self.volumes.values().map(|volume| &**volume);
+        volumes.find(|volume| text(volume, "/metadata/uid") == uid)
+    }
+
+    /// When the reservation of the volume of that uid last changed.
+    pub(super) fn reserved_at(&self, volume: &str) -> Option<Timestamp> {
+        self.reserved_at.get(volume).copied()
+    }
+
+    /// The pod that has mounted the claim of that uid, and is not over.
+    pub(super) fn user_of(&self, claim: &str) -> Option<&str> {
+        let user = self.mounts.iter().find(|(_, claims)| claims.contains(claim));
+        user.map(|(pod, _)| &**pod)
+    }
+
+    /// Who made the storage of the volume of that uid and has not begun to delete it.
+    pub(super) fn keeper_of(&self, volume: &str) -> Option<&str> {
+        let is_kept = !self.given_up.contains(volume);
+        self.maker.get(volume).map(|maker| &**maker).filter(|_| is_kept)
+    }
+
     /// Takes a write in.
     pub(super) fn learn(&mut self, write: &Accepted, is_ours: bool) {
         match write.resource {
             VOLUMES => self.learn_volume(write, is_ours),
             CLAIMS => self.learn_claim(write),
+            PODS => self.learn_pod(write),
             _ => {}
         }
     }
@@ -83,11 +115,13 @@ impl Seen {
         let reference = |object: &Option<Arc<Value>>| {
             object.as_ref().and_then(|object| object.pointer("/spec/claimRef").cloned())
         };
-        if !is_ours
-            && (write.before.is_none() || reference(&write.before) != reference(&write.after))
-        {
-            self.foreign_edit.insert(uid.clone(), write.version);
+        if write.before.is_none() || reference(&write.before) != reference(&write.after) {
+            self.reserved_at.insert(uid.clone(), write.at);
+            if !is_ours {
+                self.foreign_edit.insert(uid.clone(), write.version);
+            }
         }
+        self.learn_storage(write, &uid);
         let holder = write.after.as_deref().map_or("", |volume| {
             let is_bound = text(volume, "/status/phase") == "Bound";
             if is_bound { text(volume, "/spec/claimRef/uid") } else { "" }
@@ -104,6 +138,35 @@ impl Seen {
             Some(volume) => self.volumes.insert(name, Arc::clone(volume)),
             None => self.volumes.remove(&name),
         };
+    }
+
+    fn learn_storage(&mut self, write: &Accepted, uid: &str) {
+        let is_provisioned = !annotation(write.object(), PROVISIONED_BY).is_empty();
+        if write.before.is_none() && is_provisioned {
+            self.maker.insert(uid.to_owned(), write.user.clone());
+        }
+        if write.method == Method::Delete && self.maker.get(uid) == Some(&write.user) {
+            self.given_up.insert(uid.to_owned());
+        }
+    }
+
+    /// A pod mounts what it uses once it has a node.
+    fn learn_pod(&mut self, write: &Accepted) {
+        let pod = write.object();
+        let is_over = matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
+        if write.after.is_none() || is_over {
+            self.mounts.remove(&path(pod));
+            return;
+        }
+        if text(pod, "/spec/nodeName").is_empty() || self.mounts.contains_key(&path(pod)) {
+            return;
+        }
+        let space = text(pod, "/metadata/namespace");
+        let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+        let names = volumes.map(|volume| text(volume, "/persistentVolumeClaim/claimName"));
+        let claims = names.filter_map(|name| self.claims.get(&format!("{space}/{name}")));
+        let uids = claims.map(|claim| text(claim, "/metadata/uid").to_owned()).collect();
+        self.mounts.insert(path(pod), uids);
     }
 
     fn learn_claim(&mut self, write: &Accepted) {

@@ -3,10 +3,14 @@
 //! `SEED=7 cargo test --locked --test sim seeds_without_a_breach` lives one seed alone and tells its last writes;
 //! `SIMULATION_SEEDS` says how many there are else.
 
+mod calm;
+mod crowd;
 mod play;
 mod replica;
 mod tally;
+mod way;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +53,10 @@ fn seeds_without_a_breach_and_everything_occurs() {
         run.tally
     );
     eprintln!("{told}");
+    if let Some(first) = run.first {
+        let kinds: Vec<String> = run.kinds.into_iter().collect();
+        eprintln!("broken: {} seeds, the first is {first}; {}", run.failed, kinds.join(" "));
+    }
     assert!(run.failures.is_empty(), "{} of {told}\n{}", run.failed, run.failures.join("\n\n"));
     assert_eq!(run.tally.unreachable(), 0, "a list or watch was answered from an older state");
     let missing = run.tally.missing();
@@ -76,6 +84,10 @@ fn seeds_that_once_failed_hold() {
 #[derive(Default)]
 struct Run {
     failed: usize,
+    /// The first seed that failed.
+    first: Option<u64>,
+    /// Which invariants were broken: the first word of each breach.
+    kinds: BTreeSet<String>,
     /// The first few.
     failures: Vec<String>,
     tally: Tally,
@@ -103,6 +115,11 @@ fn run(seeds: u64) -> Run {
                     whole.seconds += life.lasted.as_secs();
                     if !life.breaches.is_empty() {
                         whole.failed += 1;
+                        whole.first = Some(whole.first.map_or(seed, |first| first.min(seed)));
+                        let words = life.breaches.iter().filter_map(|breach| {
+                            breach.split([' ', ':']).next().map(str::to_owned)
+                        });
+                        whole.kinds.extend(words);
                         if whole.failures.len() < FAILURES_TOLD {
                             whole.failures.push(failure(seed, &life));
                         } else {

@@ -2,7 +2,10 @@
 //! in which nothing does.
 
 use std::collections::BTreeSet;
+use std::process::exit;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::spawn;
 use std::time::Duration;
 
 use bindery::cluster::lease::Timing;
@@ -12,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use super::calm;
 use super::replica::{LEASE, Replica};
 use super::tally::Tally;
 use crate::invariants::{Invariant, Monitor, Terms, ending};
@@ -46,6 +50,9 @@ const PARTITION_MAX: Duration = Duration::from_secs(25);
 /// How long a write may be on its way: latency, patience and delay.
 const WAY: SignedDuration = SignedDuration::from_secs(12);
 
+/// How long a process may take to end of which a task panicked: it waits for its last writes.
+const LAST_WORDS: Duration = Duration::from_secs(15);
+
 /// Processes in one life at most: users are known to the monitor beforehand.
 const PROCESSES_MAX: usize = 40;
 
@@ -56,8 +63,17 @@ const CALM: Duration = Duration::from_secs(3);
 /// claim's event, which the binder repeats, does not count.
 const END_MAX: Duration = Duration::from_secs(200);
 
-/// Lives one seed on a clock of its own.
+/// How long a life may take on the clock of the machine: a hundred times what it does take.
+const LIFE_MAX: Duration = Duration::from_mins(2);
+
+/// Lives one seed on a clock of its own. One that never ends ends the tests.
 pub(crate) fn live(seed: u64) -> Life {
+    let (_alive, watched) = mpsc::channel::<()>();
+    spawn(move || {
+        if watched.recv_timeout(LIFE_MAX) == Err(RecvTimeoutError::Timeout) {
+            end_all(seed);
+        }
+    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -69,6 +85,13 @@ pub(crate) fn live(seed: u64) -> Life {
         play.recover().await;
         play.end()
     })
+}
+
+/// Its thread turns in a circle without a wait, so that nothing else can stop it.
+#[expect(clippy::exit, reason = "a panic on this thread would fail nothing")]
+fn end_all(seed: u64) {
+    eprintln!("seed {seed}:\n  NeverEnds: something goes on and on, and no time passes");
+    exit(101);
 }
 
 /// What the witness of the writes keeps.
@@ -202,6 +225,19 @@ impl Play {
                 self.record().tally.note("clock jump");
             }
             6 => self.server.end_watches(),
+            7 => self.doom_one(),
+            8 | 9 => {
+                let Self { server, users, .. } = self;
+                if server.with(|cluster| users.force(cluster)) {
+                    self.record().tally.note("claim removed by force");
+                }
+            }
+            10..13 => {
+                let Self { server, users, .. } = self;
+                if server.with(|cluster| users.hand_over(cluster)) {
+                    self.record().tally.note("volume handed over");
+                }
+            }
             _ => {}
         }
     }
@@ -228,10 +264,21 @@ impl Play {
         self.record().tally.note("cut off the leader");
     }
 
+    /// Lets a task of a process panic: one that watches, the one that holds the lease, or any.
+    fn doom_one(&mut self) {
+        let part = *self.chance.pick(&["watch=", "/leases/", ""]).expect("three");
+        if let Some(replica) = self.chance.pick(&self.replicas) {
+            replica.requests.doom(Some(part));
+            // Whoever watches asks at once.
+            self.server.end_watches();
+        }
+    }
+
     /// No fault happens any more, and everybody hears of everything.
     async fn recover(&mut self) {
         for replica in &self.replicas {
             replica.way.set(Faults::none());
+            replica.requests.doom(None);
         }
         self.faults = Faults::none();
         self.pass(PATIENCE + DELAY_MAX + self.timing.duration).await;
@@ -248,7 +295,7 @@ impl Play {
             let last = self.record().last;
             if last.elapsed() < CALM {
                 if start.elapsed() > END_MAX {
-                    break vec!["never rests: it is written and written".to_owned()];
+                    break vec![format!("{:?}: it is written and written", Invariant::ComesToRest)];
                 }
                 continue;
             }
@@ -258,6 +305,7 @@ impl Play {
             }
         };
         self.breaches.extend(left);
+        self.breaches.extend(calm::look(&self.server, &self.replicas).await);
     }
 
     /// What has not come to rest.
@@ -299,17 +347,34 @@ impl Play {
             cluster.set_now(time);
             users.run_robots(cluster);
         });
-        let ended: Vec<String> = self
-            .replicas
-            .iter()
-            .filter(|replica| replica.has_ended())
-            .map(|replica| replica.name.clone())
-            .collect();
-        for name in ended {
-            self.breaches.push(format!("{name} ended by itself"));
-            self.replicas.retain(|replica| replica.name != name);
+        self.replace_ended();
+    }
+
+    /// Starts a process for each that has ended, as a kubelet does. One of which a task panicked ends,
+    /// and no other does.
+    fn replace_ended(&mut self) {
+        let replicas = std::mem::take(&mut self.replicas);
+        for replica in replicas {
+            let panicked = replica.requests.panicked_at();
+            let is_late = panicked.is_some_and(|at| at.elapsed() > LAST_WORDS);
+            match (replica.has_ended(), panicked) {
+                (true, Some(_)) => self.record().tally.note("panic"),
+                (true, None) => self.breach(&replica, "ended by itself"),
+                (false, _) if is_late => {
+                    self.breach(&replica, "goes on without a task of its own");
+                    replica.kill();
+                }
+                (false, _) => {
+                    self.replicas.push(replica);
+                    continue;
+                }
+            }
             self.start();
         }
+    }
+
+    fn breach(&mut self, replica: &Replica, what: &str) {
+        self.breaches.push(format!("{:?}: {} {what}", Invariant::EndsWhole, replica.name));
     }
 
     fn start(&mut self) {
@@ -317,7 +382,13 @@ impl Play {
         let name = name(self.started);
         self.started += 1;
         let faults = self.faults.clone();
-        self.replicas.push(Replica::start(&self.server, name, self.timing, faults, seed));
+        let (record, identity, begin) = (Arc::clone(&self.record), name.clone(), self.begin);
+        let on_write = Arc::new(move || {
+            record.lock().expect("whole").monitor.judge_sender(&identity, now(begin));
+        });
+        let replica = Replica::start(&self.server, name, self.timing, faults, seed);
+        replica.requests.tell_writes(on_write);
+        self.replicas.push(replica);
     }
 
     fn take_one(&mut self) -> Replica {

@@ -1,17 +1,24 @@
 //! One process of the controller: it starts, is killed or stopped, and never comes back as itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use bindery::cluster::lease::{Contest, Timing};
 use bindery::config::Recycler;
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, run};
 use bindery::sim::faults::{Faults, Faulty};
-use bindery::sim::{Outcome, Phase, Reviewer, Server, User};
+use bindery::sim::{Method, Outcome, Phase, Reviewer, Server, User};
 use kube::Client;
 use serde_json::json;
+use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::way::Way;
+use crate::controller::{VOLUMES, send, server, volume};
 
 /// Namespace and name of the lease for which they contend.
 pub(super) const LEASE: (&str, &str) = ("kube-system", "bindery-controller");
@@ -22,6 +29,8 @@ pub(super) struct Replica {
     pub(super) name: String,
     /// Its way to the server.
     pub(super) way: Faulty,
+    /// What it asks on that way.
+    pub(super) requests: Way,
     task: JoinHandle<Result<(), LoopError>>,
     stop: oneshot::Sender<()>,
 }
@@ -50,11 +59,12 @@ impl Replica {
             own_namespace: "kube-system".to_owned(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let client = Client::new(way.clone(), "default");
+        let requests = Way::new(way.clone());
+        let client = Client::new(requests.clone(), "default");
         let task = tokio::spawn(run(client, settings, async {
             let _ = stopped.await;
         }));
-        Self { name, way, task, stop }
+        Self { name, way, requests, task, stop }
     }
 
     /// Kills it wherever it is; what it has sent is on its way.
@@ -91,5 +101,35 @@ fn timeless() -> Reviewer {
             event
         });
         Box::pin(async move { Outcome::Allow { object, warnings: Vec::new() } })
+    })
+}
+
+#[test]
+fn a_process_ends_whole_whichever_of_its_tasks_panics() {
+    for part in ["watch=", "/leases/", "/status"] {
+        let (tell, told) = mpsc::channel();
+        // On a thread of its own: a loop that never waits would hold up the test for ever.
+        thread::spawn(move || tell.send(has_ended_after_a_panic(part)));
+        let has_ended = told.recv_timeout(Duration::from_mins(1));
+        assert_eq!(has_ended, Ok(true), "a request to {part} panics");
+    }
+}
+
+/// Whether a process that leads has ended a while after a request to `part` panicked in it.
+fn has_ended_after_a_panic(part: &'static str) -> bool {
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(async {
+        let server = server();
+        let (name, timing) = ("binder".to_owned(), Timing::default());
+        let replica = Replica::start(&server, name, timing, Faults::none(), 1);
+        sleep(Duration::from_secs(3)).await;
+        assert!(!replica.has_ended(), "it has no reason yet");
+        replica.requests.doom(Some(part));
+        server.end_watches();
+        send(&server, Method::Post, VOLUMES, volume("pv-a", "1Gi"));
+        sleep(Duration::from_secs(15)).await;
+        assert!(replica.requests.panicked_at().is_some(), "nothing was asked of {part}");
+        replica.has_ended()
     })
 }

@@ -7,11 +7,14 @@ use bindery::sim::faults::{Fault, Faulty};
 use serde_json::Value;
 
 /// What must occur in any run that is long enough, besides every [`Fault`].
-const EVENTS: [&str; 18] = [
+const EVENTS: [&str; 21] = [
     "kill",
     "stop",
     "cut off the leader",
     "clock jump",
+    "panic",
+    "claim removed by force",
+    "volume handed over",
     "new leader",
     "reserve a volume",
     "volume Available",

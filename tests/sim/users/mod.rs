@@ -6,6 +6,7 @@
 //! name, and what the server refuses them does not happen. There are few names, so that they are used
 //! again and again.
 
+mod force;
 mod people;
 mod protection;
 mod provisioner;
@@ -21,6 +22,10 @@ use serde_json::{Value, json};
 pub(crate) use people::Action;
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
+/// Who owns volumes and classes.
+const ADMIN: &str = "admin";
+/// Who owns claims and pods.
+const TENANT: &str = "tenant";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const NODES: &str = "/api/v1/nodes";
 
@@ -75,12 +80,24 @@ impl Users {
         people::act(&mut self.chance, cluster)
     }
 
+    /// Somebody takes a claim away by force from the pod that uses it. Whether there was one.
+    pub(crate) fn force(&mut self, cluster: &mut Cluster) -> bool {
+        force::take_away(&mut self.chance, cluster)
+    }
+
+    /// Somebody hands a released volume to a new claim. Whether there was one.
+    pub(crate) fn hand_over(&mut self, cluster: &mut Cluster) -> bool {
+        force::hand_over(&mut self.chance, cluster)
+    }
+
     /// Each robot looks at the cluster once. Whether anything was written.
+    ///
+    /// The one that takes protection off comes first: whoever relies on another to be quicker loses.
     pub(crate) fn run_robots(&mut self, cluster: &mut Cluster) -> bool {
         let before = cluster.version();
+        protection::look(cluster);
         provisioner::look(cluster);
         scheduler::look(&mut self.chance, cluster);
-        protection::look(cluster);
         cluster.version() > before
     }
 }

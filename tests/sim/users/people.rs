@@ -4,8 +4,8 @@ use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{
-    CLASS_ROWS, NODE_NAMES, SPACES, VOLUMES, all, claim_path, claims_path, name, pod_path,
-    pods_path, reference, send, text, volume_path,
+    ADMIN, CLASS_ROWS, NODE_NAMES, SPACES, TENANT, VOLUMES, all, claim_path, claims_path, name,
+    pod_path, pods_path, reference, send, text, volume_path,
 };
 
 /// One thing that a person does.
@@ -65,11 +65,6 @@ impl Action {
         Self::ChangeDefaultClass,
     ];
 }
-
-/// Who owns volumes and classes.
-const ADMIN: &str = "admin";
-/// Who owns claims and pods.
-const TENANT: &str = "tenant";
 
 /// The same amounts are written in several ways; some differ by little.
 const SIZES: [&str; 7] = ["1Gi", "1024Mi", "1073741824", "2Gi", "2G", "5Gi", "0.5Gi"];

@@ -1,6 +1,7 @@
 //! The users by themselves: they repeat under a seed, do everything, and the robots come to an end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bindery::sim::{Cluster, Method};
 use serde_json::{Value, json};
@@ -64,7 +65,10 @@ fn the_provisioner_answers_who_asks_and_deletes_what_is_released() {
     let path = format!("{}/status", super::volume_path(volume));
     send(&mut cluster, "binder", Method::Patch, &path, released).expect("released");
     assert!(users.run_robots(&mut cluster));
-    assert!(all(&cluster, "PersistentVolume").is_empty());
+    assert!(users.run_robots(&mut cluster), "its protection comes off at the next look");
+    let left = all(&cluster, "PersistentVolume");
+    let is_it = |other: &Arc<Value>| other["metadata"]["uid"] == volume["metadata"]["uid"];
+    assert!(!left.iter().any(is_it), "another may have come: the claim still asks");
 }
 
 #[test]

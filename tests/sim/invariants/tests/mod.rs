@@ -2,6 +2,7 @@
 //! none.
 
 mod play;
+mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -134,6 +135,24 @@ fn retained_kept() {
     play.reserve("pv", "data");
     play.write(&format!("{VOLUMES}/pv"), json!({"spec": {"claimRef": {"uid": null}}}));
     assert_eq!(play.broken(), []);
+}
+
+#[test]
+fn sender_holds_the_lease() {
+    let mut terms = Terms::of(US);
+    terms.lease = Some(("default".to_owned(), "binder".to_owned()));
+    let mut play = Play::new();
+    let spec = json!({"holderIdentity": US, "leaseDurationSeconds": 15});
+    let lease = json!({"metadata": {"name": "binder"}, "spec": spec});
+    play.send(US, Method::Post, LEASES, lease);
+    let mut monitor = Monitor::new(terms);
+    play.cluster.history().iter().for_each(|write| monitor.judge(write));
+    let judged = [(US, 15), (US, 16), ("other", 1)].map(|(identity, seconds)| {
+        let at = format!("2026-11-21T05:00:{seconds:02}Z").parse().expect("a time");
+        monitor.judge_sender(identity, at);
+        monitor.breaches().len()
+    });
+    assert_eq!(judged, [0, 1, 2], "in time, a second late, never");
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! A process's own way to the server, besides what goes wrong on it: a request can be made to panic, it is
+//! told when a binding is written, and counted which claims are read.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+use bindery::sim::faults::Faulty;
+use bindery::sim::{Lost, Stream};
+use kube::client::Body;
+use tokio::time::Instant;
+use tower::Service;
+
+/// A way that a test can look at and break. Clones are the same way.
+#[derive(Clone)]
+pub(super) struct Way {
+    faults: Faulty,
+    seen: Arc<Mutex<Seen>>,
+}
+
+pub(super) type OnWrite = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+struct Seen {
+    on_write: Option<OnWrite>,
+    /// The next request whose address holds this panics.
+    doomed: Option<&'static str>,
+    panicked_at: Option<Instant>,
+    /// How often each claim was read by its name.
+    reads: BTreeMap<String, u64>,
+}
+
+impl Way {
+    pub(super) fn new(faults: Faulty) -> Self {
+        Self { faults, seen: Arc::default() }
+    }
+
+    /// From now on `on_write` is told when something is sent that changes a volume, a claim or a pod,
+    /// whatever becomes of it.
+    pub(super) fn tell_writes(&self, on_write: OnWrite) {
+        self.seen().on_write = Some(on_write);
+    }
+
+    /// Lets the next request panic whose address holds `part`, in the task that makes it; or none.
+    pub(super) fn doom(&self, part: Option<&'static str>) {
+        self.seen().doomed = part;
+    }
+
+    /// When a request has panicked.
+    pub(super) fn panicked_at(&self) -> Option<Instant> {
+        self.seen().panicked_at
+    }
+
+    /// How often each claim was read since the last time that this was asked.
+    pub(super) fn take_reads(&self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.seen().reads)
+    }
+
+    fn note(&self, request: &http::Request<Body>) {
+        let mut seen = self.seen();
+        let address = request.uri().to_string();
+        if seen.doomed.is_some_and(|part| address.contains(part)) {
+            seen.doomed = None;
+            seen.panicked_at = Some(Instant::now());
+            drop(seen);
+            // A panic without its message, which would be a line of the output each time.
+            resume_unwind(Box::new("the test broke this request"));
+        }
+        if request.method() == http::Method::GET {
+            if address.contains("/persistentvolumeclaims/") {
+                *seen.reads.entry(address).or_default() += 1;
+            }
+        } else if ["/persistentvolume", "/pods"].iter().any(|part| address.contains(part)) {
+            let on_write = seen.on_write.clone();
+            drop(seen);
+            if let Some(on_write) = on_write {
+                on_write();
+            }
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("whole")
+    }
+}
+
+impl Service<http::Request<Body>> for Way {
+    type Response = http::Response<Stream>;
+    type Error = Lost;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Lost>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Lost>> {
+        Service::<http::Request<Body>>::poll_ready(&mut self.faults, context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let mut way = self.clone();
+        // Not before it is polled: this is called by the client's own task, which serves all others.
+        Box::pin(async move {
+            way.note(&request);
+            way.faults.call(request).await
+        })
+    }
+}

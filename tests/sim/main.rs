@@ -6,13 +6,16 @@
 mod client;
 mod controller;
 mod conversation;
+mod crash;
 mod faults;
 mod history;
 mod invariants;
 mod kinds;
 mod life;
+mod process;
 mod recycler;
 mod replay;
+mod runs;
 mod simulation;
 mod users;
 mod writes;

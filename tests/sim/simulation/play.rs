@@ -1,7 +1,6 @@
 //! One seed: a cluster, its users, one or two controllers, and everything that goes wrong; then a time
 //! in which nothing does.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -12,11 +11,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::replica::{LEASE, Replica};
+use super::replica::Replica;
 use super::tally::Tally;
 use crate::invariants::{Invariant, Monitor, Terms, ending};
 use crate::life;
-use crate::users::Users;
+use crate::process::LEASE;
+use crate::users::poison::{is_unreadable, poisoned};
+use crate::users::{Kubelet, Users};
 
 /// How a seed went.
 pub(crate) struct Life {
@@ -45,6 +46,20 @@ const PARTITION_MAX: Duration = Duration::from_secs(25);
 
 /// How long a write may be on its way: latency, patience and delay.
 const WAY: SignedDuration = SignedDuration::from_secs(12);
+
+/// A lease that changes hands often.
+const SHORT: Timing = Timing {
+    duration: Duration::from_secs(9),
+    deadline: Duration::from_secs(7),
+    period: Duration::from_secs(1),
+};
+
+/// One on which no request may take its whole time, so that nobody recycles: that takes five seconds.
+const HASTY: Timing = Timing {
+    duration: Duration::from_secs(6),
+    deadline: Duration::from_secs(4),
+    period: Duration::from_secs(1),
+};
 
 /// Processes in one life at most: users are known to the monitor beforehand.
 const PROCESSES_MAX: usize = 40;
@@ -137,12 +152,11 @@ impl Play {
         faults.patience = PATIENCE;
         faults.longest_delay = DELAY_MAX;
         faults.longest_partition = PARTITION_MAX;
-        let short = Timing {
-            duration: Duration::from_secs(6),
-            deadline: Duration::from_secs(4),
-            period: Duration::from_secs(1),
+        let timing = match chance.below(10) {
+            0 | 1 => HASTY,
+            2..7 => SHORT,
+            _ => Timing::default(),
         };
-        let timing = if chance.happens(700) { short } else { Timing::default() };
         let mut play = Self {
             server: Server::new(cluster),
             users: Users::new(chance.next_number()),
@@ -215,7 +229,7 @@ impl Play {
                 lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
             })
         });
-        let Some(leader) = self.replicas.iter().find(|replica| replica.name == holder) else {
+        let Some(leader) = self.replicas.iter().find(|replica| replica.name() == holder) else {
             return;
         };
         let way = leader.way.clone();
@@ -234,6 +248,7 @@ impl Play {
             replica.way.set(Faults::none());
         }
         self.faults = Faults::none();
+        self.users.set_kubelet(Kubelet::Succeeds);
         self.pass(PATIENCE + DELAY_MAX + self.timing.duration).await;
         // A watch that stands at the newest version would go on from there.
         self.server.with(|cluster| {
@@ -258,12 +273,17 @@ impl Play {
             }
         };
         self.breaches.extend(left);
+        if self.server.with(|cluster| cluster.objects()).iter().any(|object| is_unreadable(object))
+        {
+            self.record().tally.note("poison to the end");
+        }
     }
 
     /// What has not come to rest.
     fn restless(&self) -> Vec<String> {
         self.server.with(|cluster| {
-            let at_rest = ending::at_rest(&cluster.objects(), &BTreeSet::new());
+            let objects = cluster.objects();
+            let at_rest = ending::at_rest(&objects, &poisoned(&objects));
             let left: Vec<String> = at_rest.iter().map(ToString::to_string).collect();
             if !left.is_empty() {
                 return left;
@@ -303,11 +323,11 @@ impl Play {
             .replicas
             .iter()
             .filter(|replica| replica.has_ended())
-            .map(|replica| replica.name.clone())
+            .map(|replica| replica.name().to_owned())
             .collect();
         for name in ended {
             self.breaches.push(format!("{name} ended by itself"));
-            self.replicas.retain(|replica| replica.name != name);
+            self.replicas.retain(|replica| replica.name() != name);
             self.start();
         }
     }
@@ -317,7 +337,7 @@ impl Play {
         let name = name(self.started);
         self.started += 1;
         let faults = self.faults.clone();
-        self.replicas.push(Replica::start(&self.server, name, self.timing, faults, seed));
+        self.replicas.push(Replica::start(&self.server, &name, self.timing, faults, seed));
     }
 
     fn take_one(&mut self) -> Replica {

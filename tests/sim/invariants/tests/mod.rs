@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bindery::sim::Method;
 use serde_json::{Value, json};
 
+use super::ending::Ending;
 use super::{Invariant, Monitor, Terms, ending};
 use play::{CLAIMS, LEASES, Play, US, VOLUMES};
 
@@ -207,9 +208,10 @@ fn comes_to_rest() {
     let mut other = Play::new();
     other.pair();
     let (one, two) = (play.cluster.objects(), other.cluster.objects());
-    assert_eq!(ending::ended_alike(&one, &two), []);
+    let [one, two] = [one, two].map(|objects| Ending::of(&objects));
+    assert_eq!(one.differences(&two), []);
     other.drop_claim("data");
-    let breaches = ending::ended_alike(&one, &other.cluster.objects());
+    let breaches = one.differences(&Ending::of(&other.cluster.objects()));
     assert_eq!(breaches.len(), 1, "{breaches:?}");
     assert_eq!(breaches[0].invariant, Invariant::ComesToRest);
 }

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
-    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write,
-    decide_claim, decide_prebind, decide_volume,
+    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, PrebindOutcome, Read,
+    Reclaim, Write, decide_claim, decide_prebind, decide_volume,
 };
 use crate::controller::mode::Mode;
 use crate::controller::reads::Known;
@@ -128,9 +128,12 @@ impl Engine {
 
     fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {
         self.queue.succeed(key);
-        if let (ObjectKey::Claim(claim), Why::Claim(outcome)) = (key, &why)
-            && outcome.waits_for_any()
-        {
+        let waits = match &why {
+            Why::Claim(outcome) => outcome.waits_for_any(),
+            Why::Prebind(outcome) => matches!(outcome, PrebindOutcome::NothingFits(_)),
+            Why::Volume(_) => false,
+        };
+        if let (ObjectKey::Claim(claim), true) = (key, waits) {
             self.view.wait(claim);
         }
         self.telling.note(key, why, now);

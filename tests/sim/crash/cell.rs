@@ -70,6 +70,9 @@ pub(super) enum Sight {
     Fresh,
     /// These objects as they were just before the write.
     Behind(Side),
+    /// These objects as they were before users did what the controller answers to. Of a successor only: the
+    /// process itself has seen that.
+    Before(Side),
     /// These objects as they were before the controller did anything. Of a successor only: a process
     /// knows the replies to its own writes.
     Old(Side),
@@ -80,15 +83,25 @@ pub(super) enum Sight {
 impl Sight {
     /// All that go with a fate.
     pub(super) fn of(fate: Fate) -> &'static [Self] {
-        const ALL: [Sight; 6] = [
+        const ALL: [Sight; 8] = [
             Sight::Fresh,
             Sight::Behind(Side::Volumes),
             Sight::Behind(Side::Claims),
             Sight::Missed,
+            Sight::Before(Side::Volumes),
+            Sight::Before(Side::Claims),
             Sight::Old(Side::Volumes),
             Sight::Old(Side::Claims),
         ];
         if fate.is_crash() { &ALL } else { &ALL[..4] }
+    }
+
+    /// Whether it hides what users did while processes ran.
+    pub(super) fn is_act(self) -> bool {
+        match self {
+            Self::Before(_) => true,
+            Self::Fresh | Self::Behind(_) | Self::Missed | Self::Old(_) => false,
+        }
     }
 
     fn name(self) -> &'static str {
@@ -96,6 +109,8 @@ impl Sight {
             Self::Fresh => "fresh",
             Self::Behind(Side::Volumes) => "volumes-behind",
             Self::Behind(Side::Claims) => "claims-behind",
+            Self::Before(Side::Volumes) => "volumes-before",
+            Self::Before(Side::Claims) => "claims-before",
             Self::Old(Side::Volumes) => "volumes-old",
             Self::Old(Side::Claims) => "claims-old",
             Self::Missed => "missed",
@@ -122,17 +137,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Every single fault of a path that has so many writes.
-    pub(super) fn single(path: &str, writes: usize) -> Vec<Self> {
-        let strikes = (1..=writes).flat_map(|at| {
-            let of = move |fate: Fate| {
-                Sight::of(fate).iter().map(move |sight| Strike { at, fate, sight: *sight })
-            };
-            Fate::ALL.into_iter().flat_map(of)
-        });
-        strikes.map(|strike| Self { path: path.to_owned(), strikes: vec![strike] }).collect()
-    }
-
     /// The cell of this name, as [`fmt::Display`] spells it.
     pub(super) fn parse(text: &str) -> Self {
         let (path, strikes) = text.split_once('/').expect("PATH/WRITE/FATE/SIGHT");
@@ -161,11 +165,15 @@ impl fmt::Display for Cell {
 
 #[test]
 fn a_cell_is_read_as_it_is_written() {
-    let cells = Cell::single("a-path", 2);
-    assert_eq!(cells.len(), 2 * (3 * 6 + 4 * 4));
-    for (one, other) in cells.iter().zip(cells.iter().rev()) {
-        let strikes = [one, other].iter().flat_map(|cell| cell.strikes.clone()).collect();
-        let pair = Cell { strikes, ..one.clone() };
+    let strikes: Vec<Strike> = Fate::ALL
+        .into_iter()
+        .flat_map(|fate| {
+            Sight::of(fate).iter().map(move |sight| Strike { at: 3, fate, sight: *sight })
+        })
+        .collect();
+    assert_eq!(strikes.len(), 3 * 8 + 4 * 4);
+    for (one, other) in strikes.iter().zip(strikes.iter().rev()) {
+        let pair = Cell { path: "a-path".to_owned(), strikes: vec![*one, *other] };
         assert_eq!(Cell::parse(&pair.to_string()), pair);
     }
 }

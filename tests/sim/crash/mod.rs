@@ -4,12 +4,14 @@
 //!
 //! `CELL=PATH/WRITE/FATE/SIGHT cargo test --locked --test sim crash::a_fault_at_any_write` runs one cell
 //! alone and tells all its writes; a pair of faults is `PATH/WRITE/FATE/SIGHT+WRITE/FATE/SIGHT`, the second
-//! counted from the first. `CRASH_EVERY=1` runs all cells rather than a sample; `CRASH_PAIRS` says how many pairs there are.
+//! counted from the first. `CRASH_EVERY=1` runs all cells rather than a sample, `CRASH_CELLS=TEXT` only those
+//! in whose names the text occurs; `CRASH_PAIRS` says how many pairs there are.
 
 mod cell;
 mod path;
 mod paths;
 mod play;
+mod reference;
 mod way;
 
 use std::fmt::Write;
@@ -22,14 +24,26 @@ use crate::runs::{each, number, text};
 use crate::simulation::{kind, story};
 use cell::{Cell, Fate, Sight, Strike};
 use path::Path;
-use play::{Reference, Report, is_counted, refer, run};
+use play::{Report, refer, run};
+use reference::{Reference, is_counted};
 
 /// Every so manieth cell is run where nobody asks for more: a prime, so that each write meets other fates
 /// and views.
 const EVERY: u64 = 11;
 
 /// How many cells there are, and in how many of them nothing can come of the fault or of the view.
-const WHOLE: Count = Count { cells: 8364, unreachable: 1115 };
+const WHOLE: Count = Count { cells: 8986, unreachable: 1144 };
+
+/// Cells that break nothing and yet end otherwise: a successor that does not see that a claim is gone gives
+/// it the volume that was just offered again, up to Bound. That claim never used it, but nothing stored says
+/// so, and the volume is Released as any other whose claim is gone. Kubernetes does the same; to read each
+/// claim live before the volume is Bound would cost every binding a request.
+const ENDS_OTHERWISE: [&str; 4] = [
+    "retained-and-offered-again/7/dies-before/claims-old",
+    "retained-and-offered-again/7/dies-unanswered/claims-old",
+    "retained-and-offered-again/7/dies-answered/claims-old",
+    "retained-and-offered-again/8/dies-before/claims-old",
+];
 
 /// Pairs of faults where nobody asks for more.
 const PAIRS: u64 = 300;
@@ -55,13 +69,13 @@ fn a_fault_at_any_write_changes_nothing_in_the_end() {
         return;
     }
     let table = &*TABLE;
-    let cells: Vec<Cell> = table
-        .references()
-        .flat_map(|(path, reference)| Cell::single(&path.name, reference.sent.len()))
-        .collect();
+    let cells: Vec<Cell> =
+        table.references().flat_map(|(path, reference)| reference.cells(path)).collect();
     let whole = table.count(&cells);
     let every = usize::try_from(number("CRASH_EVERY").unwrap_or(EVERY)).expect("a number");
-    let sample: Vec<&Cell> = cells.iter().step_by(every).collect();
+    let part = text("CRASH_CELLS").unwrap_or_default();
+    let wanted = cells.iter().filter(|cell| cell.to_string().contains(&part));
+    let sample: Vec<&Cell> = wanted.step_by(every).collect();
     let failures = each(sample.len(), |index| table.failure_of_single(sample[index]));
     eprintln!(
         "{whole:?} on {} paths; {} were run in {} ms",
@@ -145,6 +159,11 @@ impl Table {
     /// and must be so.
     fn failure_of_single(&self, cell: &Cell) -> Option<String> {
         let mut report = self.run(cell);
+        if ENDS_OTHERWISE.contains(&&*cell.to_string()) {
+            let ends = |breach: &String| breach.starts_with("ComesToRest");
+            let only = !report.breaches.is_empty() && report.breaches.iter().all(ends);
+            return (!only).then(|| format!("{cell} is to end otherwise: {:?}", report.breaches));
+        }
         if report.struck != 1 {
             report.breaches.push("the write was never sent".to_owned());
         }
@@ -189,7 +208,10 @@ impl Table {
 
 fn strike(chance: &mut Chance, writes: usize) -> Strike {
     let fate = *chance.pick(&Fate::ALL).expect("a fate");
-    let sight: Sight = *chance.pick(Sight::of(fate)).expect("a sight");
+    // What users did is hidden from the first process alone.
+    let sights: Vec<Sight> =
+        Sight::of(fate).iter().copied().filter(|sight| !sight.is_act()).collect();
+    let sight = *chance.pick(&sights).expect("a sight");
     let at = 1 + chance.below(u64::try_from(writes).expect("few"));
     Strike { at: usize::try_from(at).expect("few"), fate, sight }
 }

@@ -9,11 +9,12 @@ use bindery::controller::mode::Mode;
 use bindery::sim::{Accepted, Cluster, Method, Request, Server};
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::cell::{Fate, Side, Sight, Strike};
+use super::cell::{Sight, Strike};
 use super::path::Path;
+use super::reference::{Reference, is_hidden, is_stored};
 use super::way::{Script, Struck, Way};
 use crate::invariants::ending::{self, Ending};
 use crate::invariants::{Monitor, Terms};
@@ -25,7 +26,7 @@ use crate::users::Users;
 const TICK: Duration = Duration::from_secs(1);
 
 /// How long a sight stays as it is, from when somebody leads: longer than a write that no reply comes to.
-const HOLD: Duration = Duration::from_secs(6);
+pub(super) const HOLD: SignedDuration = SignedDuration::from_secs(6);
 
 /// Nothing is written for so long where the controller has come to its end: longer than the pause after a
 /// recycling that failed.
@@ -48,87 +49,6 @@ const TIMING: Timing = Timing {
     period: Duration::from_secs(2),
 };
 
-/// Where a write says on which version it was decided.
-const NAMED_VERSION: &str = "/metadata/resourceVersion";
-
-/// What a path comes to where nothing goes wrong.
-pub(super) struct Reference {
-    /// The cluster after each act.
-    ends: Vec<Ending>,
-    /// The writes that the controller sent: verb and path.
-    pub(super) sent: Vec<String>,
-    /// What was stored.
-    pub(super) history: Vec<Accepted>,
-    /// For each act, where in the history what followed it ends.
-    acts: Vec<usize>,
-    /// How much of the history is from before any process ran.
-    founded: usize,
-    /// What was broken.
-    pub(super) breaches: Vec<String>,
-}
-
-/// How a run with faults went.
-pub(super) struct Report {
-    /// What was broken, in words.
-    pub(super) breaches: Vec<String>,
-    pub(super) history: Vec<Accepted>,
-    /// Strikes that were carried out.
-    pub(super) struck: usize,
-    /// Whether the fault of each came about, and something was there that the sight hid.
-    pub(super) is_reached: bool,
-}
-
-impl Reference {
-    /// Whether the strike can make a difference: a write that names no version meets no conflict, and a
-    /// sight hides nothing where nothing is written any more until it ends.
-    pub(super) fn reaches(&self, strike: Strike) -> bool {
-        let ours = |(_, write): &(usize, &Accepted)| write.user == name(0) && is_counted(write);
-        let mut writes = self.history.iter().enumerate().filter(ours);
-        let (place, write) = writes.nth(strike.at - 1).expect("a write");
-        if strike.fate == Fate::Conflict && write.sent.pointer(NAMED_VERSION).is_none() {
-            return false;
-        }
-        let since = match strike.sight {
-            Sight::Fresh => return true,
-            Sight::Behind(_) | Sight::Missed => place,
-            Sight::Old(_) => self.founded,
-        };
-        let end = self.acts.iter().find(|end| **end > place).expect("an act");
-        self.history[since..*end].iter().any(|write| is_hidden(strike.sight, write.resource))
-    }
-}
-
-/// Whether the sight hides what happens to objects of the resource.
-fn is_hidden(sight: Sight, resource: &str) -> bool {
-    match (sight, resource) {
-        (Sight::Fresh, _) => false,
-        (Sight::Behind(Side::Volumes) | Sight::Old(Side::Volumes), resource) => {
-            resource == "persistentvolumes"
-        }
-        (Sight::Behind(Side::Claims) | Sight::Old(Side::Claims), resource) => {
-            resource == "persistentvolumeclaims"
-        }
-        (Sight::Missed, resource) => {
-            ["persistentvolumes", "persistentvolumeclaims"].contains(&resource)
-        }
-    }
-}
-
-/// Whether it is what became of a request of the kind by which strikes are counted. A pod that is over is
-/// first marked, then gone: that is one.
-pub(super) fn is_counted(write: &Accepted) -> bool {
-    let is_marked = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
-    let is_second =
-        write.method == Method::Delete && write.before.as_deref().is_some_and(is_marked);
-    is_stored(write) && !is_second
-}
-
-/// Whether it is a write to what the controller binds, or binds by.
-fn is_stored(write: &Accepted) -> bool {
-    ["persistentvolumes", "persistentvolumeclaims", "pods", "storageclasses"]
-        .contains(&write.resource)
-}
-
 /// Runs a path without faults.
 pub(super) fn refer(path: &Path) -> Reference {
     on_own_clock(async {
@@ -150,11 +70,23 @@ pub(super) fn refer(path: &Path) -> Reference {
     })
 }
 
+/// How a run with faults went.
+pub(super) struct Report {
+    /// What was broken, in words.
+    pub(super) breaches: Vec<String>,
+    pub(super) history: Vec<Accepted>,
+    /// Strikes that were carried out.
+    pub(super) struck: usize,
+    /// Whether the fault of each came about, and something was there that the sight hid.
+    pub(super) is_reached: bool,
+}
+
 /// Runs a path with faults, to the end that it has without.
 pub(super) fn run(path: &Path, reference: &Reference, strikes: &[Strike]) -> Report {
     on_own_clock(async {
         let mut play = Play::new(path, strikes);
         for (number, end) in reference.ends.iter().enumerate() {
+            play.blind_heir(number, reference, strikes);
             play.act(number).await;
             if !play.until_alike(end).await {
                 break;
@@ -209,12 +141,13 @@ struct Play<'a> {
     open: Vec<Struck>,
     struck: usize,
     is_reached: bool,
-    /// The version at which the first heir's view began to be old.
+    /// The version at which the heir's view began to be old.
     old_since: u64,
     breaches: Vec<String>,
 }
 
-fn name(number: usize) -> String {
+/// The process of this number; the first leads where nothing goes wrong.
+pub(super) fn name(number: usize) -> String {
     format!("binder-{number}")
 }
 
@@ -303,6 +236,17 @@ impl<'a> Play<'a> {
         self.script.set_heir(Some(way));
     }
 
+    /// Keeps what users do next from the heir, if the first strike wants that.
+    fn blind_heir(&mut self, number: usize, reference: &Reference, strikes: &[Strike]) {
+        let Some(Strike { at, sight: sight @ Sight::Before(_), .. }) = strikes.first() else {
+            return;
+        };
+        if reference.act_of(*at) == number {
+            self.script.heir().expect("who has waited").blind(*sight);
+            self.old_since = self.server.with(|cluster| cluster.version());
+        }
+    }
+
     fn prepare(&self, name: String) -> (String, Way) {
         let way = Way::new(&door(&self.server, &name), &name, &self.script);
         (name, way)
@@ -331,7 +275,7 @@ impl<'a> Play<'a> {
                 }
                 if is_late {
                     self.breaches.extend(left);
-                    self.breaches.extend(is_open.then(|| "nobody leads".to_owned()));
+                    self.breaches.extend(is_open.then(|| "nobody goes on".to_owned()));
                     return false;
                 }
             }
@@ -387,7 +331,7 @@ impl<'a> Play<'a> {
             self.provide_heir().await;
             self.dawn = Some(Dawn::Awaited);
         } else if struck.strike.sight != Sight::Fresh {
-            self.dawn = Some(Dawn::At(Instant::now() + HOLD));
+            self.dawn = Some(Dawn::At(Instant::now() + HOLD.unsigned_abs()));
         }
         self.is_reached &= struck.came();
         self.open.push(struck);
@@ -397,7 +341,7 @@ impl<'a> Play<'a> {
     fn watch_dawn(&mut self) {
         match self.dawn {
             Some(Dawn::Awaited) if self.is_led() => {
-                self.dawn = Some(Dawn::At(Instant::now() + HOLD));
+                self.dawn = Some(Dawn::At(Instant::now() + HOLD.unsigned_abs()));
             }
             Some(Dawn::At(at)) if at <= Instant::now() => {
                 self.dawn = None;
@@ -418,7 +362,7 @@ impl<'a> Play<'a> {
         for struck in std::mem::take(&mut self.open) {
             let sight = struck.strike.sight;
             let since = match sight {
-                Sight::Old(_) => self.old_since,
+                Sight::Before(_) | Sight::Old(_) => self.old_since,
                 Sight::Fresh | Sight::Behind(_) | Sight::Missed => struck.version,
             };
             let record = self.record.lock().expect("whole");

@@ -104,6 +104,11 @@ impl Script {
         self.state().sent.clone()
     }
 
+    /// Who goes on after a crash, if it waits already.
+    pub(super) fn heir(&self) -> Option<Way> {
+        self.state().heir.clone()
+    }
+
     /// Says who goes on after a crash.
     pub(super) fn set_heir(&self, heir: Option<Way>) {
         self.state().heir = heir;
@@ -143,7 +148,9 @@ impl Way {
     pub(super) fn blind(&self, sight: Sight) {
         match sight {
             Sight::Fresh => {}
-            Sight::Behind(side) | Sight::Old(side) => self.watch(side).cut_off(true),
+            Sight::Behind(side) | Sight::Before(side) | Sight::Old(side) => {
+                self.watch(side).cut_off(true);
+            }
             Sight::Missed => {
                 for watch in &self.0.watches {
                     watch.set(Faults::none().with(Fault::LostEvent, 1000));
@@ -192,8 +199,8 @@ impl Way {
         B::Error: fmt::Display,
     {
         sleep(MOMENT).await;
-        let heir = if strike.fate.is_crash() { self.0.script.state().heir.clone() } else { None };
-        let goes_on = if strike.fate.is_crash() { heir } else { Some(self.clone()) };
+        let goes_on =
+            if strike.fate.is_crash() { self.0.script.heir() } else { Some(self.clone()) };
         if let (Some(way), Sight::Behind(_) | Sight::Missed) = (goes_on, strike.sight) {
             way.blind(strike.sight);
         }

@@ -34,7 +34,18 @@ pub(super) fn paths() -> Vec<Path> {
         ]))
         .then(vec![pod("mine", "data", &json!({"spec": {"nodeName": "node-a"}}))])
         .writes(&[RESERVE]);
+    let prebind_last = Path::from("beside-another-binder-volume-last", vec![])
+        .then(all([
+            vec![claim("data", &delayed)],
+            vec![pod("mine", "data", &json!({"spec": {"nodeName": "node-a"}}))],
+        ]))
+        .then(all([
+            vec![volume("pv-a", &on_node)],
+            change_volume("pv-a", &json!({"status": {"phase": "Available"}})),
+        ]))
+        .writes(&[RESERVE]);
     vec![
+        Path { mode: Mode::Prebind, ..prebind_last },
         Path::from("claim-first", vec![])
             .then(vec![claim("data", &none)])
             .then(vec![volume("pv-a", &none)])

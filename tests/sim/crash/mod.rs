@@ -22,7 +22,7 @@ use bindery::sim::Chance;
 
 use crate::runs::{each, number, text};
 use crate::simulation::{kind, story};
-use cell::{Cell, Fate, Sight, Strike};
+use cell::{Cell, Fate, Side, Sight, Strike};
 use path::Path;
 use play::{Report, refer, run};
 use reference::{Reference, is_counted};
@@ -43,6 +43,13 @@ const ENDS_OTHERWISE: [&str; 4] = [
     "retained-and-offered-again/7/dies-unanswered/claims-old",
     "retained-and-offered-again/7/dies-answered/claims-old",
     "retained-and-offered-again/8/dies-before/claims-old",
+];
+
+/// Cells that once found something, whatever the sample: a Lost claim that was called Bound on an old view of
+/// its volume; a claim beside another binder that nobody asked when its volume came to be Available.
+const REGRESSIONS: [&str; 2] = [
+    "volume-gone-and-back/6/dies-answered/volumes-before",
+    "beside-another-binder/1/dies-before/volumes-old",
 ];
 
 /// Pairs of faults where nobody asks for more.
@@ -89,14 +96,22 @@ fn a_fault_at_any_write_changes_nothing_in_the_end() {
 }
 
 #[test]
+fn cells_that_once_failed_hold() {
+    for cell in REGRESSIONS.map(Cell::parse) {
+        let failure = TABLE.failure_of_single(&cell);
+        assert!(failure.is_none(), "{}", failure.expect("one"));
+    }
+}
+
+#[test]
 fn two_faults_change_nothing_in_the_end() {
     let table = &*TABLE;
     let pairs = number("CRASH_PAIRS").unwrap_or(PAIRS);
     let outcomes = each(usize::try_from(pairs).expect("a number of pairs"), |seed| {
         let cell = table.pair(u64::try_from(seed).expect("a seed"));
         let report = table.run(&cell);
-        let failure = (!report.breaches.is_empty()).then(|| told(&cell, &report));
-        (report.struck, failure)
+        let is_well = report.breaches.is_empty() || may_end_otherwise(&cell) && only_ends(&report);
+        (report.struck, (!is_well).then(|| told(&cell, &report)))
     });
     let both = outcomes.iter().filter(|(struck, _)| *struck == 2).count();
     eprintln!("{pairs} pairs of faults; the second came in {both}");
@@ -160,9 +175,8 @@ impl Table {
     fn failure_of_single(&self, cell: &Cell) -> Option<String> {
         let mut report = self.run(cell);
         if ENDS_OTHERWISE.contains(&&*cell.to_string()) {
-            let ends = |breach: &String| breach.starts_with("ComesToRest");
-            let only = !report.breaches.is_empty() && report.breaches.iter().all(ends);
-            return (!only).then(|| format!("{cell} is to end otherwise: {:?}", report.breaches));
+            return (!only_ends(&report))
+                .then(|| format!("{cell} is to end otherwise: {:?}", report.breaches));
         }
         if report.struck != 1 {
             report.breaches.push("the write was never sent".to_owned());
@@ -204,6 +218,19 @@ impl Table {
         let strikes = (0..2).map(|_| strike(&mut chance, writes)).collect();
         Cell { path: self.paths[index].name.clone(), strikes }
     }
+}
+
+/// Whether nothing was broken but that the end is another.
+fn only_ends(report: &Report) -> bool {
+    let ends = |breach: &String| breach.starts_with("ComesToRest");
+    !report.breaches.is_empty() && report.breaches.iter().all(ends)
+}
+
+/// Whether one of the faults of a pair is of those that may end otherwise.
+fn may_end_otherwise(cell: &Cell) -> bool {
+    let is_old = |strike: &Strike| strike.sight == Sight::Old(Side::Claims);
+    let is_path = ENDS_OTHERWISE.iter().any(|other| other.starts_with(&format!("{}/", cell.path)));
+    is_path && cell.strikes.iter().any(is_old)
 }
 
 fn strike(chance: &mut Chance, writes: usize) -> Strike {

@@ -77,6 +77,9 @@ soak: export PROPTEST_CASES := 10000
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
 # Lives of the simulated cluster.
 soak: export SIMULATION_SEEDS := 20000
+# Every cell of the crash matrix rather than a sample, and pairs of faults.
+soak: export CRASH_EVERY := 1
+soak: export CRASH_PAIRS := 5000
 soak:
 	@tests/steps.sh unit suites mutants kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
 

@@ -78,6 +78,8 @@ pub enum Answer<T> {
     Found(Arc<T>),
     /// It does not exist.
     NotFound,
+    /// It exists and cannot be read: nothing is known of it, and asking again will not help.
+    Unreadable,
     /// The read failed or took too long: nothing is known.
     Failed,
 }
@@ -120,7 +122,7 @@ impl LiveReads {
         fn of<T>(answer: Option<&Answer<T>>) -> Confirmation {
             match answer {
                 None => Confirmation::NotTried,
-                Some(Answer::Failed) => Confirmation::Failed,
+                Some(Answer::Failed | Answer::Unreadable) => Confirmation::Failed,
                 Some(Answer::Found(_) | Answer::NotFound) => Confirmation::Settled,
             }
         }
@@ -311,7 +313,7 @@ fn resolve<'a, T>(live: Option<&'a Answer<T>>, seen: Option<&'a Arc<T>>) -> Look
     match live {
         Some(Answer::Found(object)) => Lookup::Present(object),
         Some(Answer::NotFound) => Lookup::Absent,
-        Some(Answer::Failed) | None => match seen {
+        Some(Answer::Failed | Answer::Unreadable) | None => match seen {
             Some(object) => Lookup::Present(object),
             None => Lookup::Unknown,
         },

@@ -211,7 +211,7 @@ fn answer<T>(
             Ok(object) => Answer::Found(Arc::new(object)),
             Err(error) => {
                 tracing::warn!(%error, "the API server sent an object that cannot be read");
-                Answer::Failed
+                Answer::Unreadable
             }
         },
     }

@@ -192,7 +192,7 @@ fn found(live: &LiveReads, read: &Read) -> Option<Seen> {
     fn of<T>(answer: Option<&Answer<T>>, seen: impl Fn(&Arc<T>) -> Seen) -> Option<Seen> {
         match answer {
             Some(Answer::Found(object)) => Some(seen(object)),
-            Some(Answer::NotFound | Answer::Failed) | None => None,
+            Some(Answer::NotFound | Answer::Unreadable | Answer::Failed) | None => None,
         }
     }
     let version =

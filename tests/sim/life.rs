@@ -4,15 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use bindery::binding::{Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume};
+use bindery::binding::{Evidence, LiveReads, Next, Read, View, Write, decide_claim, decide_volume};
 use bindery::cluster::resource::Watched;
 use bindery::k8s::write::write_patch;
+use bindery::model::{ClaimKey, VolumeName};
 use bindery::sim::{Cluster, Request, User};
 use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::invariants::{Breach, Monitor, Terms, ending};
 use crate::users::Users;
+use crate::users::poison::poisoned;
 
 const US: &str = "binder";
 
@@ -71,7 +73,8 @@ fn live(seed: u64) -> Life {
         while users.run_robots(&mut cluster) {
             settle(&mut cluster);
         }
-        breaches.extend(ending::at_rest(&cluster.objects(), &BTreeSet::new()));
+        let objects = cluster.objects();
+        breaches.extend(ending::at_rest(&objects, &poisoned(&objects)));
     }
     breaches.extend(monitor.lock().expect("whole").breaches().iter().cloned());
     let authors = cluster.history().iter().map(|write| write.user.clone()).collect();
@@ -96,9 +99,9 @@ fn settle(cluster: &mut Cluster) {
     }
 }
 
-/// What the binding core would write next, if it saw everything.
+/// What the binding core would write next, if it saw everything that can be read.
 pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
-    let mut view = View::default();
+    let (mut view, mut unreadable) = (View::default(), BTreeSet::new());
     for object in cluster.objects() {
         let watched = match object["kind"].as_str() {
             Some("PersistentVolume") => Watched::Volumes,
@@ -106,24 +109,47 @@ pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
             Some("StorageClass") => Watched::Classes,
             _ => continue,
         };
-        view.apply(watched.observed(&object.to_string()).expect("readable"));
+        match watched.observed(&object.to_string()) {
+            Ok(observed) => view.apply(observed),
+            Err(_) => {
+                unreadable.insert(read_of(watched, &object["metadata"]));
+            }
+        }
     }
-    let volumes = view
-        .volumes()
-        .map(|volume| decided(&view, |evidence| decide_volume(evidence, &volume.name).next));
-    let claims = view
-        .claims()
-        .map(|claim| decided(&view, |evidence| decide_claim(evidence, &claim.key).next));
+    let volumes = view.volumes().map(|volume| {
+        decided(&view, &unreadable, |evidence| decide_volume(evidence, &volume.name).next)
+    });
+    let claims = view.claims().map(|claim| {
+        decided(&view, &unreadable, |evidence| decide_claim(evidence, &claim.key).next)
+    });
     volumes.chain(claims).find_map(|next| match next {
         Next::Write(write) => Some(write),
         Next::Settled | Next::Read(_) | Next::Reclaim(_) => None,
     })
 }
 
-fn decided(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
+/// The read that would tell what the object is.
+fn read_of(watched: Watched, metadata: &Value) -> Read {
+    let of = |field: &str| metadata[field].as_str().unwrap_or_default();
+    match watched {
+        Watched::Volumes => Read::Volume(VolumeName::new(of("name"))),
+        Watched::Claims => Read::Claim(ClaimKey::new(of("namespace"), of("name"))),
+        Watched::Classes | Watched::Pods => panic!("{metadata} can be read"),
+    }
+}
+
+/// What is decided once all is read; nothing where that is of an object that nobody can read.
+fn decided(
+    view: &View,
+    unreadable: &BTreeSet<Read>,
+    decide: impl Fn(&Evidence<'_>) -> Next,
+) -> Next {
     let mut live = LiveReads::default();
     loop {
         match decide(&Evidence::new(view, &live)) {
+            Next::Read(reads) if reads.iter().any(|read| unreadable.contains(read)) => {
+                return Next::Settled;
+            }
             Next::Read(reads) => live.answer_from(view, &reads),
             next @ (Next::Settled | Next::Write(_) | Next::Reclaim(_)) => return next,
         }

@@ -6,14 +6,17 @@
 mod client;
 mod controller;
 mod conversation;
+mod crash;
 mod faults;
 mod history;
 mod invariants;
 mod kinds;
 mod lease;
 mod life;
+mod process;
 mod recycler;
 mod replay;
+mod runs;
 mod simulation;
 mod users;
 mod writes;

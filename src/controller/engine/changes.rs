@@ -28,7 +28,7 @@ pub(super) enum Found {
     AsBefore,
     /// Like this, or newer.
     Now(Observed),
-    /// It does not exist, unless it was heard of since.
+    /// It does not exist or cannot be read, so that no view shows it, unless it was heard of since.
     Gone,
 }
 
@@ -172,12 +172,12 @@ pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<Found> {
     match object {
         ObjectKey::Volume(name) => match live.volumes.get(name)? {
             Answer::Found(volume) => Some(Found::Now(Observed::Volume(Arc::clone(volume)))),
-            Answer::NotFound => Some(Found::Gone),
+            Answer::NotFound | Answer::Unreadable => Some(Found::Gone),
             Answer::Failed => None,
         },
         ObjectKey::Claim(key) => match live.claims.get(key)? {
             Answer::Found(claim) => Some(Found::Now(Observed::Claim(Arc::clone(claim)))),
-            Answer::NotFound => Some(Found::Gone),
+            Answer::NotFound | Answer::Unreadable => Some(Found::Gone),
             Answer::Failed => None,
         },
     }
@@ -186,7 +186,7 @@ pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<Found> {
 fn found<T>(answer: &Answer<T>) -> Option<Arc<T>> {
     match answer {
         Answer::Found(object) => Some(Arc::clone(object)),
-        Answer::NotFound | Answer::Failed => None,
+        Answer::NotFound | Answer::Unreadable | Answer::Failed => None,
     }
 }
 

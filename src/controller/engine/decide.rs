@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
-    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, Read, Reclaim, Write,
-    decide_claim, decide_prebind, decide_volume,
+    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, PrebindOutcome, Read,
+    Reclaim, Write, decide_claim, decide_prebind, decide_volume,
 };
 use crate::controller::mode::Mode;
 use crate::controller::reads::Known;
@@ -144,9 +144,12 @@ impl Engine {
 
     fn settled(&mut self, key: &ObjectKey, why: Why, now: Instant) {
         self.queue.succeed(key);
-        if let (ObjectKey::Claim(claim), Why::Claim(outcome)) = (key, &why)
-            && outcome.waits_for_any()
-        {
+        let waits = match &why {
+            Why::Claim(outcome) => outcome.waits_for_any(),
+            Why::Prebind(outcome) => matches!(outcome, PrebindOutcome::NothingFits(_)),
+            Why::Volume(_) => false,
+        };
+        if let (ObjectKey::Claim(claim), true) = (key, waits) {
             self.view.wait(claim);
         }
         self.telling.note(key, why, now);
@@ -197,7 +200,7 @@ impl Engine {
         let is_gone = match live.claims.get(key) {
             Some(Answer::NotFound) => true,
             Some(Answer::Found(claim)) => claim.uid.as_ref() != Some(uid),
-            Some(Answer::Failed) | None => false,
+            Some(Answer::Unreadable | Answer::Failed) | None => false,
         };
         if is_gone {
             let uid = uid.clone();

@@ -9,7 +9,10 @@ use tokio::time::Instant;
 
 use super::{Engine, RESYNC_COUNT, RESYNC_PERIOD};
 use crate::binding::{ObjectKey, Observed};
-use crate::model::{Claim, ClaimKey, ClaimPhase, PodKey, Volume, VolumeName};
+use crate::controller::mode::Mode;
+use crate::model::{
+    Claim, ClaimKey, ClaimPhase, PodKey, Reservation, Volume, VolumeName, VolumePhase,
+};
 
 impl Engine {
     /// Takes an observation into the view, and asks for whatever it concerns.
@@ -26,7 +29,11 @@ impl Engine {
     /// Takes an observation into the view. Whatever it concerns.
     pub(super) fn take_in(&mut self, observed: Observed) -> Vec<ObjectKey> {
         let concerned = match &observed {
-            Observed::Volume(volume) => self.of_volume(&volume.name, Some(volume)),
+            Observed::Volume(volume) => {
+                let mut concerned = self.of_volume(&volume.name, Some(volume));
+                concerned.extend(self.to_prebind(volume));
+                concerned
+            }
             Observed::VolumeGone(name) => self.of_volume(name, None),
             Observed::Claim(claim) => self.of_claim(&claim.key, Some(claim)),
             Observed::ClaimGone(key) => self.of_claim(key, None),
@@ -64,6 +71,19 @@ impl Engine {
         let claims = named.chain(self.view.naming(name)).cloned().map(ObjectKey::Claim);
         let own = now.map(|_| ObjectKey::Volume(name.clone()));
         own.into_iter().chain(claims).collect()
+    }
+
+    /// The claims that wait for a volume like this one, if it is only to be reserved: who reserves beside
+    /// another binder does nothing about a volume by itself, so that the claims have to be asked. As many
+    /// at most as are looked at each second anyway.
+    fn to_prebind(&self, volume: &Volume) -> Vec<ObjectKey> {
+        let is_free =
+            volume.reservation == Reservation::Free && volume.phase == VolumePhase::Available;
+        if self.mode != Mode::Prebind || !is_free {
+            return Vec::new();
+        }
+        let waiting = self.view.waiting_for(volume).take(RESYNC_COUNT);
+        waiting.map(|claim| ObjectKey::Claim(claim.key.clone())).collect()
     }
 
     /// The claim, the volumes that it names or named, and those that are kept for it.

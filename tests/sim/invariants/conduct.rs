@@ -102,7 +102,26 @@ fn judge_foreign_fields(write: &Accepted) -> Found {
         let text = format!("{pointer} of {} {} changes", write.resource, path(after));
         (Invariant::ForeignFieldsKept, text)
     };
-    changed.iter().filter(is_foreign).map(told).collect()
+    let mut found: Found = changed.iter().filter(is_foreign).map(told).collect();
+    found.extend(lost_finalizers(before, after).map(|finalizer| {
+        let text = format!("{} {} loses finalizer {finalizer}", write.resource, path(after));
+        (Invariant::ForeignFieldsKept, text)
+    }));
+    found
+}
+
+/// Finalizers that a controller puts into each other's place; it takes no other.
+const OUR_FINALIZERS: [&str; 2] =
+    ["kubernetes.io/pv-controller", "external-provisioner.volume.kubernetes.io/finalizer"];
+
+/// Finalizers of others that are gone.
+fn lost_finalizers<'a>(before: &'a Value, after: &Value) -> impl Iterator<Item = &'a Value> {
+    let of = |object: &Value| object["metadata"]["finalizers"].as_array().cloned();
+    let left = of(after).unwrap_or_default();
+    let held = before["metadata"]["finalizers"].as_array().into_iter().flatten();
+    held.filter(move |held| {
+        !left.contains(held) && !OUR_FINALIZERS.iter().any(|ours| *held == ours)
+    })
 }
 
 /// Pointers to the smallest parts that differ.

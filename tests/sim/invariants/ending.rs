@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bindery::sim::Accepted;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     BIND_COMPLETED, BOUND_BY_CONTROLLER, Breach, Invariant, annotation, path, reserved_for, text,
@@ -35,17 +35,55 @@ pub(crate) fn at_rest(objects: &[Arc<Value>], poison: &BTreeSet<String>) -> Vec<
         .collect()
 }
 
-/// Whether two runs ended alike: the same pairs, the same phases. Uids, versions and times differ.
-pub(crate) fn ended_alike(one: &[Arc<Value>], other: &[Arc<Value>]) -> Vec<Breach> {
-    let (one, other) = (outcome(one), outcome(other));
-    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
-    let differs = |name: &&String| one.get(*name) != other.get(*name);
-    let told = |name: &String| {
-        let text =
-            format!("{name}: {:?} in one run, {:?} in the other", one.get(name), other.get(name));
-        Breach { invariant: Invariant::ComesToRest, version: 0, text }
-    };
-    names.into_iter().filter(differs).map(told).collect()
+/// What a run came to: by kind and name of each object what a binder may have written, and how many
+/// recycler pods there are. Uids, versions and times differ between runs, and what others noted beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending(BTreeMap<String, Value>);
+
+impl Ending {
+    /// The ending of a run that left these objects.
+    pub(crate) fn of(objects: &[Arc<Value>]) -> Self {
+        let mut ending = BTreeMap::new();
+        let uids: BTreeSet<&str> =
+            objects.iter().map(|object| text(object, "/metadata/uid")).collect();
+        let mut pods = 0;
+        for object in objects {
+            let partner = match object["kind"].as_str() {
+                Some("PersistentVolume") => {
+                    let uid = text(object, "/spec/claimRef/uid");
+                    let lives = (!uid.is_empty()).then(|| uids.contains(uid));
+                    json!({"claim": reserved_for(object), "lives": lives})
+                }
+                Some("PersistentVolumeClaim") => json!(known(text(object, "/spec/volumeName"))),
+                Some("Pod") => {
+                    pods += usize::from(!object["metadata"]["labels"][RECYCLES].is_null());
+                    continue;
+                }
+                _ => continue,
+            };
+            let name = match path(object) {
+                made if made.starts_with(MADE) => format!("{MADE} for {}", reserved_for(object)),
+                name => name,
+            };
+            ending.insert(format!("{} {name}", text(object, "/kind")), written(object, &partner));
+        }
+        ending.insert("recycler pods".to_owned(), json!(pods));
+        Self(ending)
+    }
+
+    /// Where another run ended otherwise.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<Breach> {
+        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);
+        let told = |name: &String| {
+            let [one, other] = [self, other].map(|ending| {
+                ending.0.get(name).map_or_else(|| "nothing".to_owned(), ToString::to_string)
+            });
+            let text = format!("{name}: {one} in one run, {other} in the other");
+            Breach { invariant: Invariant::ComesToRest, version: 0, text }
+        };
+        names.into_iter().filter(differs).map(told).collect()
+    }
 }
 
 /// The first place at which two histories of the same seed part.
@@ -66,17 +104,28 @@ pub(crate) fn repeats(one: &[Accepted], other: &[Accepted]) -> Option<Breach> {
     Some(Breach { invariant: Invariant::Repeatable, version, text })
 }
 
-fn outcome(objects: &[Arc<Value>]) -> BTreeMap<String, (String, String)> {
-    let line = |object: &Arc<Value>| {
-        let partner = match object["kind"].as_str() {
-            Some("PersistentVolume") => reserved_for(object),
-            Some("PersistentVolumeClaim") => text(object, "/spec/volumeName").to_owned(),
-            _ => return None,
-        };
-        let name = format!("{} {}", text(object, "/kind"), path(object));
-        Some((name, (text(object, "/status/phase").to_owned(), partner)))
-    };
-    objects.iter().filter_map(line).collect()
+/// What the names of provisioned volumes begin with; the rest is a uid.
+const MADE: &str = "pvc-";
+
+/// The label of recycler pods.
+const RECYCLES: &str = "bindery.dev/recycles-volume";
+
+fn known(volume: &str) -> &str {
+    if volume.starts_with(MADE) { MADE } else { volume }
+}
+
+fn written(object: &Value, partner: &Value) -> Value {
+    let metadata = &object["metadata"];
+    let marks = metadata["annotations"].as_object().into_iter().flatten();
+    let marks: BTreeMap<&String, &Value> =
+        marks.filter(|(key, _)| key.contains("kubernetes.io/")).collect();
+    let mut status = object["status"].clone();
+    status["lastPhaseTransitionTime"].take();
+    json!({
+        "partner": partner, "marks": marks, "finalizers": metadata["finalizers"], "status": status,
+        "class": object["spec"]["storageClassName"],
+        "leaves": !metadata["deletionTimestamp"].is_null(),
+    })
 }
 
 fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'static str> {

@@ -28,7 +28,7 @@ async fn thousands_of_released_volumes_starve_nobody() {
     (0..RELEASED_COUNT).for_each(|number| release(&server, number));
     let mut faults = Faults::none().with(Fault::Latency, 1000);
     faults.longest_latency = Duration::from_millis(20);
-    let (name, timing) = ("binder".to_owned(), Timing::default());
+    let (name, timing) = ("binder", Timing::default());
     let replica = Replica::start(&server, name, timing, faults, 1);
     let begin = Instant::now();
     send(&server, Method::Post, VOLUMES, volume("pv-new", "10Gi"));

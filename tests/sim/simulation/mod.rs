@@ -13,14 +13,15 @@ mod way;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bindery::sim::Accepted;
 use serde_json::Value;
 
+use crate::runs::{each, number};
 use play::{Life, live};
-use tally::{Tally, kind};
+use tally::Tally;
+pub(crate) use tally::kind;
 
 /// Lives where nobody asks for more.
 const SEEDS: u64 = 300;
@@ -30,9 +31,6 @@ const FEW: u64 = 100;
 
 /// Writes that a failure tells.
 const TOLD: usize = 60;
-
-/// Seeds that once found something: a Lost claim that was called Bound on an old view of its volume (5).
-const REGRESSIONS: [u64; 1] = [5];
 
 #[test]
 fn seeds_without_a_breach_and_everything_occurs() {
@@ -72,14 +70,6 @@ fn a_seed_repeats() {
     }
 }
 
-#[test]
-fn seeds_that_once_failed_hold() {
-    for seed in REGRESSIONS {
-        let life = live(seed);
-        assert!(life.breaches.is_empty(), "{}", failure(seed, &life));
-    }
-}
-
 /// What all lives together came to.
 #[derive(Default)]
 struct Run {
@@ -97,48 +87,32 @@ struct Run {
 /// Failures that are told in full.
 const FAILURES_TOLD: usize = 3;
 
-/// Lives each seed once, on as many threads as there are cores.
+/// Lives each seed once.
 fn run(seeds: u64) -> Run {
-    let (next, whole) = (AtomicU64::new(0), Mutex::new(Run::default()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds {
-                        return;
-                    }
-                    let life = live(seed);
-                    let mut whole = whole.lock().expect("whole");
-                    whole.tally.add(&life.tally);
-                    whole.seconds += life.lasted.as_secs();
-                    if !life.breaches.is_empty() {
-                        whole.failed += 1;
-                        whole.first = Some(whole.first.map_or(seed, |first| first.min(seed)));
-                        let words = life.breaches.iter().filter_map(|breach| {
-                            breach.split([' ', ':']).next().map(str::to_owned)
-                        });
-                        whole.kinds.extend(words);
-                        if whole.failures.len() < FAILURES_TOLD {
-                            whole.failures.push(failure(seed, &life));
-                        } else {
-                            whole
-                                .failures
-                                .push(format!("seed {seed}: {:?}", life.breaches.first()));
-                        }
-                    }
-                }
-            });
+    let whole = Mutex::new(Run::default());
+    each(usize::try_from(seeds).expect("a number of seeds"), |seed| {
+        let seed = u64::try_from(seed).expect("a seed");
+        let life = live(seed);
+        let mut whole = whole.lock().expect("whole");
+        whole.tally.add(&life.tally);
+        whole.seconds += life.lasted.as_secs();
+        if !life.breaches.is_empty() {
+            whole.failed += 1;
+            whole.first = Some(whole.first.map_or(seed, |first| first.min(seed)));
+            let words = life
+                .breaches
+                .iter()
+                .filter_map(|breach| breach.split([' ', ':']).next().map(str::to_owned));
+            whole.kinds.extend(words);
+            let told = if whole.failures.len() < FAILURES_TOLD {
+                failure(seed, &life)
+            } else {
+                format!("seed {seed}: {:?}", life.breaches.first())
+            };
+            whole.failures.push(told);
         }
     });
     whole.into_inner().expect("whole")
-}
-
-#[expect(clippy::disallowed_methods, reason = "how a seed is named on the command line of a test")]
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|error| panic!("{variable}={text}: {error}")))
 }
 
 /// The breaches, the last writes, and the command that lives the seed again.
@@ -152,7 +126,7 @@ fn failure(seed: u64, life: &Life) -> String {
 }
 
 /// The last writes, a line each.
-fn story(history: &[Accepted], most: usize) -> String {
+pub(crate) fn story(history: &[Accepted], most: usize) -> String {
     let mut told = String::new();
     let skipped = history.len().saturating_sub(most);
     for write in &history[skipped..] {

@@ -1,7 +1,6 @@
 //! One seed: a cluster, its users, one or two controllers, and everything that goes wrong; then a time
 //! in which nothing does.
 
-use std::collections::BTreeSet;
 use std::process::exit;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,11 +15,13 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::calm;
-use super::replica::{LEASE, Replica};
+use super::replica::Replica;
 use super::tally::Tally;
 use crate::invariants::{Invariant, Monitor, Terms, ending};
 use crate::life;
-use crate::users::Users;
+use crate::process::LEASE;
+use crate::users::poison::{is_unreadable, poisoned};
+use crate::users::{Kubelet, Users};
 
 /// How a seed went.
 pub(crate) struct Life {
@@ -52,6 +53,20 @@ const WAY: SignedDuration = SignedDuration::from_secs(12);
 
 /// How long a process may take to end of which a task panicked: it waits for its last writes.
 const LAST_WORDS: Duration = Duration::from_secs(15);
+
+/// A lease that changes hands often.
+const SHORT: Timing = Timing {
+    duration: Duration::from_secs(9),
+    deadline: Duration::from_secs(7),
+    period: Duration::from_secs(1),
+};
+
+/// One on which no request may take its whole time, so that nobody recycles: that takes five seconds.
+const HASTY: Timing = Timing {
+    duration: Duration::from_secs(6),
+    deadline: Duration::from_secs(4),
+    period: Duration::from_secs(1),
+};
 
 /// Processes in one life at most: users are known to the monitor beforehand.
 const PROCESSES_MAX: usize = 40;
@@ -160,12 +175,11 @@ impl Play {
         faults.patience = PATIENCE;
         faults.longest_delay = DELAY_MAX;
         faults.longest_partition = PARTITION_MAX;
-        let short = Timing {
-            duration: Duration::from_secs(6),
-            deadline: Duration::from_secs(4),
-            period: Duration::from_secs(1),
+        let timing = match chance.below(10) {
+            0 | 1 => HASTY,
+            2..7 => SHORT,
+            _ => Timing::default(),
         };
-        let timing = if chance.happens(700) { short } else { Timing::default() };
         let mut play = Self {
             server: Server::new(cluster),
             users: Users::new(chance.next_number()),
@@ -251,7 +265,7 @@ impl Play {
                 lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
             })
         });
-        let Some(leader) = self.replicas.iter().find(|replica| replica.name == holder) else {
+        let Some(leader) = self.replicas.iter().find(|replica| replica.name() == holder) else {
             return;
         };
         let way = leader.way.clone();
@@ -281,6 +295,7 @@ impl Play {
             replica.requests.doom(None);
         }
         self.faults = Faults::none();
+        self.users.set_kubelet(Kubelet::Succeeds);
         self.pass(PATIENCE + DELAY_MAX + self.timing.duration).await;
         // A watch that stands at the newest version would go on from there.
         self.server.with(|cluster| {
@@ -306,12 +321,17 @@ impl Play {
         };
         self.breaches.extend(left);
         self.breaches.extend(calm::look(&self.server, &self.replicas).await);
+        if self.server.with(|cluster| cluster.objects()).iter().any(|object| is_unreadable(object))
+        {
+            self.record().tally.note("poison to the end");
+        }
     }
 
     /// What has not come to rest.
     fn restless(&self) -> Vec<String> {
         self.server.with(|cluster| {
-            let at_rest = ending::at_rest(&cluster.objects(), &BTreeSet::new());
+            let objects = cluster.objects();
+            let at_rest = ending::at_rest(&objects, &poisoned(&objects));
             let left: Vec<String> = at_rest.iter().map(ToString::to_string).collect();
             if !left.is_empty() {
                 return left;
@@ -374,7 +394,7 @@ impl Play {
     }
 
     fn breach(&mut self, replica: &Replica, what: &str) {
-        self.breaches.push(format!("{:?}: {} {what}", Invariant::EndsWhole, replica.name));
+        self.breaches.push(format!("{:?}: {} {what}", Invariant::EndsWhole, replica.name()));
     }
 
     fn start(&mut self) {
@@ -386,7 +406,7 @@ impl Play {
         let on_write = Arc::new(move || {
             record.lock().expect("whole").monitor.judge_sender(&identity, now(begin));
         });
-        let replica = Replica::start(&self.server, name, self.timing, faults, seed);
+        let replica = Replica::start(&self.server, &name, self.timing, faults, seed);
         replica.requests.tell_writes(on_write);
         self.replicas.push(replica);
     }

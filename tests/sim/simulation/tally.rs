@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use bindery::sim::Accepted;
 use bindery::sim::faults::{Fault, Faulty};
+use bindery::sim::{Accepted, Method};
 use serde_json::Value;
 
 /// What must occur in any run that is long enough, besides every [`Fault`].
-const EVENTS: [&str; 21] = [
+const EVENTS: [&str; 26] = [
     "kill",
     "stop",
     "cut off the leader",
@@ -29,6 +29,11 @@ const EVENTS: [&str; 21] = [
     "ask the provisioner",
     "give the default class",
     "complete a reservation",
+    "make a pod",
+    "remove a pod",
+    "give an emptied volume free",
+    "poison told",
+    "poison to the end",
 ];
 
 /// What the controller gives no occasion for: it never lets a list or watch be answered from an older
@@ -52,6 +57,9 @@ impl Tally {
     pub(super) fn note_write(&mut self, write: &Accepted) {
         if let Some(event) = kind(write) {
             self.note(event);
+        }
+        if write.object()["reason"] == "Unreadable" {
+            self.note("poison told");
         }
     }
 
@@ -88,7 +96,14 @@ impl Tally {
 }
 
 /// Which kind of write it is, as the binding core means it.
-pub(super) fn kind(write: &Accepted) -> Option<&'static str> {
+pub(crate) fn kind(write: &Accepted) -> Option<&'static str> {
+    if write.resource == "pods" {
+        return match write.method {
+            Method::Post => Some("make a pod"),
+            Method::Delete => Some("remove a pod"),
+            Method::Get | Method::Put | Method::Patch => None,
+        };
+    }
     let (before, after) = (write.before.as_deref()?, write.after.as_deref()?);
     match (write.resource, write.subresource.as_str()) {
         ("persistentvolumes", "") => volume_kind(before, after),
@@ -119,25 +134,44 @@ pub(super) fn kind(write: &Accepted) -> Option<&'static str> {
 
 fn volume_kind(before: &Value, after: &Value) -> Option<&'static str> {
     let uid = |volume: &Value| !volume["spec"]["claimRef"]["uid"].is_null();
-    let finalizers = |volume: &Value| volume["metadata"]["finalizers"].clone();
+    let is_marked = MIGRATED_TO.is_changed(before, after);
     match (uid(before), uid(after)) {
         (false, true) if before["spec"]["claimRef"].is_null() => Some("reserve a volume"),
         (false, true) => Some("complete a reservation"),
+        (true, false) if matches!(phase(before), "Released" | "Failed") => {
+            Some("give an emptied volume free")
+        }
         (true, false) => Some("unreserve a volume"),
-        _ => (finalizers(before) != finalizers(after)).then_some("take a volume's finalizers"),
+        _ if before["metadata"]["finalizers"] != after["metadata"]["finalizers"] => {
+            Some("change a volume's finalizers")
+        }
+        _ => is_marked.then_some("mark a volume"),
     }
 }
 
 fn claim_kind(before: &Value, after: &Value) -> Option<&'static str> {
-    let asked = |claim: &Value| {
-        claim["metadata"]["annotations"]["volume.kubernetes.io/storage-provisioner"].clone()
-    };
-    if before["spec"]["volumeName"] != after["spec"]["volumeName"] {
+    if BIND_COMPLETED.is_changed(before, after) {
         Some("name a volume")
     } else if before["spec"]["storageClassName"] != after["spec"]["storageClassName"] {
         Some("give the default class")
+    } else if PROVISIONER.is_changed(before, after) {
+        Some("ask the provisioner")
     } else {
-        (asked(before) != asked(after)).then_some("ask the provisioner")
+        MIGRATED_TO.is_changed(before, after).then_some("mark a claim")
+    }
+}
+
+/// The key of an annotation.
+struct Mark(&'static str);
+
+const BIND_COMPLETED: Mark = Mark("pv.kubernetes.io/bind-completed");
+const PROVISIONER: Mark = Mark("volume.kubernetes.io/storage-provisioner");
+const MIGRATED_TO: Mark = Mark("pv.kubernetes.io/migrated-to");
+
+impl Mark {
+    fn is_changed(&self, before: &Value, after: &Value) -> bool {
+        let of = |object: &Value| object["metadata"]["annotations"][self.0].clone();
+        of(before) != of(after)
     }
 }
 

@@ -1,15 +1,17 @@
 //! Everybody but the controller, under a seed: people who make, edit and delete volumes, claims and
 //! pods, and the robots of a cluster, which do what the real ones do.
 //!
-//! [`Users::act`] does one thing a person does; [`Users::run_robots`] lets provisioner, scheduler and
-//! protection controllers each look at the cluster once. They write past any fault, each under its own
+//! [`Users::act`] does one thing a person does; [`Users::run_robots`] lets provisioner, scheduler,
+//! kubelet and protection controllers each look at the cluster once. They write past any fault, each under its own
 //! name, and what the server refuses them does not happen. There are few names, so that they are used
 //! again and again.
 
 mod force;
+mod kubelet;
 mod people;
+pub(crate) mod poison;
 mod protection;
-mod provisioner;
+pub(crate) mod provisioner;
 mod scheduler;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use bindery::sim::{Chance, Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
+pub(crate) use kubelet::Kubelet;
 pub(crate) use people::Action;
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -49,12 +52,18 @@ const CLASS_ROWS: [(&str, &str, &str); 4] = [
 /// People and robots.
 pub(crate) struct Users {
     chance: Chance,
+    kubelet: Kubelet,
 }
 
 impl Users {
     /// The users of a seed.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { chance: Chance::new(seed) }
+        Self { chance: Chance::new(seed), kubelet: Kubelet::FailsAtTimes }
+    }
+
+    /// From now on recycler pods end like this.
+    pub(crate) fn set_kubelet(&mut self, kubelet: Kubelet) {
+        self.kubelet = kubelet;
     }
 
     /// Makes what a cluster has before anybody works in it: namespaces, nodes, classes.
@@ -98,6 +107,7 @@ impl Users {
         protection::look(cluster);
         provisioner::look(cluster);
         scheduler::look(&mut self.chance, cluster);
+        kubelet::look(&mut self.kubelet, &mut self.chance, cluster);
         cluster.version() > before
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     ADMIN, CLASS_ROWS, NODE_NAMES, SPACES, TENANT, VOLUMES, all, claim_path, claims_path, name,
-    pod_path, pods_path, reference, send, text, volume_path,
+    pod_path, pods_path, poison, reference, send, text, volume_path,
 };
 
 /// One thing that a person does.
@@ -31,11 +31,17 @@ pub(crate) enum Action {
     DeletePod,
     /// Another class is the default, or none.
     ChangeDefaultClass,
+    /// A volume or a claim comes that nobody can read.
+    CreatePoison,
+    /// A volume becomes such that nobody can read it.
+    Spoil,
+    /// What nobody can read is repaired, or else removed.
+    Repair,
 }
 
 impl Action {
     /// All, each as often as it is done: things are made more often than they go.
-    const WEIGHTED: [Self; 27] = [
+    const WEIGHTED: [Self; 30] = [
         Self::CreateVolume,
         Self::CreateVolume,
         Self::CreateClaim,
@@ -63,6 +69,9 @@ impl Action {
         Self::FinishPod,
         Self::DeletePod,
         Self::ChangeDefaultClass,
+        Self::CreatePoison,
+        Self::Spoil,
+        Self::Repair,
     ];
 }
 
@@ -84,7 +93,7 @@ const REQUESTED: [&[&str]; 6] = [
     &["ReadWriteMany"],
     &["ReadWriteOncePod"],
 ];
-const POLICIES: [&str; 4] = ["Retain", "Retain", "Delete", "Recycle"];
+const POLICIES: [&str; 5] = ["Retain", "Retain", "Delete", "Recycle", "Recycle"];
 const TIERS: [&str; 2] = ["gold", "iron"];
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 
@@ -145,6 +154,9 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
         (Action::CreatePod, _, Some(claim)) => create_pod(chance, cluster, claim),
         (Action::FinishPod | Action::DeletePod, ..) => end_pod(chance, cluster, action),
         (Action::ChangeDefaultClass, ..) => change_default_class(chance, cluster),
+        (Action::CreatePoison, volume, claim) => create_poison(chance, cluster, volume, claim),
+        (Action::Spoil, Some(volume), _) => poison::spoil(cluster, ADMIN, volume),
+        (Action::Repair, ..) => poison::repair(cluster, ADMIN),
         // There is nothing yet to do it to.
         (
             Action::DeleteVolume
@@ -155,7 +167,8 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
             | Action::ReserveByName
             | Action::NameVolume
             | Action::ChangePolicy
-            | Action::CreatePod,
+            | Action::CreatePod
+            | Action::Spoil,
             ..,
         ) => {}
     }
@@ -190,13 +203,51 @@ fn volume_mode(chance: &mut Chance) -> Value {
     if chance.happens(80) { json!("Block") } else { Value::Null }
 }
 
-/// Half of all volumes are meant for the claims that there are, and some are kept for one of them.
 fn create_volume(chance: &mut Chance, cluster: &mut Cluster, claim: Option<&Value>) {
+    let volume = new_volume(chance, claim);
+    send(cluster, ADMIN, Method::Post, VOLUMES, volume);
+}
+
+/// Under a name that good ones have as well.
+fn create_poison(
+    chance: &mut Chance,
+    cluster: &mut Cluster,
+    volume: Option<&Value>,
+    claim: Option<&Value>,
+) {
+    if chance.happens(500) {
+        let mut volume = new_volume(chance, claim);
+        poison::spoil_volume(chance, &mut volume);
+        send(cluster, ADMIN, Method::Post, VOLUMES, volume);
+    } else {
+        let name = format!("data-{}", chance_name(chance));
+        let mut claim = new_claim(chance, &name, volume);
+        poison::spoil_claim(chance, &mut claim);
+        let space = *pick(chance, &SPACES);
+        send(cluster, TENANT, Method::Post, &claims_path(space), claim);
+    }
+}
+
+/// The volume as the claim knew it.
+fn come_back(volume: &mut Value, claim: &Value) {
+    let (spec, asked) = (&mut volume["spec"], &claim["spec"]);
+    spec["capacity"] = asked["resources"]["requests"].clone();
+    for field in ["accessModes", "volumeMode", "storageClassName"] {
+        spec[field] = asked[field].clone();
+    }
+}
+
+/// Half of all volumes are meant for the claims that there are, and some are kept for one of them; a volume
+/// that was lost mostly comes back under its name.
+fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
     let wanted = claim.filter(|_| chance.happens(500));
     let class =
         wanted.map_or_else(|| class(chance), |claim| claim["spec"]["storageClassName"].clone());
+    let lost = claim.filter(|claim| text(claim, "/status/phase") == "Lost");
+    let lost = lost.filter(|_| chance.happens(700)).map(|claim| text(claim, "/spec/volumeName"));
+    let fresh = format!("pv-{}", chance_name(chance));
     let mut volume = json!({
-        "metadata": {"name": format!("pv-{}", chance_name(chance)), "labels": {"tier": pick(chance, &TIERS)}},
+        "metadata": {"name": lost.unwrap_or(&fresh), "labels": {"tier": pick(chance, &TIERS)}},
         "spec": {
             "capacity": {"storage": pick(chance, &SIZES)},
             "accessModes": pick(chance, &OFFERED),
@@ -215,6 +266,9 @@ fn create_volume(chance: &mut Chance, cluster: &mut Cluster, claim: Option<&Valu
     } else {
         volume["spec"]["nfs"] = json!({"server": "a", "path": "/"});
     }
+    if let Some(claim) = claim.filter(|_| lost.is_some()) {
+        come_back(&mut volume, claim);
+    }
     if let Some(claim) = claim.filter(|_| chance.happens(200)) {
         let mut whole = reference(claim);
         if chance.happens(600) {
@@ -222,7 +276,7 @@ fn create_volume(chance: &mut Chance, cluster: &mut Cluster, claim: Option<&Valu
         }
         volume["spec"]["claimRef"] = whole;
     }
-    send(cluster, ADMIN, Method::Post, VOLUMES, volume);
+    volume
 }
 
 /// Half of all claims are meant for the volumes that there are.

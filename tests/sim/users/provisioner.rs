@@ -9,7 +9,7 @@ use super::{
     volume_path,
 };
 
-const USER: &str = "provisioner";
+pub(crate) const USER: &str = "provisioner";
 const ASKED: [&str; 2] =
     ["volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"];
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";

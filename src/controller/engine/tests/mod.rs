@@ -274,6 +274,21 @@ fn a_check_that_fails_is_made_again() {
     }
 }
 
+/// Somebody spoilt a volume while a claim was given it: the next best is chosen at once.
+#[test]
+fn who_was_to_have_a_volume_that_cannot_be_read_gets_another() {
+    let volumes = [pv("best", 1, "1Gi", "Available"), pv("large", 2, "9Gi", "Available")];
+    let mut stage = Stage::of(&volumes, &[pvc("c", 3, 0)]);
+    let write = stage.write();
+    assert_eq!(write.object(), named("best"));
+    stage.engine.sent(&write, Sent::Stale, stage.now);
+    let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
+    let mut live = LiveReads::default();
+    live.volumes.insert(VolumeName::new("best"), Answer::Unreadable);
+    stage.engine.checked(&object, &live, stage.now);
+    assert_eq!(stage.write().object(), named("large"));
+}
+
 #[test]
 fn older_news_is_passed_over_and_newer_news_outlives_a_reply() {
     let mut stage = Stage::of(&[pv("a", 5, "1Gi", "Available")], &[pvc("c", 2, 0)]);

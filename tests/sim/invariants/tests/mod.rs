@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bindery::sim::Method;
 use serde_json::{Value, json};
 
+use super::ending::Ending;
 use super::{Invariant, Monitor, PROVISIONED_BY, Terms, ending};
 use play::{CLAIMS, LEASES, Play, US, VOLUMES};
 
@@ -243,10 +244,11 @@ fn comes_to_rest() {
     let mut other = Play::new();
     other.pair();
     let (one, two) = (play.cluster.objects(), other.cluster.objects());
-    assert_eq!(ending::ended_alike(&one, &two), []);
+    let [one, two] = [one, two].map(|objects| Ending::of(&objects));
+    assert_eq!(one.differences(&two), []);
     other.drop_claim("data");
-    let breaches = ending::ended_alike(&one, &other.cluster.objects());
-    assert_eq!(breaches.len(), 1, "{breaches:?}");
+    let breaches = one.differences(&Ending::of(&other.cluster.objects()));
+    assert_eq!(breaches.len(), 2, "the claim, and the volume that it left: {breaches:?}");
     assert_eq!(breaches[0].invariant, Invariant::ComesToRest);
 }
 
@@ -353,6 +355,7 @@ fn foreign_fields_kept() {
         json!({"metadata": {"annotations": {"theirs": "goes"}}}),
         json!({"spec": {"capacity": {"storage": "11Gi"}}}),
         json!({"spec": {"mountOptions": ["ro"]}}),
+        json!({"metadata": {"finalizers": ["kubernetes.io/pv-controller"]}}),
     ] {
         let mut play = Play::new();
         play.pair();

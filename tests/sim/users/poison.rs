@@ -1,0 +1,104 @@
+//! Objects that no binder can read: made so, or spoiled later.
+//!
+//! A real API server refuses most of them today; older ones, and newer ones than the binder knows, do not.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bindery::cluster::resource::Watched;
+use bindery::sim::{Chance, Cluster, Method};
+use serde_json::{Value, json};
+
+use super::{claim_path, name, send, text, volume_path};
+
+/// A size that is none, though it may look like one.
+const NO_SIZE: &str = "++1Gi";
+
+/// Whether nobody can read the object.
+pub(crate) fn is_unreadable(object: &Value) -> bool {
+    let watched = match object["kind"].as_str() {
+        Some("PersistentVolume") => Watched::Volumes,
+        Some("PersistentVolumeClaim") => Watched::Claims,
+        _ => return false,
+    };
+    watched.observed(&object.to_string()).is_err()
+}
+
+/// Names of the objects that nobody can read, and of those whose other half they are: `namespace/name`, or
+/// the name of a volume.
+pub(crate) fn poisoned(objects: &[Arc<Value>]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let unreadable = objects.iter().filter(|object| is_unreadable(object));
+    let unreadable: BTreeSet<String> = unreadable.map(|object| path(object)).collect();
+    for object in objects {
+        let named = [text(object, "/spec/volumeName").to_owned(), holder(object)];
+        for other in named.into_iter().filter(|other| !other.is_empty()) {
+            if unreadable.contains(&other) {
+                names.insert(path(object));
+            } else if unreadable.contains(&path(object)) {
+                names.insert(other);
+            }
+        }
+    }
+    names.extend(unreadable);
+    names
+}
+
+fn path(object: &Value) -> String {
+    match text(object, "/metadata/namespace") {
+        "" => name(object).to_owned(),
+        namespace => format!("{namespace}/{}", name(object)),
+    }
+}
+
+/// For whom a volume is kept; empty for nobody.
+fn holder(object: &Value) -> String {
+    let reference = &object["spec"]["claimRef"];
+    match (reference["namespace"].as_str(), reference["name"].as_str()) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+        _ => String::new(),
+    }
+}
+
+/// Makes a claim such that nobody can read it.
+pub(super) fn spoil_claim(chance: &mut Chance, claim: &mut Value) {
+    match chance.below(3) {
+        0 => claim["spec"]["resources"]["requests"]["storage"] = json!(NO_SIZE),
+        1 => claim["spec"]["volumeName"] = json!(5),
+        _ => claim["spec"]["selector"] = json!("gold"),
+    }
+}
+
+/// Makes a volume such that nobody can read it.
+pub(super) fn spoil_volume(chance: &mut Chance, volume: &mut Value) {
+    match chance.below(2) {
+        0 => volume["spec"]["capacity"]["storage"] = json!(NO_SIZE),
+        _ => volume["spec"]["volumeMode"] = json!(7),
+    }
+}
+
+/// Writes nonsense over the size of a volume that could be read.
+pub(super) fn spoil(cluster: &mut Cluster, user: &str, volume: &Value) {
+    resize(cluster, user, volume, NO_SIZE);
+}
+
+/// Gives volumes whose size is nonsense one again, and removes whatever else nobody can read.
+pub(super) fn repair(cluster: &mut Cluster, user: &str) {
+    for object in cluster.objects().iter().filter(|object| is_unreadable(object)) {
+        if object["spec"]["capacity"]["storage"] == NO_SIZE {
+            resize(cluster, user, object, "5Gi");
+        }
+    }
+    for object in cluster.objects().iter().filter(|object| is_unreadable(object)) {
+        let path = match object["kind"].as_str() {
+            Some("PersistentVolume") => volume_path(object),
+            _ => claim_path(object),
+        };
+        send(cluster, user, Method::Delete, &path, Value::Null);
+    }
+}
+
+fn resize(cluster: &mut Cluster, user: &str, volume: &Value, size: &str) {
+    let patch = json!({"spec": {"capacity": {"storage": size}}});
+    send(cluster, user, Method::Patch, &volume_path(volume), patch);
+}

@@ -3,6 +3,7 @@
 //! A read that fails is an answer too: nothing is known. Only 404 proves absence.
 
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +39,15 @@ pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mu
     }
     let mut answered = Vec::new();
     while let Some(done) = under_way.join_next().await {
-        answered.extend(done);
+        match done {
+            Ok(done) => answered.push(done),
+            // A panic is no answer: it ends whoever asked, as it would without a task.
+            Err(ended) => {
+                if let Ok(panic) = ended.try_into_panic() {
+                    resume_unwind(panic);
+                }
+            }
+        }
     }
     for read in reads {
         let found = answered.iter().find(|(answered, _)| answered == read);

@@ -1,5 +1,7 @@
 //! What people do.
 
+use std::sync::Arc;
+
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
@@ -108,7 +110,7 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
     let volume = chance.pick(&volumes).map(|volume| &**volume);
     let claim = chance.pick(&claims).map(|claim| &**claim);
     match (action, volume, claim) {
-        (Action::CreateVolume, _, claim) => create_volume(chance, cluster, claim),
+        (Action::CreateVolume, _, claim) => create_volume(chance, cluster, lost(&claims).or(claim)),
         (Action::CreateClaim, ..) => {
             let space = *pick(chance, &SPACES);
             let name = format!("data-{}", chance_name(chance));
@@ -226,6 +228,11 @@ fn create_poison(
         let space = *pick(chance, &SPACES);
         send(cluster, TENANT, Method::Post, &claims_path(space), claim);
     }
+}
+
+/// Whoever lost its volume is thought of before all others.
+fn lost(claims: &[Arc<Value>]) -> Option<&Value> {
+    claims.iter().map(|claim| &**claim).find(|claim| text(claim, "/status/phase") == "Lost")
 }
 
 /// The volume as the claim knew it.

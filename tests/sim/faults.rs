@@ -309,6 +309,20 @@ async fn a_silent_watch_breaks_when_the_faults_end() {
     assert_eq!(lines.next().await, Heard::Broken);
 }
 
+/// The event that it falls silent with is late, and the faults end in between.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_about_to_fall_silent_breaks_as_well() {
+    let world = World::with(Fault::SilentStream);
+    world
+        .faulty
+        .set(Faults::none().with(Fault::SilentStream, ALWAYS).with(Fault::DelayedEvent, ALWAYS));
+    let mut lines = world.watch().await;
+    world.create("a").await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    world.faulty.set(Faults::none());
+    assert_eq!(lines.next().await, Heard::Broken);
+}
+
 /// Writes, lists and watches for a while under all faults of a seed.
 async fn work(seed: u64) -> (BTreeMap<Fault, u64>, u64) {
     let world = World::new(Faults::none());

@@ -16,7 +16,8 @@ enum Passage {
     Twice,
     Dropped,
     Cut,
-    Silence,
+    /// Nothing any more, until the faults change; with how often they had when this was drawn.
+    Silence(u64),
 }
 
 /// Of an event, what decides about its passage.
@@ -81,7 +82,7 @@ impl Pump {
                 }
                 Passage::Dropped => Ok(()),
                 Passage::Cut => return self.cut(&line),
-                Passage::Silence => return self.fall_silent().await,
+                Passage::Silence(before) => return self.fall_silent(before).await,
             };
             if sent.is_err() {
                 return;
@@ -102,7 +103,7 @@ impl Pump {
                 state.unseen.extend(name);
                 Passage::Dropped
             } else if state.happens(Fault::SilentStream) {
-                Passage::Silence
+                Passage::Silence(self.faulty.weather().changes)
             } else if state.happens(Fault::CutStream) {
                 Passage::Cut
             } else if state.happens(Fault::DuplicatedEvent) {
@@ -131,8 +132,7 @@ impl Pump {
     }
 
     /// Keeps the watch open without a word, until the faults change.
-    async fn fall_silent(self) {
-        let before = self.faulty.weather().changes;
+    async fn fall_silent(self, before: u64) {
         tokio::select! {
             biased;
             () = self.faulty.wait_for(|weather| weather.changes != before) => {

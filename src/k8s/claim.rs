@@ -1,6 +1,8 @@
 //! PersistentVolumeClaim: wire form to model.
 
 use serde::Deserialize;
+use serde::de::Error as _;
+use serde_json::value::RawValue;
 
 use super::bounded::{Bounded, LabelUse, List, MatchLabels, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
@@ -39,26 +41,43 @@ pub(super) struct SelectorWire<'a> {
     pub(super) match_expressions: List<Object<RequirementWire<'a>>>,
 }
 
-/// Reads a claim from its JSON text. `namespace` stands in where the object itself names none.
+/// Reads a claim that is stored from its JSON text. `namespace` stands in where the object itself names
+/// none. An error also for a selector that means nothing here, or is too long to be read whole: a claim
+/// without it would be given any volume.
 pub fn claim(text: &str, namespace: &str) -> Result<Bounded<Claim>, serde_json::Error> {
     let outer: Bounded<ObjectWire<'_>> = read(text, LabelUse::Skip)?;
-    let claim = claim_of(outer.value, namespace)?;
-    Ok(Bounded { is_cut: outer.is_cut || claim.is_cut, ..claim })
+    let ObjectWire { metadata, spec, status } = outer.value;
+    let mut spec = spec_of(spec)?;
+    if spec.is_cut {
+        return Err(serde_json::Error::custom("spec is too large to be read whole"));
+    }
+    let chosen_by = spec.value.selector.take().map(|wire| selector(wire.0)).transpose();
+    let chosen_by =
+        chosen_by.map_err(|error| serde_json::Error::custom(format!("spec.selector: {error}")))?;
+    let claim = assemble(metadata.0, spec.value, status, namespace);
+    Ok(Bounded { value: Claim { selector: chosen_by, ..claim }, is_cut: outer.is_cut })
 }
 
-/// A claim from an object that was read up to its spec.
+/// A claim from an object of a review that was read up to its spec. A selector that the API server is about
+/// to refuse reads as absent: it is not for us to refuse an object for its shape.
 pub(super) fn claim_of(
     wire: ObjectWire<'_>,
     namespace: &str,
 ) -> Result<Bounded<Claim>, serde_json::Error> {
-    let spec: Bounded<SpecWire<'_>> = match wire.spec {
-        Some(text) => read(text.get(), LabelUse::Skip)?,
-        None => Bounded { value: SpecWire::default(), is_cut: false },
-    };
+    let mut spec = spec_of(wire.spec)?;
+    let chosen_by = spec.value.selector.take().and_then(|wire| selector(wire.0).ok());
     let claim = assemble(wire.metadata.0, spec.value, wire.status, namespace);
-    Ok(Bounded { value: claim, is_cut: spec.is_cut })
+    Ok(Bounded { value: Claim { selector: chosen_by, ..claim }, is_cut: spec.is_cut })
 }
 
+fn spec_of(text: Option<&RawValue>) -> Result<Bounded<SpecWire<'_>>, serde_json::Error> {
+    match text {
+        Some(text) => read(text.get(), LabelUse::Skip),
+        None => Ok(Bounded { value: SpecWire::default(), is_cut: false }),
+    }
+}
+
+/// The claim but for its selector.
 fn assemble(
     metadata: Metadata<'_>,
     spec: SpecWire<'_>,
@@ -83,7 +102,7 @@ fn assemble(
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
-        selector: spec.selector.and_then(|wire| selector(wire.0)),
+        selector: None,
         volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
         reported: Reported {
@@ -103,5 +122,34 @@ fn assemble(
             .map(|storage| storage.0),
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Selector;
+
+    fn stored(selector: &serde_json::Value) -> Result<Option<Selector>, String> {
+        let text = json!({"metadata": {"name": "data"}, "spec": {"selector": selector}});
+        let read = claim(&text.to_string(), "db");
+        read.map(|read| read.value.selector).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_stored_claim_is_read_with_its_whole_selector_or_not_at_all() {
+        let term =
+            |operator: &str| json!({"matchExpressions": [{"key": "tier", "operator": operator}]});
+        assert_eq!(stored(&json!(null)), Ok(None));
+        assert_eq!(stored(&term("Exists")).unwrap().unwrap().terms().len(), 1);
+        let refused = stored(&term("Near")).unwrap_err();
+        assert!(refused.starts_with("spec.selector: \"Near\" is not an operator"), "{refused}");
+        let many: Vec<_> = (0..20_000)
+            .map(|number| json!({"key": format!("k{number}"), "operator": "Exists"}))
+            .collect();
+        let cut = stored(&json!({"matchExpressions": many})).unwrap_err();
+        assert_eq!(cut, "spec is too large to be read whole");
     }
 }

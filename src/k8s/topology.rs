@@ -34,17 +34,15 @@ struct NodeTermWire<'a> {
     match_fields: List<Object<RequirementWire<'a>>>,
 }
 
-/// The selector of a claim. One that the API server is about to refuse reads as absent: it is not
-/// for us to refuse an object for its shape.
-pub(super) fn selector(wire: SelectorWire<'_>) -> Option<Selector> {
+/// The selector of a claim; an error if a term means nothing here.
+pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
     let labels = wire.match_labels.0;
     let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
     let expressions = wire.match_expressions.0.iter().map(|Object(wire)| {
         let values = wire.values.0.iter().map(|value| value.0.clone());
         Term::new(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), values)
     });
-    let terms: Result<Vec<Term>, TermError> = equal.chain(expressions).collect();
-    terms.ok().map(Selector::new)
+    equal.chain(expressions).collect::<Result<Vec<Term>, TermError>>().map(Selector::new)
 }
 
 /// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of

@@ -184,6 +184,9 @@ impl Engine {
         self.replies.clear();
         self.operations.clear();
         self.is_leading = is_leading;
+        if is_leading {
+            self.tell_all_unreadable();
+        }
         if is_leading && self.is_synced() {
             self.begin(now);
         }

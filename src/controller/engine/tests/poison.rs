@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Stage, pvc};
+use super::{Stage, Task, pvc};
 use crate::binding::Observed;
 use crate::cluster::resource::{Identity, Watched};
 use crate::cluster::watch::Unreadable;
@@ -34,6 +34,32 @@ fn poisoned() -> Stage {
     }
     assert_eq!(counts(&stage), [1, 2]);
     stage
+}
+
+/// A list is mostly complete before the lease is ours.
+#[test]
+fn whoever_begins_to_lead_tells_what_cannot_be_read() {
+    let mut stage = poisoned();
+    let now = stage.now;
+    let told = |stage: &mut Stage| {
+        let notices = std::iter::from_fn(|| match stage.next() {
+            Some(Task::Tell(notice)) => {
+                stage.engine.told(&notice, true, now);
+                Some((notice.announcement.reason, notice.uid))
+            }
+            Some(other) => panic!("not told: {other:?}"),
+            None => None,
+        });
+        notices.collect::<Vec<_>>()
+    };
+    let of_the_claim = [("Unreadable", Some(Uid::new("u")))];
+    assert_eq!(told(&mut stage), of_the_claim, "classes have no events");
+    stage.engine.unreadable(Watched::Claims, unreadable("db", "c"), now);
+    assert_eq!(told(&mut stage), []);
+    stage.engine.lead(false, now);
+    assert_eq!(told(&mut stage), []);
+    stage.engine.lead(true, now);
+    assert_eq!(told(&mut stage), of_the_claim);
 }
 
 #[test]

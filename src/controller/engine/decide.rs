@@ -68,7 +68,7 @@ impl Engine {
             }
             Next::Write(write) if self.may_write(&why) => {
                 let is_failure = Self::is_failure(&write, &why);
-                self.telling.note(key, why, now);
+                self.telling.note(&self.view, key, why, now);
                 if let Write::Reserve { claim, .. } = &write {
                     self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
                 }
@@ -152,7 +152,7 @@ impl Engine {
         if let (ObjectKey::Claim(claim), true) = (key, waits) {
             self.view.wait(claim);
         }
-        self.telling.note(key, why, now);
+        self.telling.note(&self.view, key, why, now);
     }
 
     fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known, now: Instant) {

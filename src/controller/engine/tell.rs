@@ -49,6 +49,8 @@ pub(super) enum Why {
 #[derive(Debug)]
 struct Told {
     why: Why,
+    /// The uid of the object: another one of the same name has not been told of.
+    uid: Option<Uid>,
     /// When it is to be told next.
     due: (Instant, u64),
     count: u32,
@@ -64,15 +66,19 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// Takes in why an object stands as it does.
-    pub(super) fn note(&mut self, key: &ObjectKey, why: Why, now: Instant) {
-        if self.told.get(key).is_some_and(|told| told.why == why) {
+    /// Takes in why an object that `view` shows stands as it does.
+    pub(super) fn note(&mut self, view: &View, key: &ObjectKey, why: Why, now: Instant) {
+        let uid = match key {
+            ObjectKey::Claim(key) => view.claim(key).and_then(|claim| claim.uid.clone()),
+            ObjectKey::Volume(name) => view.volume(name).and_then(|volume| volume.uid.clone()),
+        };
+        if self.told.get(key).is_some_and(|told| told.why == why && told.uid == uid) {
             return;
         }
         self.drop(key);
         if why.is_announced() {
             let due = self.wait(key, now + PATIENCE);
-            self.told.insert(key.clone(), Told { why, due, count: 0 });
+            self.told.insert(key.clone(), Told { why, uid, due, count: 0 });
         }
     }
 
@@ -115,16 +121,14 @@ impl Telling {
             told.due = next;
             told.count = told.count.saturating_add(1);
             let count = told.count;
-            let announcements = told.why.announcements(view, &key);
-            if announcements.is_empty() {
-                self.waiting.remove(&next);
-                self.told.remove(&key);
-            }
-            let notices = announcements.into_iter().filter_map(|announcement| {
+            let announcements = told.why.announcements(view, &key).into_iter();
+            self.ready.extend(announcements.filter_map(|announcement| {
                 let (uid, version) = identity(view, &announcement.on)?;
                 Some(Notice { announcement, uid, version, count, about: key.clone() })
-            });
-            self.ready.extend(notices);
+            }));
+            if self.ready.is_empty() {
+                self.drop(&key);
+            }
         }
         self.ready.pop_front()
     }

@@ -5,6 +5,8 @@ mod operations;
 mod others;
 mod poison;
 mod recent;
+mod recycling;
+mod telling;
 mod turns;
 
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Engine, Task};
-use crate::binding::{Answer, LiveReads, ObjectKey, Observed, Read, Subject, Write};
+use crate::binding::{Answer, LiveReads, ObjectKey, Observed, Read, Write};
 use crate::cluster::resource::Watched;
 use crate::cluster::send::Sent;
 use crate::controller::mode::Mode;
@@ -370,54 +372,6 @@ fn who_observes_writes_nothing() {
     stage.see(Observed::Volume(Arc::new(pv("a", 2, "1Gi", "Pending"))));
     stage.see(Observed::Claim(Arc::new(pvc("c", 3, 0))));
     assert!(stage.next().is_none());
-}
-
-#[test]
-fn what_stands_is_told_after_a_second_and_twice_an_hour_with_the_numbers_of_then() {
-    let mut stage = Stage::of(&[], &[pvc("c", 2, 0)]);
-    let tell = |stage: &mut Stage| match stage.next() {
-        Some(Task::Tell(notice)) => {
-            stage.engine.told(&notice, true, stage.now);
-            Some((notice.announcement.reason, notice.announcement.text, notice.count))
-        }
-        None => None,
-        other => panic!("not told: {other:?}"),
-    };
-    assert_eq!(tell(&mut stage), None);
-    stage.now = stage.engine.wakes_at().unwrap();
-    let (reason, text, count) = tell(&mut stage).unwrap();
-    assert_eq!((reason, count), ("FailedBinding", 1));
-    assert!(text.ends_with("0/0 volumes fit"), "{text}");
-    assert_eq!(tell(&mut stage), None);
-    stage.see(Observed::Volume(Arc::new(pv("a", 3, "1Mi", "Failed"))));
-    assert!(stage.writes().iter().all(|write| write.label() == "volume_phase"));
-    let told = stage.now;
-    for round in 2..50 {
-        stage.now = stage.engine.wakes_at().unwrap();
-        let (_, text, count) = tell(&mut stage).unwrap();
-        assert_eq!(count, round);
-        assert!(text.contains("0/1 volumes fit: 1"), "{text}");
-    }
-    assert_eq!(stage.now.duration_since(told), Duration::from_hours(24));
-}
-
-#[test]
-fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again() {
-    let mut stage = Stage::of(&[], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
-    assert!(stage.writes().is_empty());
-    stage.see(Observed::Volume(Arc::new(pv("a", 4, "1Gi", "Available"))));
-    assert_eq!(stage.write().label(), "reserve");
-    stage.now += Duration::from_secs(2);
-    for _ in 0..3 {
-        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
-        let Subject::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
-        assert_eq!(&*key.name, "d", "c is served");
-        assert!(stage.next().is_none());
-        stage.engine.told(&notice, false, stage.now);
-        let wake = stage.engine.wakes_at().unwrap();
-        assert_eq!(wake.duration_since(stage.now), Duration::from_mins(1));
-        stage.now = wake;
-    }
 }
 
 #[test]

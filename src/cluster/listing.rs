@@ -26,6 +26,12 @@ impl Listings {
         }
     }
 
+    /// Notes that an object exists, as somebody else says: a list that is under way is to show it.
+    pub fn expect(&mut self, observed: &Observed) {
+        let (watched, identity) = Identity::of(observed);
+        self.0.entry(watched).and_modify(|unlisted| _ = unlisted.insert(identity));
+    }
+
     /// Ends a list: what it has not shown.
     pub fn end(&mut self, watched: Watched) -> BTreeSet<Identity> {
         self.0.remove(&watched).unwrap_or_default()

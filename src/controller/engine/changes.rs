@@ -87,11 +87,16 @@ impl Engine {
         }
     }
 
-    /// The write to `object` was refused: the others go on, and its owner tries again later.
+    /// The write to `object` was refused: the others go on, and its owner tries again later. What was
+    /// promised to it is offered to them meanwhile.
     pub(super) fn refuse(&mut self, object: &ObjectKey, now: Instant) {
-        if let Some(owner) = self.close(object, Found::AsBefore, now).filter(|_| self.is_leading) {
-            self.queue.fail(owner, now);
+        let owner = self.close(object, Found::AsBefore, now).filter(|_| self.is_leading);
+        let Some(owner) = owner else { return };
+        if let ObjectKey::Claim(claim) = &owner {
+            let promised = self.view.withdraw(claim);
+            self.offer_again(promised, now);
         }
+        self.queue.fail(owner, now);
     }
 
     /// The owner of the change that is over.
@@ -120,7 +125,7 @@ impl Engine {
             ObjectKey::Claim(_) => None,
         };
         self.view.apply(change.before);
-        let concerned = self.take_in(newest);
+        let concerned = self.take_in(newest, now);
         if self.is_leading {
             let served = served.map(ObjectKey::Claim);
             for key in concerned.into_iter().chain(served).filter(|key| *key != change.owner) {

@@ -31,12 +31,7 @@ impl Engine {
             ObjectKey::Claim(claim) => {
                 let promised = self.view.withdraw(claim);
                 let task = self.take_turn(key, now);
-                if let Some(name) = promised
-                    && self.end_turn(&name, now)
-                {
-                    // It was not taken: it is offered to others.
-                    self.queue.push(ObjectKey::Volume(name), now);
-                }
+                self.offer_again(promised, now);
                 task
             }
             // Whoever does not bind has nothing to do about a volume.

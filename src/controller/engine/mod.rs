@@ -8,6 +8,7 @@
 
 mod changes;
 mod decide;
+mod gone;
 mod operations;
 mod others;
 mod poison;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::changes::{Change, Found};
+use self::gone::Gone;
 use self::operations::Operations;
 pub use self::operations::{EndedOperation, Operation};
 use self::others::Foreign;
@@ -101,6 +103,7 @@ pub struct Engine {
     recyclers: Recyclers,
     foreign: Foreign,
     poison: Poison,
+    gone: Gone,
     replies: Replies,
     operations: Operations,
     divergences: u64,
@@ -132,6 +135,7 @@ impl Engine {
             recyclers: Recyclers::default(),
             foreign: Foreign::default(),
             poison: Poison::default(),
+            gone: Gone::default(),
             replies: Replies::default(),
             operations: Operations::default(),
             divergences: 0,
@@ -209,10 +213,16 @@ impl Engine {
         self.observe(Observed::Volume(volume), &version, now);
     }
 
-    /// Takes in an object as it was seen at `version`, or that it is gone. Older news is passed over.
+    /// Takes in an object as a watch shows it at `version`, or that it is gone. Older news is passed over.
     pub fn observe(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
-        self.cure(&observed);
         self.listings.note(&observed);
+        self.note_end(&observed, version, now);
+        self.take_newer(observed, version, now);
+    }
+
+    /// Takes in an object as it was at `version`, whoever says so, unless something newer is known.
+    fn take_newer(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
+        self.cure(&observed);
         let key = changes::object_of(&observed);
         if let Some(change) = key.as_ref().and_then(|key| self.changes.get_mut(key)) {
             change.hold(observed, version);
@@ -298,7 +308,7 @@ impl Engine {
     pub fn answered(&mut self, asked: &Asked, answer: &LiveReads, now: Instant) {
         self.reads_under_way = self.reads_under_way.saturating_sub(1);
         for (observed, version) in changes::found_in(answer) {
-            self.observe(observed, &version, now);
+            self.observe_answer(observed, &version, now);
         }
         let complete = self.reads.answer(asked, answer);
         if self.is_leading {
@@ -328,6 +338,7 @@ impl Engine {
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
         self.replies.cool(now);
+        self.gone.cool(now);
         if self.is_leading && self.is_synced() {
             self.walk(now);
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Engine, Task};
-use crate::binding::{ObjectKey, Recycling, Write, after_recycling, announce_recycling};
+use crate::binding::{ObjectKey, Observed, Recycling, Write, after_recycling, announce_recycling};
 use crate::model::{Reservation, ResourceVersion, Uid, VolumeName, VolumePhase};
 
 /// First and longest pause after a recycling that failed: it starts a pod each time.
@@ -42,6 +42,8 @@ pub(super) struct Recyclers(BTreeMap<VolumeName, Recycler>);
 
 #[derive(Debug, Default)]
 struct Recycler {
+    /// The uid of the volume: another one of the same name has not failed yet.
+    uid: Option<Uid>,
     stage: Stage,
     failures: u32,
     /// Not again before this.
@@ -64,6 +66,9 @@ impl Engine {
         if let Stage::Running = recycler.stage {
             return None;
         }
+        if recycler.uid != volume.uid {
+            *recycler = Recycler { uid: volume.uid.clone(), ..Recycler::default() };
+        }
         if let Some(until) = recycler.paused_until.filter(|until| *until > now) {
             self.queue.wait_until(ObjectKey::Volume(name.clone()), until);
             return None;
@@ -80,6 +85,10 @@ impl Engine {
     /// Takes in how a recycler ended.
     pub fn recycled(&mut self, order: RecycleOrder, end: Recycled, now: Instant) {
         let key = ObjectKey::Volume(order.volume.clone());
+        if self.view.volume(&order.volume).is_none() {
+            self.recyclers.0.remove(&order.volume);
+            return;
+        }
         let Some(recycler) = self.recyclers.0.get_mut(&order.volume) else { return };
         recycler.stage = match end {
             Recycled::Ended(end) => Stage::Reported(order, end),
@@ -125,6 +134,20 @@ impl Engine {
 }
 
 impl Recyclers {
+    /// Forgets a volume that is gone, unless a recycler is at work on it: its report ends that.
+    pub(super) fn forget_gone(&mut self, observed: &Observed) {
+        if let Observed::VolumeGone(name) = observed
+            && self.0.get(name).is_some_and(|recycler| !matches!(recycler.stage, Stage::Running))
+        {
+            self.0.remove(name);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Forgets everything: whoever leads begins anew.
     pub(super) fn clear(&mut self) {
         self.0.clear();

@@ -73,6 +73,16 @@ impl Engine {
         awaits
     }
 
+    /// The claim that this volume was promised to has had its turn: it is offered to others unless it was
+    /// taken.
+    pub(super) fn offer_again(&mut self, promised: Option<VolumeName>, now: Instant) {
+        if let Some(name) = promised
+            && self.end_turn(&name, now)
+        {
+            self.queue.push(ObjectKey::Volume(name), now);
+        }
+    }
+
     /// A volume, or the claim to which it was promised, was decided about: whoever waited for that goes on,
     /// unless it is not over. Whether it is, and the volume is still nobody's.
     pub(super) fn end_turn(&mut self, name: &VolumeName, now: Instant) -> bool {

@@ -17,8 +17,7 @@ use crate::model::{
 impl Engine {
     /// Takes an observation into the view, and asks for whatever it concerns.
     pub(super) fn take(&mut self, observed: Observed, now: Instant) {
-        self.note_gone_operation(&observed, now);
-        let concerned = self.take_in(observed);
+        let concerned = self.take_in(observed, now);
         if self.is_leading && self.is_synced() {
             for key in concerned {
                 self.queue.push(key, now);
@@ -27,7 +26,9 @@ impl Engine {
     }
 
     /// Takes an observation into the view. Whatever it concerns.
-    pub(super) fn take_in(&mut self, observed: Observed) -> Vec<ObjectKey> {
+    pub(super) fn take_in(&mut self, observed: Observed, now: Instant) -> Vec<ObjectKey> {
+        self.note_gone_operation(&observed, now);
+        self.recyclers.forget_gone(&observed);
         let concerned = match &observed {
             Observed::Volume(volume) => {
                 let mut concerned = self.of_volume(&volume.name, Some(volume));

@@ -25,3 +25,41 @@ fn what_a_list_has_not_shown_is_gone_at_its_end_and_not_before() {
     stage.engine.end_list(Watched::Claims, &ResourceVersion::new("120"), now);
     assert_eq!(stage.engine.view().claims().count(), 0);
 }
+
+/// A read was answered before its object went; its reply is late.
+#[test]
+fn a_late_answer_brings_nothing_back() {
+    for (version, comes_back) in [("104", false), ("106", true)] {
+        let mut stage = Stage::of(&[held(1)], &[]);
+        let asked = stage.read();
+        let claim = Claim { version: Some(ResourceVersion::new(version)), ..pvc("c", 2, 0) };
+        let claim_key = claim.key.clone();
+        let gone = Observed::ClaimGone(claim_key.clone());
+        stage.engine.observe(gone, &ResourceVersion::new("105"), stage.now);
+        let mut live = LiveReads::default();
+        live.claims.insert(claim_key.clone(), Answer::Found(Arc::new(claim)));
+        stage.engine.answered(&asked, &live, stage.now);
+        let is_shown = stage.engine.view().claim(&claim_key).is_some();
+        assert_eq!(is_shown, comes_back, "it was found at {version} and went at 105");
+    }
+}
+
+/// A read finds an object that the list under way shows or does not show.
+#[test]
+fn a_list_has_the_last_word_on_what_was_read_meanwhile() {
+    for is_listed in [false, true] {
+        let mut stage = Stage::of(&[held(1)], &[]);
+        let asked = stage.read();
+        stage.engine.begin_list(Watched::Claims);
+        let claim = Arc::new(pvc("c", 104, 0));
+        let mut live = LiveReads::default();
+        live.claims.insert(claim.key.clone(), Answer::Found(Arc::clone(&claim)));
+        stage.engine.answered(&asked, &live, stage.now);
+        assert!(stage.engine.view().claim(&claim.key).is_some());
+        if is_listed {
+            stage.see(Observed::Claim(Arc::clone(&claim)));
+        }
+        stage.engine.end_list(Watched::Claims, &ResourceVersion::new("110"), stage.now);
+        assert_eq!(stage.engine.view().claim(&claim.key).is_some(), is_listed);
+    }
+}

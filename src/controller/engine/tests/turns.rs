@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Stage, pv, pvc};
 use crate::binding::{Answer, LiveReads, Observed, Read, Write};
+use crate::cluster::send::Sent;
 use crate::controller::engine::Task;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
 use crate::model::{
@@ -195,4 +196,31 @@ fn of_the_volumes_that_come_free_together_the_best_serves_who_waits() {
         }
         assert_eq!(served, ["later-2"], "{reverses}");
     }
+}
+
+#[test]
+fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
+    let default = Class {
+        name: fast(),
+        provisioner: Provisioner::Static,
+        binding_mode: BindingMode::Immediate,
+        expansion: Expansion::Refused,
+        default: DefaultMark::Marked { created: "2026-01-01T00:00:00Z".into() },
+    };
+    let classless = Claim { class_field: ClassRequest::Unset, ..pvc("old", 2, 0) };
+    let mut stage = Stage::of(&[volume("v")], &[classless, of_fast(pvc("young", 3, 1))]);
+    stage.engine.observe(
+        Observed::Class(Arc::new(default)),
+        &ResourceVersion::new("50"),
+        stage.now,
+    );
+    let write = stage.write();
+    assert_eq!(
+        (write.label(), write.object()),
+        ("set_class", super::key("old")),
+        "the volume is kept for it"
+    );
+    stage.engine.sent(&write, Sent::Refused("forbidden".to_owned()), stage.now);
+    let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
+    assert_eq!(&*claim.name.name, "young");
 }

@@ -3,6 +3,7 @@
 //! Read apart from the volume: it is half of the text, and only one question is ever asked of it.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The manager under which Kubernetes' own controllers write (`kube-controller-manager`, its user agent).
@@ -50,8 +51,11 @@ pub fn in_tree(text: &str) -> InTree {
     let Ok(volume) = serde_json::from_str::<VolumeWire<'_>>(text) else { return found };
     let theirs = volume.metadata.managed_fields.iter().filter(|entry| entry.manager == IN_TREE);
     for fields in theirs.filter_map(|entry| entry.fields) {
-        found.reservation |= fields.get().contains("\"f:claimRef\"");
-        found.phase |= fields.get().contains("\"f:phase\"");
+        let Ok(fields) = serde_json::from_str::<Value>(fields.get()) else { continue };
+        // The last word of a reservation. Other parts stay theirs when somebody else binds what they had
+        // prebound.
+        found.reservation |= fields.pointer("/f:spec/f:claimRef/f:uid").is_some();
+        found.phase |= fields.pointer("/f:status/f:phase").is_some();
     }
     found
 }
@@ -69,11 +73,13 @@ mod tests {
                 {{"manager":"kubectl","fieldsV1":{{"f:spec":{{"f:claimRef":{{}}}}}}}}]}}}}"#
             )
         };
-        let reservation = r#"{"f:spec":{"f:claimRef":{".":{},"f:name":{}}}}"#;
+        let reservation = r#"{"f:spec":{"f:claimRef":{".":{},"f:uid":{}}}}"#;
+        let others_since = r#"{"f:spec":{"f:claimRef":{".":{},"f:name":{}}}}"#;
         let phase = r#"{"f:status":{"f:phase":{}}}"#;
         let of = |manager, fields| in_tree(&volume(manager, fields));
         assert_eq!(of(IN_TREE, reservation), InTree { reservation: true, phase: false });
         assert_eq!(of(IN_TREE, phase), InTree { reservation: false, phase: true });
+        assert_eq!(of(IN_TREE, others_since), InTree::default());
         assert_eq!(of("kube-scheduler", reservation), InTree::default());
         assert_eq!(in_tree("kube-controller-manager"), InTree::default());
     }

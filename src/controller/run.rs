@@ -232,7 +232,7 @@ impl Shell {
                 self.recyclers.stop_all();
             }
             while let Some(task) = self.engine.next(now) {
-                self.start(task, left.unwrap_or_default());
+                self.start(task, until);
             }
             let wake = self.engine.wakes_at().unwrap_or(now + FOR_EVER);
             // The lead ends by itself, if nobody renews it.
@@ -285,7 +285,7 @@ impl Shell {
     }
 
     /// Brings the metrics up to date for somebody who asks.
-    fn count(&self, count: Count) {
+    fn count(&mut self, count: Count) {
         let (metrics, engine) = (&self.meter.metrics, &self.engine);
         let seconds = self.start.elapsed();
         for (watched, heard) in Watched::ALL.into_iter().zip(&self.feed.heard) {
@@ -300,8 +300,11 @@ impl Shell {
         metrics.divergences.set(i64::try_from(engine.divergences()).unwrap_or(i64::MAX));
         metrics.show_mode(engine.mode());
         metrics.count_objects(engine.view());
-        // Whoever asked may have gone.
+        // Whoever asked may have gone; whoever else asks now is told the same.
         let _ = count.send(());
+        while let Ok(other) = self.meter.counts.try_recv() {
+            let _ = other.send(());
+        }
     }
 
     fn hear(&mut self, news: News) {
@@ -333,12 +336,18 @@ impl Shell {
         }
     }
 
-    /// Begins a task; a write has no longer than the lease.
-    fn start(&mut self, task: Task, left: Duration) {
+    /// Begins a task; a write has no longer than the lease, which holds until `until`.
+    fn start(&mut self, task: Task, until: Until) {
         let client = self.client.clone();
         match task {
             Task::Send(write) => {
-                let deadline = WRITE_TIMEOUT.min(left);
+                // Deciding about everything at the start takes its time.
+                let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+                let deadline = WRITE_TIMEOUT.min(left.unwrap_or_default());
+                if deadline <= LEASE_MARGIN {
+                    self.engine.sent(&write, Sent::Busy(Duration::ZERO), Instant::now());
+                    return;
+                }
                 let duration = self.meter.metrics.write_duration.clone();
                 self.requests.spawn(async move {
                     let begun = Instant::now();

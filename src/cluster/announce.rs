@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::request::request;
 use crate::binding::{Announcement, Subject};
 use crate::model::{ResourceVersion, Uid};
 
@@ -94,10 +95,7 @@ async fn send(
     path: &str,
     body: &Value,
 ) -> Result<(), kube::Error> {
-    let kind =
-        if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
-    let request = Request::builder().method(method).uri(path).header("content-type", kind);
-    let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+    let request = request(method, path, Some(body)).map_err(kube::Error::HttpError)?;
     client.request_text(request).await.map(drop)
 }
 

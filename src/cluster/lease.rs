@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Method;
 use jiff::Timestamp;
 use kube::Client;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::request::request;
 use super::suspend::{asleep, drop_after_sleep, has_slept};
 
 /// Which lease, and for whom.
@@ -225,7 +226,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
             Err(Trouble::Refused(kube::Error::Api(status)))
                 if status.code == 404 && status.reason == "NotFound" =>
             {
-                self.request(Method::POST, &self.collection(), Some(self.empty())).await
+                self.request(Method::POST, &self.collection(), Some(&self.empty())).await
             }
             other => other,
         }
@@ -248,7 +249,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         }
         let version = &seen.metadata.resource_version;
         let patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
-        let stored = self.request(Method::PATCH, &self.path(), Some(patch)).await?;
+        let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
         self.seen = Some((stored, start));
         if has_slept(before, (self.asleep)()) {
             // When it was stored nobody knows: it is looked at again.
@@ -272,7 +273,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
             // A duration must be positive; nobody waits for a lease without a holder.
             "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()},
         });
-        if let Err(trouble) = self.request(Method::PATCH, &self.path(), Some(patch)).await {
+        if let Err(trouble) = self.request(Method::PATCH, &self.path(), Some(&patch)).await {
             let reason = trouble.to_string();
             tracing::warn!(reason, "the lease was not given up; it ends by itself");
         }
@@ -282,16 +283,9 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         &self,
         method: Method,
         path: &str,
-        body: Option<Value>,
+        body: Option<&Value>,
     ) -> Result<Record, Trouble> {
-        let kind = if method == Method::PATCH {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
-        };
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", kind);
-        let sent = self.client.request_text(request.body(body)?);
+        let sent = self.client.request_text(request(method, path, body)?);
         let text = timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
         Ok(serde_json::from_str(&text)?)
     }

@@ -9,6 +9,7 @@ pub mod client;
 pub mod lease;
 pub mod listing;
 pub mod reads;
+pub mod request;
 pub mod resource;
 pub mod send;
 pub mod state;

@@ -5,13 +5,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::pod::{MARK, Volume};
+use crate::cluster::request::request;
 use crate::cluster::send::FIELD_MANAGER;
 use crate::model::{Uid, VolumeName};
 use crate::telemetry::logging::cause;
@@ -40,6 +41,8 @@ pub(super) struct Made {
 /// Why a request came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
+    /// The object does not exist.
+    NotFound(String),
     /// The API server refused it.
     Refused { code: u16, message: String },
     /// Nobody knows: there was no reply in time, or none that can be read.
@@ -159,7 +162,7 @@ impl Api {
         });
         match self.send::<Value>(Method::DELETE, &self.path(pod), Some(&options)).await {
             // 409: another object has its name.
-            Ok(_) | Err(Trouble::Refused { code: 404 | 409, .. }) => Ok(()),
+            Ok(_) | Err(Trouble::NotFound(_) | Trouble::Refused { code: 409, .. }) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
@@ -178,17 +181,17 @@ impl Api {
         path: &str,
         body: Option<&Value>,
     ) -> Result<T, Trouble> {
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/json").body(body);
+        let request = request(method, path, body);
         let request = request.map_err(|error| Trouble::Unknown(error.to_string()))?;
         let sent = timeout(REQUEST_TIMEOUT, self.client.request(request)).await;
         let late = |_| Trouble::Unknown("no reply in time".to_owned());
         sent.map_err(late)?.map_err(|error| {
-            if let kube::Error::Api(status) = error {
-                Trouble::Refused { code: status.code, message: status.message }
+            let kube::Error::Api(status) = error else { return Trouble::Unknown(cause(&error)) };
+            // A proxy answers 404 too, and proves nothing by it.
+            if status.code == 404 && status.reason == "NotFound" {
+                Trouble::NotFound(status.message)
             } else {
-                Trouble::Unknown(cause(&error))
+                Trouble::Refused { code: status.code, message: status.message }
             }
         })
     }
@@ -203,7 +206,7 @@ impl fmt::Debug for Api {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused { message, .. } => f.write_str(message),
+            Self::NotFound(message) | Self::Refused { message, .. } => f.write_str(message),
             Self::Unknown(reason) => f.write_str(reason),
         }
     }
@@ -212,7 +215,7 @@ impl fmt::Display for Trouble {
 fn present<T>(found: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(Trouble::Refused { code: 404, .. }) => Ok(None),
+        Err(Trouble::NotFound(_)) => Ok(None),
         Err(trouble) => Err(trouble),
     }
 }

@@ -81,18 +81,15 @@ impl Recyclers {
     /// Stops all of them where they are. Their pods stay: what we may not write any more, the next leader
     /// removes; each pod ends by its own deadline, and goes with its volume.
     pub(super) fn stop_all(&mut self) {
-        self.under_way.abort_all();
+        // A new set, so that what has ended and was not heard yet is not heard later either.
+        self.under_way = JoinSet::new();
     }
 
     /// Waits for the next report, and how long it took; for ever if nobody works. The error is a panic.
     pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled, Duration), JoinError> {
-        loop {
-            match self.under_way.join_next().await {
-                None => std::future::pending().await,
-                // It was told to stop.
-                Some(Err(ended)) if ended.is_cancelled() => {}
-                Some(ended) => return ended,
-            }
+        match self.under_way.join_next().await {
+            None => std::future::pending().await,
+            Some(ended) => ended,
         }
     }
 }

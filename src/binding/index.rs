@@ -3,7 +3,7 @@
 //! A claim can only take a volume of its class, volume mode and attributes class, so these choose a
 //! shelf. On a shelf volumes stand by their set of access modes, fewest modes first, then by size and
 //! name: the first that fits is the best. Not here: whether a volume fits (`fit`), and volumes that are
-//! kept for a claim (`View::kept_for`).
+//! kept for a claim or promised to one (`View`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,6 +116,13 @@ pub(super) fn is_free(volume: &Volume) -> bool {
     volume.phase == VolumePhase::Available
         && volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
+}
+
+/// Whether nothing but their names says which of two volumes a claim is given first.
+pub fn ranks_alike(one: &Volume, other: &Volume) -> bool {
+    let (shelf, modes, offer) = place(one);
+    let (other_shelf, other_modes, other_offer) = place(other);
+    shelf == other_shelf && modes == other_modes && offer.size == other_offer.size
 }
 
 fn place(volume: &Volume) -> (Shelf, ModeSet, Offer) {

@@ -39,6 +39,7 @@ pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
 pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read, Recent};
 pub use fit::{Asker, Fit, fit};
+pub use index::ranks_alike;
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
 pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};

@@ -16,8 +16,8 @@ use super::pods::WaitingPods;
 use super::step::ObjectKey;
 use super::waiting::WaitingClaims;
 use crate::model::{
-    Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey, Reservation,
-    ResourceVersion, Uid, Volume, VolumeClass, VolumeName,
+    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey,
+    Reservation, ResourceVersion, Uid, Volume, VolumeClass, VolumeName,
 };
 
 /// One observation: an object as it is now, or that it is gone from the watch.
@@ -75,7 +75,8 @@ pub struct View {
     dead: BTreeSet<Uid>,
 }
 
-/// Free volumes that are as good as given, by either side: a write stands in the way of saying so.
+/// Free volumes that are kept for claims which wait for a reply: as good as given, though no object says
+/// so yet.
 #[derive(Clone, Debug, Default)]
 struct Promises {
     by_volume: BTreeMap<VolumeName, ClaimKey>,
@@ -128,6 +129,13 @@ impl View {
     /// The class of this name, if it was observed.
     pub fn class(&self, name: &ClassName) -> Option<&Arc<Class>> {
         self.classes.get(name)
+    }
+
+    /// When a claim is bound, by its class: at once, if that was not observed.
+    pub fn binding_mode(&self, claim: &Claim) -> BindingMode {
+        let request = claim.class();
+        let class = request.wanted().name().and_then(|name| self.class(name));
+        class.map_or(BindingMode::Immediate, |class| class.binding_mode)
     }
 
     /// Names of the volumes whose reservation names this claim, with any uid, in order.

@@ -2,7 +2,8 @@
 //! their names, and ours.
 //!
 //! What is counted of the whole cluster is counted when somebody asks, from the view. No label comes
-//! from a tenant but the namespaces that Kubernetes' own metrics have.
+//! from a tenant but those that Kubernetes' own metrics have: namespaces, and the classes that claims and
+//! volumes name.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use super::mode::Mode;
 use super::operations::Operations;
 use crate::binding::{View, Write};
 use crate::cluster::send::Sent;
-use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumeMode, VolumePhase};
+use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumePhase};
 use crate::telemetry::metrics::{counters, register};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
@@ -227,7 +228,7 @@ impl Metrics {
                 Backend::Nfs => "kubernetes.io/nfs".to_owned(),
                 Backend::Other => "N/A".to_owned(),
             };
-            plugins.add(0, vec![plugin, mode_label(&volume.mode)]);
+            plugins.add(0, vec![plugin, volume.mode.to_string()]);
         }
         let mut claims = Counts::default();
         for claim in view.claims() {
@@ -278,10 +279,6 @@ fn class_label(class: VolumeClass<'_>) -> String {
         VolumeClass::Classless => String::new(),
         VolumeClass::Named(name) => name.to_string(),
     }
-}
-
-fn mode_label(mode: &VolumeMode) -> String {
-    mode.to_string()
 }
 
 fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {

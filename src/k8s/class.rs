@@ -20,10 +20,7 @@ struct ClassWire<'a> {
 /// Reads a class from its JSON text.
 pub fn class(text: &str) -> Result<Class, serde_json::Error> {
     let wire: ClassWire<'_> = read(text, LabelUse::Skip)?.value;
-    let provisioner = match or_empty(wire.provisioner.as_ref()) {
-        "" | "kubernetes.io/no-provisioner" => Provisioner::Static,
-        name => Provisioner::Named(name.into()),
-    };
+    let provisioner = Provisioner::from_text(or_empty(wire.provisioner.as_ref()));
     let binding_mode = match or_empty(wire.volume_binding_mode.as_ref()) {
         "WaitForFirstConsumer" => BindingMode::WaitForFirstConsumer,
         _ => BindingMode::Immediate,

@@ -86,6 +86,27 @@ pub enum Provisioner {
     Named(Box<str>),
 }
 
+impl Provisioner {
+    /// Reads `provisioner`; a class that names none has nobody who makes volumes either.
+    pub fn from_text(text: &str) -> Self {
+        match text {
+            "" | NO_PROVISIONER => Self::Static,
+            name => Self::Named(name.into()),
+        }
+    }
+
+    /// The name that a class has in `provisioner`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Static => NO_PROVISIONER,
+            Self::Named(name) => name,
+        }
+    }
+}
+
+/// Kubernetes: `storage/util`, `NotSupportedProvisioner`.
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
 /// A storage class object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {

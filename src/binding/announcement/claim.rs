@@ -10,7 +10,7 @@ use crate::binding::fit::Asker;
 use crate::binding::mismatch::Mismatch;
 use crate::binding::tally::tally;
 use crate::binding::view::View;
-use crate::model::{BindingMode, Claim, NonEmpty, Provisioner, VolumeName};
+use crate::model::{Claim, NonEmpty, Provisioner, VolumeName};
 
 impl ClaimOutcome {
     /// Whether anything is told of it: whether the claim does not go its way.
@@ -126,10 +126,7 @@ fn nothing_fits(view: &View, claim: &Claim) -> (Severity, &'static str, String) 
 }
 
 fn counts(view: &View, claim: &Claim) -> String {
-    let request = claim.class();
-    let class = request.wanted().name().and_then(|name| view.class(name));
-    let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
-    tally(view, claim, Asker::Controller(mode)).to_string()
+    tally(view, claim, Asker::Controller(view.binding_mode(claim))).to_string()
 }
 
 fn no_volume(name: &VolumeName) -> String {

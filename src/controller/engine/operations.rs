@@ -15,7 +15,7 @@ use crate::binding::{
     ClaimOutcome, Next, ObjectKey, Observed, Reclaim, ReleasedFor, VolumeOutcome, Write,
 };
 use crate::controller::mode::Mode;
-use crate::model::{Provisioner, VolumeName, VolumePhase};
+use crate::model::{VolumeName, VolumePhase};
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,11 +112,8 @@ impl Engine {
     fn deleter(&self, name: &VolumeName) -> Box<str> {
         let class = self.view.volume(name).map(|volume| volume.class());
         let class = class.as_ref().and_then(|class| class.as_class().name());
-        match class.and_then(|class| self.view.class(class)).map(|class| &class.provisioner) {
-            Some(Provisioner::Named(name)) => name.clone(),
-            Some(Provisioner::Static) => "kubernetes.io/no-provisioner".into(),
-            None => NOBODY.into(),
-        }
+        let class = class.and_then(|class| self.view.class(class));
+        class.map_or(NOBODY, |class| class.provisioner.name()).into()
     }
 }
 

@@ -9,11 +9,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Engine;
-use crate::binding::{Announcement, Asker, Choice, ObjectKey, Severity, Subject, choose, fit};
+use crate::binding::{
+    Announcement, Asker, Choice, ObjectKey, Severity, Subject, choose, fit, ranks_alike,
+};
 use crate::controller::mode::Mode;
 use crate::k8s::managers::InTree;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
-use crate::model::{BindingMode, Claim, Reservation, Stage, Volume, VolumeName, VolumePhase};
+use crate::model::{BindingMode, Reservation, Stage, Volume, VolumeName, VolumePhase};
 
 /// So many volumes within [`FOREIGN_WINDOW`] are no leftovers of a binder that is just being switched off.
 const FOREIGN_VOLUMES_COUNT: usize = 3;
@@ -83,15 +85,22 @@ impl Engine {
             return;
         };
         let is_open = claim.stage() == Stage::Unbound && claim.volume.is_none();
-        if !is_open || !new.annotations.has(BOUND_BY_CONTROLLER) || self.is_delayed(&claim) {
+        if !is_open
+            || !new.annotations.has(BOUND_BY_CONTROLLER)
+            || self.view.binding_mode(&claim) == BindingMode::WaitForFirstConsumer
+        {
             return;
         }
         let asker = Asker::Controller(BindingMode::Immediate);
         let text = match choose(&self.view, &claim, asker) {
-            Choice::Kept(other) | Choice::Free(other) if !is_equal(&other, old) => format!(
-                "kept for claim \"{}\" although volume \"{}\" would have been chosen here",
-                claim.key, other.name
-            ),
+            Choice::Kept(other) | Choice::Free(other)
+                if other.name != old.name && !ranks_alike(&other, old) =>
+            {
+                format!(
+                    "kept for claim \"{}\" although volume \"{}\" would have been chosen here",
+                    claim.key, other.name
+                )
+            }
             Choice::Kept(_) | Choice::Free(_) | Choice::KeptOutOfReach(_) => return,
             // One that was just created is no news: it was not Available when it was seen last.
             Choice::Nothing if old.phase == VolumePhase::Pending => return,
@@ -108,12 +117,6 @@ impl Engine {
         self.tell_of(new, Severity::Normal, "DifferentChoice", text);
     }
 
-    fn is_delayed(&self, claim: &Claim) -> bool {
-        let request = claim.class();
-        let class = request.wanted().name().and_then(|name| self.view.class(name));
-        class.is_some_and(|class| class.binding_mode == BindingMode::WaitForFirstConsumer)
-    }
-
     fn tell_of(&mut self, volume: &Volume, severity: Severity, reason: &'static str, text: String) {
         if !self.is_leading {
             return;
@@ -122,14 +125,4 @@ impl Engine {
         let announcement = Announcement::new(on, severity, reason, text);
         self.telling.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);
     }
-}
-
-/// Whether nothing but the name tells two volumes apart, as far as a choice goes.
-fn is_equal(one: &Volume, other: &Volume) -> bool {
-    one.name == other.name
-        || (one.class() == other.class()
-            && one.mode == other.mode
-            && one.attributes_class == other.attributes_class
-            && one.access_modes == other.access_modes
-            && one.capacity == other.capacity)
 }

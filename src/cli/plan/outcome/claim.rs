@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Planner, class, wasted};
 use crate::binding::{Asker, Choice, ClaimOutcome, Observed, Tally, View, Write, choose, tally};
 use crate::cli::plan::report::{Blocker, ClaimFate, Given, PlannedClaim};
-use crate::model::{BindingMode, Claim, Reservation, Volume, VolumePhase};
+use crate::model::{Claim, Reservation, Volume, VolumePhase};
 
 impl Planner<'_> {
     /// What becomes of a claim.
@@ -78,9 +78,7 @@ impl Planner<'_> {
     /// As what the binder looks at it. What a scheduler has to choose, it does not give, however well it
     /// fits.
     fn asker(&self, claim: &Claim) -> Asker<'static> {
-        let request = claim.class();
-        let class = request.wanted().name().and_then(|name| self.after.class(name));
-        Asker::Controller(class.map_or(BindingMode::Immediate, |class| class.binding_mode))
+        Asker::Controller(self.after.binding_mode(claim))
     }
 
     /// For each volume the first reason against it.

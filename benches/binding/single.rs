@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use kube::Client;
+use tokio::time::sleep;
 
+use crate::bare;
 use crate::contender::{Binder, Contender};
 use crate::floors::{Row, median};
 use crate::observer::Observer;
 use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
 use crate::plane::{Peers, Plane, persona};
 use crate::race::{Order, pairs_count, runtime, tail};
-use crate::users;
+use crate::users::{self, Stored};
 
 /// Pairs in each order; two of 200 are the hundredth part.
 const PAIRS: usize = 200;
@@ -28,6 +30,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) fn measure() -> Result<Vec<Row>, String> {
     let ours = both(Contender::Ours, pairs_count(PAIRS)?)?;
     let in_tree = both(Contender::InTree, IN_TREE_PAIRS)?;
+    let bare = bare(pairs_count(PAIRS)?)?;
     let row = |id, what: &str, ours: f64, in_tree: f64| Row {
         id,
         what: format!("ms from claim created to Bound, {what}"),
@@ -35,6 +38,14 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         other: format!("in-tree {in_tree:.0} ms"),
         figure: ours,
     };
+    let of_bare = |id, what: &str, ours: f64, bare: f64| Row {
+        id,
+        what: format!("the same against the four writes alone, {what}"),
+        ours: format!("{ours:.1} ms"),
+        other: format!("bare load {bare:.1} ms"),
+        figure: ours / bare,
+    };
+    let [bare_volume_first, bare_claim_first] = bare.map(median);
     let [volume_first, claim_first] = ours;
     let [their_volume_first, their_claim_first] = in_tree;
     let (ours, theirs) = (median(volume_first.clone()), median(their_volume_first.clone()));
@@ -47,6 +58,8 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         row("single-volume-first-tail", "volume first, p99", our_tail, their_tail),
         row("single-claim-first-median", "claim first, p50", ours_later, theirs_later),
         row("single-claim-first-tail", "claim first, p99", our_later_tail, their_later_tail),
+        of_bare("single-volume-first-of-bare", "volume first, p50", ours, bare_volume_first),
+        of_bare("single-claim-first-of-bare", "claim first, p50", ours_later, bare_claim_first),
     ])
 }
 
@@ -73,6 +86,30 @@ fn both(contender: Contender, count: usize) -> Result<[Vec<f64>; 2], String> {
     Ok([volume_first, claim_first])
 }
 
+/// The times in ms of the four writes alone, by which a pair is bound, in both orders.
+fn bare(count: usize) -> Result<[Vec<f64>; 2], String> {
+    let plane = Plane::start(Peers::Alone)?;
+    runtime()?.block_on(async {
+        let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
+        let mut times = [Vec::with_capacity(count), Vec::with_capacity(count)];
+        let orders = [("together", Order::VolumesFirst), ("later", Order::ClaimsFirst)];
+        for ((class, order), times) in orders.into_iter().zip(&mut times) {
+            let pairs = Pairs { class, shape: Shape::Like };
+            for number in 0..count {
+                let (volume, claim) = create(&users, pairs, number, order).await?;
+                bare::bind(&users, pairs, number, &volume, &claim).await?;
+                times.push(claim.at.elapsed().as_secs_f64() * 1e3);
+                sleep(PAUSE).await;
+            }
+        }
+        let [volume_first, claim_first] = times.each_ref().map(|times| median(times.clone()));
+        eprintln!(
+            "  Bare: volume first p50 {volume_first:.1} ms; claim first p50 {claim_first:.1} ms"
+        );
+        Ok(times)
+    })
+}
+
 async fn one_by_one(
     plane: &Plane,
     class: &'static str,
@@ -84,20 +121,30 @@ async fn one_by_one(
     let observer = Observer::of_claims(users.clone(), pairs);
     let mut times = Vec::with_capacity(count);
     for number in 0..count {
-        let created: Instant = match order {
-            Order::VolumesFirst => {
-                users::create(&users, VOLUMES, &pairs.volume(number)).await?;
-                users::create(&users, CLAIMS, &pairs.claim(number)).await?.at
-            }
-            Order::ClaimsFirst => {
-                let claim = users::create(&users, CLAIMS, &pairs.claim(number)).await?;
-                users::create(&users, VOLUMES, &pairs.volume(number)).await?;
-                claim.at
-            }
-        };
+        let (_, claim) = create(&users, pairs, number, order).await?;
         let bound = observer.moment(number, PATIENCE).await?;
-        times.push(bound.at.saturating_duration_since(created).as_secs_f64() * 1e3);
+        times.push(bound.at.saturating_duration_since(claim.at).as_secs_f64() * 1e3);
         sleep(PAUSE).await;
     }
     Ok(times)
+}
+
+/// Creates a pair; the volume and the claim as they are stored.
+async fn create(
+    users: &Client,
+    pairs: Pairs,
+    number: usize,
+    order: Order,
+) -> Result<(Stored, Stored), String> {
+    let (volume, claim) = (pairs.volume(number), pairs.claim(number));
+    match order {
+        Order::VolumesFirst => {
+            let volume = users::create(users, VOLUMES, &volume).await?;
+            Ok((volume, users::create(users, CLAIMS, &claim).await?))
+        }
+        Order::ClaimsFirst => {
+            let claim = users::create(users, CLAIMS, &claim).await?;
+            Ok((users::create(users, VOLUMES, &volume).await?, claim))
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! warning and admission review.
 
 use bindery::sim::{Body, Cluster, Method, Outcome, Phase, Progress, Request, Review, User};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::conversation::{Names, Order, Seen, Step, order, record, recorded, steps};
 
@@ -32,6 +32,20 @@ fn answers_as_the_real_server_did() {
     }
     assert_eq!(recorded.len(), steps.len(), "recorded.json is older than steps.txt: make generate");
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// A real server tries a write on what its cache shows, and asks about it.
+#[test]
+fn what_was_asked_about_an_old_state_is_not_recorded() {
+    let review = |uid: &str, version: &str| {
+        let old = json!({"metadata": {"uid": uid, "resourceVersion": version}});
+        json!({"phase": "mutating", "review": {"request": {"oldObject": old}}})
+    };
+    let asked = ["9", "10", "10"].map(|version| review("a", version));
+    let asked = [&asked[..], &[review("b", "8"), json!({"review": {"request": {}}})]].concat();
+    let step = steps().into_iter().next().expect("a step");
+    let entry = record(&step, 200, &Value::Null, &[], &asked);
+    assert_eq!(entry["reviews"], json!(asked[1..]), "the state of version 9 was old");
 }
 
 fn play(cluster: &mut Cluster, step: &Step) -> Value {

@@ -58,11 +58,26 @@ pub(crate) fn record(
     warnings: &[String],
     reviews: &[Value],
 ) -> Value {
+    let asked = (0..reviews.len()).filter(|number| !is_outdated(reviews, *number));
+    let reviews: Vec<&Value> = asked.filter_map(|number| reviews.get(number)).collect();
     let mut entry = json!({
         "step": step.line, "code": code, "reply": reply, "warnings": warnings, "reviews": reviews,
     });
     drop_managed_fields(&mut entry);
     entry
+}
+
+/// Whether a review is about a state that the server then found to be old: it tries a write on what its cache
+/// shows, and again on what is stored if that is newer. How late the cache is nobody can foresee.
+fn is_outdated(reviews: &[Value], number: usize) -> bool {
+    fn old(review: &Value) -> Option<(&str, u64)> {
+        let metadata = &review["review"]["request"]["oldObject"]["metadata"];
+        let version = metadata["resourceVersion"].as_str()?.parse().ok()?;
+        Some((metadata["uid"].as_str()?, version))
+    }
+    let Some((uid, version)) = reviews.get(number).and_then(old) else { return false };
+    let later = reviews.iter().skip(number).filter_map(old);
+    later.filter(|(other, _)| *other == uid).any(|(_, newer)| newer > version)
 }
 
 /// What a webhook is to answer to the review `request` of a phase: an annotation of the object says.

@@ -280,6 +280,11 @@ impl View {
         self.claims.iter()
     }
 
+    /// How many claims were observed.
+    pub fn claims_count(&self) -> usize {
+        self.claims.count()
+    }
+
     /// All observed classes, by name.
     pub fn classes(&self) -> impl Iterator<Item = &Arc<Class>> {
         self.classes.values()

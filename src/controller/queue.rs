@@ -1,15 +1,17 @@
 //! Which object is decided about next: each at most once in the line, in the order in which it was
-//! asked for.
+//! asked for. At the beginning everything there is goes before the line.
 //!
 //! What fails waits longer each time, alone: the others go on. What is written again and again is slowed
 //! down too, because somebody undoes it. Not here: what is decided (`engine`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
+use std::vec;
 
 use tokio::time::Instant;
 
 use crate::binding::ObjectKey;
+use crate::model::{ClaimKey, VolumeName};
 
 /// First and longest pause after a failure. The first is about what a reply takes; the longest is what
 /// an administrator who has just repaired something is ready to wait.
@@ -25,7 +27,10 @@ const HEAT_WINDOW: Duration = Duration::from_secs(10);
 /// The line of objects.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
+    first: VecDeque<ObjectKey>,
+    beginning: Beginning,
     ready: VecDeque<ObjectKey>,
+    /// What stands in `first` or `ready`.
     in_line: BTreeSet<ObjectKey>,
     later: BTreeMap<(Instant, u64), ObjectKey>,
     due: BTreeMap<ObjectKey, (Instant, u64)>,
@@ -34,7 +39,21 @@ pub(super) struct Queue {
     numbered: u64,
 }
 
+/// Everything there is, to be looked at once: names alone, which of 200,000 objects are two megabytes. In the
+/// line they would be thirteen, more than anything else that a controller keeps for a moment.
+#[derive(Debug, Default)]
+struct Beginning {
+    volumes: vec::IntoIter<VolumeName>,
+    claims: vec::IntoIter<ClaimKey>,
+}
+
 impl Queue {
+    /// Puts everything there is before the line: the volumes, then the claims. What is asked for meanwhile
+    /// is looked at again afterwards.
+    pub(super) fn begin(&mut self, volumes: Vec<VolumeName>, claims: Vec<ClaimKey>) {
+        self.beginning = Beginning { volumes: volumes.into_iter(), claims: claims.into_iter() };
+    }
+
     /// Puts an object at the end of the line, unless it stands there. One that is slowed down stays so.
     pub(super) fn push(&mut self, key: ObjectKey, now: Instant) {
         if self.is_hot(&key, now) {
@@ -47,12 +66,12 @@ impl Queue {
         }
     }
 
-    /// Puts objects at the head of the line, in this order; one that stands in it keeps its place.
+    /// Puts objects before all others, in this order; one that stands in it keeps its place.
     pub(super) fn push_first(&mut self, keys: Vec<ObjectKey>) {
         for key in keys.into_iter().rev() {
             self.cancel(&key);
             if self.in_line.insert(key.clone()) {
-                self.ready.push_front(key);
+                self.first.push_front(key);
             }
         }
     }
@@ -96,6 +115,13 @@ impl Queue {
                 self.ready.push_back(key);
             }
         }
+        if let Some(key) = self.first.pop_front() {
+            self.in_line.remove(&key);
+            return Some(key);
+        }
+        if let Some(key) = self.beginning.next() {
+            return Some(key);
+        }
         let key = self.ready.pop_front()?;
         self.in_line.remove(&key);
         Some(key)
@@ -113,7 +139,7 @@ impl Queue {
 
     /// How many objects wait for their turn, those that wait after a failure included.
     pub(super) fn depth(&self) -> usize {
-        self.ready.len() + self.later.len()
+        self.first.len() + self.beginning.count() + self.ready.len() + self.later.len()
     }
 
     /// Forgets counts that no longer matter.
@@ -144,10 +170,25 @@ impl Queue {
     }
 }
 
+impl Beginning {
+    fn next(&mut self) -> Option<ObjectKey> {
+        let volume = self.volumes.next().map(ObjectKey::Volume);
+        let next = volume.or_else(|| self.claims.next().map(ObjectKey::Claim));
+        if next.is_none() {
+            // The room that the names took.
+            *self = Self::default();
+        }
+        next
+    }
+
+    fn count(&self) -> usize {
+        self.volumes.len() + self.claims.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::VolumeName;
 
     fn volume(name: &str) -> ObjectKey {
         ObjectKey::Volume(VolumeName::new(name))
@@ -162,6 +203,20 @@ mod tests {
         queue.push_first(vec![volume("c"), volume("d")]);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
         assert_eq!(order, ["d", "a", "b", "c"].map(volume));
+    }
+
+    #[test]
+    fn everything_there_is_comes_before_the_line_and_after_its_head() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        let claim = ClaimKey::new("db", "c");
+        queue.push(volume("late"), now);
+        queue.begin(["a", "b"].map(VolumeName::new).to_vec(), vec![claim.clone()]);
+        assert_eq!(queue.pop(now), Some(volume("a")));
+        queue.push_first(vec![volume("head")]);
+        assert_eq!(queue.depth(), 4);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).collect();
+        assert_eq!(order, [volume("head"), volume("b"), ObjectKey::Claim(claim), volume("late")]);
+        assert_eq!(queue.depth(), 0);
     }
 
     #[test]

@@ -355,12 +355,12 @@ impl Engine {
 
     fn begin(&mut self, now: Instant) {
         self.resync_at = Some(now + RESYNC_PERIOD);
-        let volumes: Vec<_> = self.view.volumes().map(|volume| volume.name.clone()).collect();
-        let mut claims: Vec<_> = self.view.claims().cloned().collect();
-        claims.sort_by(|a, b| a.turn().cmp(&b.turn()));
-        let claims = claims.into_iter().map(|claim| ObjectKey::Claim(claim.key.clone()));
-        for key in volumes.into_iter().map(ObjectKey::Volume).chain(claims) {
-            self.queue.push(key, now);
-        }
+        let mut volumes = Vec::with_capacity(self.view.volumes_count());
+        volumes.extend(self.view.volumes().map(|volume| volume.name.clone()));
+        let mut claims = Vec::with_capacity(self.view.claims_count());
+        claims.extend(self.view.claims());
+        claims.sort_unstable_by(|a, b| a.turn().cmp(&b.turn()));
+        let claims = claims.into_iter().map(|claim| claim.key.clone()).collect();
+        self.queue.begin(volumes, claims);
     }
 }

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use bindery::sim::Chance;
 
-use crate::runs::{each, number, text};
+use crate::runs::{chosen, count, each, text};
 use crate::simulation::{kind, story};
 use cell::{Cell, Fate, Side, Sight, Strike};
 use path::Path;
@@ -79,11 +79,11 @@ fn a_fault_at_any_write_changes_nothing_in_the_end() {
     let cells: Vec<Cell> =
         table.references().flat_map(|(path, reference)| reference.cells(path)).collect();
     let whole = table.count(&cells);
-    let every = usize::try_from(number("CRASH_EVERY").unwrap_or(EVERY)).expect("a number");
+    let every = usize::try_from(count("CRASH_EVERY", EVERY)).expect("a number");
     let part = text("CRASH_CELLS").unwrap_or_default();
-    let wanted = cells.iter().filter(|cell| cell.to_string().contains(&part));
-    let sample: Vec<&Cell> = wanted.step_by(every).collect();
-    let failures = each(sample.len(), |index| table.failure_of_single(sample[index]));
+    let sample: Vec<Cell> =
+        chosen("CRASH_CELLS", &part, cells).into_iter().step_by(every).collect();
+    let failures = each(sample.len(), |index| table.failure_of_single(&sample[index]));
     eprintln!(
         "{whole:?} on {} paths; {} were run in {} ms",
         table.paths.len(),
@@ -106,7 +106,7 @@ fn cells_that_once_failed_hold() {
 #[test]
 fn two_faults_change_nothing_in_the_end() {
     let table = &*TABLE;
-    let pairs = number("CRASH_PAIRS").unwrap_or(PAIRS);
+    let pairs = count("CRASH_PAIRS", PAIRS);
     let outcomes = each(usize::try_from(pairs).expect("a number of pairs"), |seed| {
         let cell = table.pair(u64::try_from(seed).expect("a seed"));
         let report = table.run(&cell);

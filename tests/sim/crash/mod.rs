@@ -55,6 +55,9 @@ const REGRESSIONS: [&str; 2] = [
 /// Pairs of faults where nobody asks for more.
 const PAIRS: u64 = 300;
 
+/// So few pairs that chance alone may keep the second fault from most.
+const FEW: u64 = 100;
+
 /// All paths; each is run without a fault once, whichever test comes first.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
 
@@ -115,8 +118,13 @@ fn two_faults_change_nothing_in_the_end() {
     });
     let both = outcomes.iter().filter(|(struck, _)| *struck == 2).count();
     eprintln!("{pairs} pairs of faults; the second came in {both}");
+    let count = outcomes.len();
     let failures: Vec<String> = outcomes.into_iter().filter_map(|(_, failure)| failure).collect();
     assert!(failures.is_empty(), "{}", summary(&failures));
+    // Counted from the first, the second lies behind the last write of the path in about half of all pairs;
+    // but what the first fault hit is sent again, so that there are more writes. Measured are 60 of 100;
+    // with fewer than half these would rather be single faults. A few pairs say nothing.
+    assert!(pairs < FEW || both * 2 >= count, "the second fault came in {both} of {pairs} pairs");
 }
 
 /// Counts of cells.

@@ -211,16 +211,10 @@ impl Play {
             }
             6 => self.server.end_watches(),
             7 => self.doom_one(),
-            8 | 9 => {
+            8..14 => {
                 let Self { server, users, .. } = self;
-                if server.with(|cluster| users.force(cluster)) {
-                    self.known().tally.note("claim removed by force");
-                }
-            }
-            10..13 => {
-                let Self { server, users, .. } = self;
-                if server.with(|cluster| users.hand_over(cluster)) {
-                    self.known().tally.note("volume handed over");
+                if let Some(done) = server.with(|cluster| users.act_by_force(cluster)) {
+                    self.known().tally.note(done);
                 }
             }
             _ => {}

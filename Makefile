@@ -75,6 +75,9 @@ bench: kube
 soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
+# 20,000 lives take most of an hour in code that is not optimised, and building it so is paid once. Debug
+# assertions and overflow checks stay on.
+soak: export CARGO_PROFILE_DEV_OPT_LEVEL := 1
 # Lives of the simulated cluster.
 soak: export SIMULATION_SEEDS := 20000
 # Every cell of the crash matrix rather than a sample, and pairs of faults.

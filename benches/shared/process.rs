@@ -10,16 +10,9 @@ pub(crate) fn resident(id: u32) -> Result<f64, String> {
     status_bytes(id, "VmRSS:")
 }
 
-/// The peak of resident memory since the start or since [`reset_peak`], in bytes.
+/// The peak of resident memory since the start or since it was reset, in bytes.
 pub(crate) fn peak(id: u32) -> Result<f64, String> {
     status_bytes(id, "VmHWM:")
-}
-
-/// Makes the peak what is resident now.
-#[allow(dead_code, reason = "only hostile bodies are measured from a point in time on")]
-pub(crate) fn reset_peak(id: u32) -> Result<(), String> {
-    fs::write(format!("/proc/{id}/clear_refs"), "5")
-        .map_err(|error| format!("cannot reset the peak of process {id}: {error}"))
 }
 
 /// Processor time of the processes together, in seconds.
@@ -33,21 +26,6 @@ pub(crate) fn processor_seconds(ids: impl IntoIterator<Item = u32>) -> Result<f6
         ticks += times.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
     }
     Ok(ticks as f64 / TICKS_PER_SECOND)
-}
-
-/// The processes that this one started and that still run, with their names.
-#[allow(dead_code, reason = "only races ask what everybody took")]
-pub(crate) fn children() -> Result<Vec<(u32, String)>, String> {
-    let tasks = fs::read_dir("/proc/self/task").map_err(|error| error.to_string())?;
-    let mut children = Vec::new();
-    for task in tasks.flatten() {
-        // A thread that has just ended has none.
-        let ids = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        for id in ids.split_whitespace().filter_map(|id| id.parse().ok()) {
-            children.push((id, read(id, "comm")?.trim().to_owned()));
-        }
-    }
-    Ok(children)
 }
 
 /// A line of `/proc/ID/status` that is given in kB, in bytes.

@@ -4,6 +4,7 @@
 //! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`).
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ fn beyond_body(server: &Server, keys: &Keys, shape: Shape) -> Result<f64, String
         target.post_blocking(GUARD, keys.reviews.allowed.as_bytes())?;
     }
     let id = server.processes()?.first().copied().unwrap_or_default();
-    process::reset_peak(id)?;
+    reset_peak(id)?;
     let before = process::resident(id)?;
     let reply = target.post_blocking(GUARD, shape.body().as_bytes())?;
     let peak = process::peak(id)?;
@@ -81,7 +82,7 @@ fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
     let id = server.processes()?.first().copied().unwrap_or_default();
     let mut highest = 0.0_f64;
     for shape in Shape::ALL {
-        process::reset_peak(id)?;
+        reset_peak(id)?;
         let before = process::resident(id)? / MIB;
         let seen = block_on(storm(target.clone(), Arc::new(shape.body()), id))?;
         let peak = process::peak(id)? / MIB;
@@ -95,6 +96,12 @@ fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
     // It must still judge as before.
     server.check_verdicts(keys)?;
     Ok(highest)
+}
+
+/// Makes the peak of a process what is resident now.
+fn reset_peak(id: u32) -> Result<(), String> {
+    fs::write(format!("/proc/{id}/clear_refs"), "5")
+        .map_err(|error| format!("cannot reset the peak of process {id}: {error}"))
 }
 
 /// What one storm came to.

@@ -65,7 +65,8 @@ fn every_scene_ends_as_documented_and_nothing_stays() {
     assert_eq!(done.status.code(), Some(0), "{text}");
     assert!(left_in(&temporary).is_empty());
     assert!(done.stderr.is_empty());
-    assert!(took < Duration::from_secs(3), "took {took:?}");
+    // The controller tells of a claim that waits once it has waited for a second.
+    assert!(took < Duration::from_secs(4), "took {took:?}");
     // To write it anew: run this test with DEMO_TXT set to the path of the file.
     if let Some(path) = std::env::var_os("DEMO_TXT") {
         fs::write(path, steady(&text)).unwrap();
@@ -183,19 +184,31 @@ fn serve_answers_until_ctrl_c_and_nothing_stays() {
     assert!(left_in(&temporary).is_empty());
 }
 
+/// Sends the signal once the demo says `part`. Whether it came before the end; nothing stays in either case.
+fn is_interrupted(part: &str, signal: &str) -> bool {
+    let temporary = temporary(&format!("interrupted{signal}"));
+    let mut running = Running::start(&mut demo(&temporary));
+    running.up_to(part);
+    running.signal(signal);
+    let (code, rest, complaint) = running.end();
+    assert!(left_in(&temporary).is_empty());
+    if rest.contains("Next, in a clone") {
+        assert_eq!((code, complaint.as_str()), (Some(0), ""));
+        return false;
+    }
+    assert_eq!(code, Some(1));
+    assert_eq!(complaint, "error: interrupted before the last scene\n");
+    true
+}
+
 #[test]
 fn a_signal_in_the_middle_leaves_nothing_either() {
-    for signal in ["-INT", "-TERM"] {
-        let temporary = temporary(&format!("interrupted{signal}"));
-        let mut running = Running::start(&mut demo(&temporary));
-        running.up_to("what kubectl would print");
-        running.signal(signal);
-        let (code, rest, complaint) = running.end();
-        assert!(left_in(&temporary).is_empty());
-        // It takes a fifth of a second; on a fast machine the signal may come too late.
-        if !rest.contains("all\nas documented") {
-            assert_eq!(code, Some(1));
-            assert_eq!(complaint, "error: interrupted before the last scene\n");
+    // While the webhook is shown, and while the controller is. A claim waits for a second in the end, so
+    // that only a very busy machine is too late; not several times in a row.
+    for part in ["what kubectl would print", "The controller starts"] {
+        for signal in ["-INT", "-TERM"] {
+            let is_in_time = (0..5).any(|_| is_interrupted(part, signal));
+            assert!(is_in_time, "{signal} after {part:?} ends nothing");
         }
     }
 }

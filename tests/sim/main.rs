@@ -14,6 +14,7 @@ mod kinds;
 mod lease;
 mod life;
 mod process;
+mod record;
 mod recycler;
 mod replay;
 mod runs;

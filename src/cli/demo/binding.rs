@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::DemoError;
 use super::act::Asker::{self, Admin, Tenant};
@@ -21,6 +21,7 @@ use crate::cluster::resource::Watched;
 use crate::config::Recycler;
 use crate::controller::mode::Mode;
 use crate::controller::run::{LoopError, Settings, run};
+use crate::k8s::event;
 use crate::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.
@@ -44,6 +45,8 @@ enum Step {
     Create(Asker, &'static Example),
     /// Claims are listed, once those have their volume that should.
     Get(&'static [Expected]),
+    /// The controller has told of a claim, so has decided; its words must say these.
+    Events(&'static str, &'static [&'static str]),
     /// A claim is explained; the text must say these.
     Explain(&'static str, &'static [&'static str]),
 }
@@ -84,6 +87,8 @@ pub(super) const SCENES: &[Scene] = &[
         word: Word::Waits,
         steps: &[
             Step::Create(Tenant, &CLAIM_TOO_LARGE),
+            // First, as a claim of which nobody has decided yet is Pending too.
+            Step::Events("films", &["no persistent volumes available for this claim"]),
             Step::Get(&[("films", None)]),
             Step::Explain(
                 "films",
@@ -93,8 +98,11 @@ pub(super) const SCENES: &[Scene] = &[
     },
 ];
 
-/// How long a claim may take to be bound; it takes milliseconds.
+/// How long a claim may take to be bound, which takes milliseconds, or to be told of: a second.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it is asked for events.
+const POLL: Duration = Duration::from_millis(10);
 
 /// Plays `scenes` with a controller in `mode`; tells how many ended otherwise than documented.
 pub(super) async fn play(
@@ -210,6 +218,7 @@ impl Story<'_> {
             match step {
                 Step::Create(by, file) => self.create(&mut told, *by, file).await?,
                 Step::Get(claims) => self.get(&mut told, claims).await,
+                Step::Events(claim, says) => self.events(&mut told, claim, says).await?,
                 Step::Explain(claim, says) => self.explain(&mut told, claim, says).await?,
             }
         }
@@ -265,16 +274,35 @@ impl Story<'_> {
         told.lines.extend(table(&rows).into_iter().map(Line::Whole));
     }
 
+    async fn events(&self, told: &mut Told, claim: &str, says: &[&str]) -> Result<(), DemoError> {
+        let command =
+            format!("kubectl -n {NAMESPACE} events --for pvc/{claim} -o jsonpath={{..message}}");
+        told.lines.push(Line::command(&command));
+        let path = explain::events_path(&ClaimKey::new(NAMESPACE, claim));
+        let start = Instant::now();
+        let events = loop {
+            let list = self.get_text(&path).await?;
+            let events = event::events(&list);
+            let events = events.map_err(|error| DemoError::Client(error.to_string()))?;
+            if !events.is_empty() || start.elapsed() > self.patience {
+                break events;
+            }
+            sleep(POLL).await;
+        };
+        let messages: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
+        let text = messages.join(" ");
+        let missing = says.iter().filter(|part| !text.contains(**part));
+        told.faults.extend(missing.map(|part| format!("no event of the claim says {part:?}")));
+        told.lines.push(Line::Text(text));
+        Ok(())
+    }
+
     async fn explain(&self, told: &mut Told, claim: &str, says: &[&str]) -> Result<(), DemoError> {
         let command = format!("bindery explain -n {NAMESPACE} pvc/{claim}");
         told.lines.push(Line::command(&command));
-        let client = self.stage.client(Admin);
         let mut lists = Vec::new();
         for watched in Watched::STORAGE {
-            let request = http::Request::get(watched.path()).body(Vec::new());
-            let request = request.map_err(|error| DemoError::Client(error.to_string()))?;
-            let list = client.request_text(request).await;
-            lists.push(list.map_err(|error| DemoError::Client(error.to_string()))?);
+            lists.push(self.get_text(watched.path()).await?);
         }
         let explained = explain::claim_of_lists(&lists, &ClaimKey::new(NAMESPACE, claim));
         let text = explained.map_err(|failure| DemoError::Explanation(failure.message))?;
@@ -285,5 +313,13 @@ impl Story<'_> {
             kind(line.to_owned())
         }));
         Ok(())
+    }
+
+    /// What the API server has at this path.
+    async fn get_text(&self, path: &str) -> Result<String, DemoError> {
+        let request = http::Request::get(path).body(Vec::new());
+        let request = request.map_err(|error| DemoError::Client(error.to_string()))?;
+        let text = self.stage.client(Admin).request_text(request).await;
+        text.map_err(|error| DemoError::Client(error.to_string()))
     }
 }

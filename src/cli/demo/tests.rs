@@ -124,6 +124,23 @@ async fn a_controller_that_does_not_bind_is_counted_and_told() {
 }
 
 #[tokio::test]
+async fn a_claim_of_which_nobody_has_decided_does_not_pass_for_one_that_waits() {
+    let folder = folder();
+    let stage = Stage::raise(&folder).await.expect("a stage");
+    let mut out = Vec::new();
+    let mut printer = Printer::new(&mut out, Colour::Off);
+    let patience = Duration::from_millis(50);
+    let scenes = &binding::SCENES[3..];
+    let unexpected = binding::play(&stage, scenes, (Mode::Observe, patience), &mut printer);
+    assert_eq!(unexpected.await.expect("played"), 1);
+    let text = String::from_utf8(out).expect("text");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fault = "NOT AS DOCUMENTED: no event of the claim says \"no persistent volumes";
+    assert!(text.contains(fault), "{text}");
+    stage.end().await.expect("ended");
+}
+
+#[tokio::test]
 async fn an_interruption_ends_it_at_once() {
     let options = DemoOptions::default();
     let mut out = Vec::new();

@@ -19,6 +19,7 @@ mod volume;
 mod world;
 
 use self::target::Target;
+pub(super) use self::world::events_path;
 use self::world::{Sight, World};
 use super::args::{ExplainArgs, Form};
 use super::exit::{Exit, Failure};

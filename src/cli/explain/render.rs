@@ -39,18 +39,7 @@ pub(super) fn render(explanation: &Explanation, form: Form) -> Result<String, Fa
 
 fn text(explanation: &Explanation, extent: Extent) -> String {
     let mut out = format!("{}\n", explanation.summary);
-    for group in taken(&groups(&explanation.candidates), GROUPS_MAX, extent) {
-        // Writing to a string cannot fail.
-        let reason = if group.reason.is_empty() { "fits" } else { &group.reason };
-        let _ = writeln!(out, "  {reason} ({})", group.members.len());
-        for candidate in taken(&group.members, CANDIDATES_MAX, extent) {
-            let reasons = reasons(candidate);
-            let separator = if reasons.is_empty() { "" } else { ": " };
-            let _ = writeln!(out, "    {}{separator}{reasons}", candidate.name);
-        }
-        more(&mut out, "    ", group.members.len(), CANDIDATES_MAX, extent);
-    }
-    more(&mut out, "  ", groups(&explanation.candidates).len(), GROUPS_MAX, extent);
+    candidates(&mut out, &explanation.candidates, extent);
     nodes(&mut out, &explanation.nodes, extent);
     if let Some(awaited) = &explanation.provisioner {
         let _ = match &awaited.last_event {
@@ -73,6 +62,26 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
         let _ = writeln!(out, "fix ({}):\n{}", fix.effect, fix.command);
     }
     out
+}
+
+fn candidates(out: &mut String, candidates: &[Candidate], extent: Extent) {
+    let groups = groups(candidates);
+    let shown = taken(&groups, GROUPS_MAX, extent);
+    for group in shown {
+        // Writing to a string cannot fail.
+        let reason = if group.reason.is_empty() { "fits" } else { &group.reason };
+        let _ = writeln!(out, "  {reason} ({})", group.members.len());
+        for candidate in taken(&group.members, CANDIDATES_MAX, extent) {
+            let reasons = reasons(candidate);
+            let separator = if reasons.is_empty() { "" } else { ": " };
+            let _ = writeln!(out, "    {}{separator}{reasons}", candidate.name);
+        }
+        more(out, "    ", group.members.len(), CANDIDATES_MAX, extent);
+    }
+    let told: usize = shown.iter().map(|group| group.members.len()).sum();
+    if let rest @ 1.. = candidates.len() - told {
+        let _ = writeln!(out, "  and {rest} more for other reasons (-o wide shows all)");
+    }
 }
 
 fn nodes(out: &mut String, nodes: &[Reach], extent: Extent) {

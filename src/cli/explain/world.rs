@@ -212,14 +212,18 @@ fn read<T>(
     seen
 }
 
-/// The events about a claim, asked of the cluster.
-pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
+/// Where the events about a claim are.
+pub(in crate::cli) fn events_path(key: &ClaimKey) -> String {
     let ClaimKey { namespace, name } = key;
-    let path = format!(
+    format!(
         "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3D{CLAIM},\
          involvedObject.name%3D{name}"
-    );
-    let list = match cluster.get(&path) {
+    )
+}
+
+/// The events about a claim, asked of the cluster.
+pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
+    let list = match cluster.get(&events_path(key)) {
         Ok(list) => list,
         Err(refusal) => return Seen::nothing(&refusal.into()),
     };

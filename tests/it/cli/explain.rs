@@ -66,7 +66,7 @@ claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another cl
   kept for another claim, not available (2)
     had: kept for claim \"qa/old\"; phase is Bound, not Available
     left: kept for claim \"qa/gone\"; phase is Released, not Available
-  and 1 more (-o wide shows all)
+  and 1 more for other reasons (-o wide shows all)
 fix (volume \"slow\" gets the class \"fast\"):
 kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}'
 ";

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use bindery::sim::Chance;
 
-use crate::runs::{each, number, text};
+use crate::runs::{chosen, count, each, text};
 use crate::simulation::{kind, story};
 use cell::{Cell, Fate, Side, Sight, Strike};
 use path::Path;
@@ -55,6 +55,9 @@ const REGRESSIONS: [&str; 2] = [
 /// Pairs of faults where nobody asks for more.
 const PAIRS: u64 = 300;
 
+/// So few pairs that chance alone may keep the second fault from most.
+const FEW: u64 = 100;
+
 /// All paths; each is run without a fault once, whichever test comes first.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
 
@@ -79,11 +82,11 @@ fn a_fault_at_any_write_changes_nothing_in_the_end() {
     let cells: Vec<Cell> =
         table.references().flat_map(|(path, reference)| reference.cells(path)).collect();
     let whole = table.count(&cells);
-    let every = usize::try_from(number("CRASH_EVERY").unwrap_or(EVERY)).expect("a number");
+    let every = usize::try_from(count("CRASH_EVERY", EVERY)).expect("a number");
     let part = text("CRASH_CELLS").unwrap_or_default();
-    let wanted = cells.iter().filter(|cell| cell.to_string().contains(&part));
-    let sample: Vec<&Cell> = wanted.step_by(every).collect();
-    let failures = each(sample.len(), |index| table.failure_of_single(sample[index]));
+    let sample: Vec<Cell> =
+        chosen("CRASH_CELLS", &part, cells).into_iter().step_by(every).collect();
+    let failures = each(sample.len(), |index| table.failure_of_single(&sample[index]));
     eprintln!(
         "{whole:?} on {} paths; {} were run in {} ms",
         table.paths.len(),
@@ -106,7 +109,7 @@ fn cells_that_once_failed_hold() {
 #[test]
 fn two_faults_change_nothing_in_the_end() {
     let table = &*TABLE;
-    let pairs = number("CRASH_PAIRS").unwrap_or(PAIRS);
+    let pairs = count("CRASH_PAIRS", PAIRS);
     let outcomes = each(usize::try_from(pairs).expect("a number of pairs"), |seed| {
         let cell = table.pair(u64::try_from(seed).expect("a seed"));
         let report = table.run(&cell);
@@ -115,8 +118,13 @@ fn two_faults_change_nothing_in_the_end() {
     });
     let both = outcomes.iter().filter(|(struck, _)| *struck == 2).count();
     eprintln!("{pairs} pairs of faults; the second came in {both}");
+    let count = outcomes.len();
     let failures: Vec<String> = outcomes.into_iter().filter_map(|(_, failure)| failure).collect();
     assert!(failures.is_empty(), "{}", summary(&failures));
+    // Counted from the first, the second lies behind the last write of the path in about half of all pairs;
+    // but what the first fault hit is sent again, so that there are more writes. Measured are 60 of 100;
+    // with fewer than half these would rather be single faults. A few pairs say nothing.
+    assert!(pairs < FEW || both * 2 >= count, "the second fault came in {both} of {pairs} pairs");
 }
 
 /// Counts of cells.

@@ -7,19 +7,19 @@ use std::time::Duration;
 use bindery::cluster::lease::Timing;
 use bindery::controller::mode::Mode;
 use bindery::sim::{Accepted, Cluster, Method, Request, Server};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube::Client;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::cell::{Sight, Strike};
 use super::path::Path;
-use super::reference::{Reference, is_hidden, is_stored};
+use super::reference::{Reference, is_hidden};
 use super::way::{Script, Struck, Way};
 use crate::invariants::ending::{self, Ending};
-use crate::invariants::{Monitor, Terms};
 use crate::life;
 use crate::process::{LEASE, Process, door};
+use crate::record::{Record, name, now, terms};
 use crate::users::Users;
 
 /// How often users and robots look.
@@ -113,13 +113,6 @@ fn on_own_clock<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-/// What the witness of the writes keeps.
-struct Record {
-    monitor: Monitor,
-    history: Vec<Accepted>,
-    last: Instant,
-}
-
 /// When whoever goes on sees again.
 enum Dawn {
     /// Once the successor has led for a while.
@@ -146,34 +139,14 @@ struct Play<'a> {
     breaches: Vec<String>,
 }
 
-/// The process of this number; the first leads where nothing goes wrong.
-pub(super) fn name(number: usize) -> String {
-    format!("binder-{number}")
-}
-
-fn now(begin: Instant) -> Timestamp {
-    let dawn: Timestamp = "2026-11-21T05:00:00Z".parse().expect("a time");
-    dawn + SignedDuration::try_from(begin.elapsed()).expect("a short run")
-}
-
-fn terms() -> Terms {
-    Terms {
-        controllers: (0..PROCESSES_MAX).map(|number| (name(number), name(number))).collect(),
-        lease: Some((LEASE.0.to_owned(), LEASE.1.to_owned())),
-        ..Terms::of("nobody")
-    }
-}
-
 impl<'a> Play<'a> {
     fn new(path: &'a Path, strikes: &[Strike]) -> Self {
         let begin = Instant::now();
         let mut cluster = Cluster::new(1, now(begin));
-        let monitor = Monitor::new(terms());
-        let record = Record { monitor, history: Vec::new(), last: begin };
-        let record = Arc::new(Mutex::new(record));
+        let record = Arc::new(Mutex::new(Record::new(terms(PROCESSES_MAX), begin)));
         let witness = Arc::clone(&record);
         cluster.on_accepted(Box::new(move |write| {
-            witness.lock().expect("whole").learn(write, begin);
+            witness.lock().expect("whole").learn(write);
         }));
         Users::found(&mut cluster);
         let mut users = Users::new(1);
@@ -428,28 +401,12 @@ impl<'a> Play<'a> {
         for (process, _) in std::mem::take(&mut self.processes) {
             process.kill();
         }
-        let mut record = self.record();
-        let mut breaches: Vec<String> =
-            record.monitor.breaches().iter().map(ToString::to_string).collect();
-        let history = std::mem::take(&mut record.history);
-        drop(record);
+        let (mut breaches, history) = self.record().close();
         breaches.append(&mut self.breaches);
         (breaches, history)
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().expect("whole")
-    }
-}
-
-impl Record {
-    fn learn(&mut self, write: &Accepted, begin: Instant) {
-        let mut write = write.clone();
-        write.at = now(begin);
-        self.monitor.judge(&write);
-        if is_stored(&write) {
-            self.last = Instant::now();
-            self.history.push(write);
-        }
     }
 }

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::cell::{Cell, Fate, Side, Sight, Strike};
 use super::path::Path;
-use super::play::{HOLD, name};
+use super::play::HOLD;
 use crate::invariants::ending::Ending;
+use crate::record::{is_stored, name};
 use crate::simulation::kind;
 
 /// Where a write says on which version it was decided.
@@ -106,10 +107,4 @@ pub(super) fn is_counted(write: &Accepted) -> bool {
     let is_second =
         write.method == Method::Delete && write.before.as_deref().is_some_and(is_marked);
     is_stored(write) && !is_second
-}
-
-/// Whether it is a write to what the controller binds, or binds by.
-pub(super) fn is_stored(write: &Accepted) -> bool {
-    ["persistentvolumes", "persistentvolumeclaims", "pods", "storageclasses"]
-        .contains(&write.resource)
 }

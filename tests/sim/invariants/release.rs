@@ -83,8 +83,10 @@ fn judge_delete(seen: &Seen, volume: &Value) -> Found {
     found
 }
 
-/// A reservation is taken back only if its claim took another volume or was never bound to this one;
-/// a recycled volume is empty, so its reservation goes as well.
+/// A reservation is taken back only if its claim took another volume or was never bound to this one under
+/// it; a recycled volume is empty, so its reservation goes as well. Whoever takes the reservation of a bound
+/// claim back by hand has given the volume free for everybody: one that the controller makes for the same
+/// claim after that is a new one.
 fn judge_unreserve(seen: &Seen, before: &Value, after: &Value) -> Found {
     let holder = text(before, "/spec/claimRef/uid");
     if holder.is_empty() || !text(after, "/spec/claimRef/uid").is_empty() {
@@ -98,7 +100,8 @@ fn judge_unreserve(seen: &Seen, before: &Value, after: &Value) -> Found {
     let is_recycled = policy(before) == "Recycle"
         && matches!(phase(before), "Released" | "Failed")
         && claim.is_none();
-    let was_bound = seen.was_bound(text(before, "/metadata/uid"), holder);
+    let uid = text(before, "/metadata/uid");
+    let was_bound = seen.was_bound(uid, holder) && seen.was_used_as_reserved(uid, holder);
     if took_another || is_recycled || !was_bound {
         return Vec::new();
     }

@@ -70,6 +70,13 @@ impl Seen {
         self.ever_bound.contains(&(volume.to_owned(), claim.to_owned()))
     }
 
+    /// Whether the volume was Bound for the claim, both by uid, under the reservation that it has now.
+    pub(super) fn was_used_as_reserved(&self, volume: &str, claim: &str) -> bool {
+        let reserved = self.reserved_at(volume);
+        let is_since = |bound: BoundFor| bound.until.is_none_or(|until| Some(until) > reserved);
+        self.bound_for(volume, claim).is_some_and(is_since)
+    }
+
     /// Whether the claim became Bound after anybody else last touched the volume's reservation.
     pub(super) fn is_bound_by_us(&self, volume: &str, claim: &str) -> bool {
         let since = self.bound_since.get(claim).copied().unwrap_or_default();

@@ -18,7 +18,7 @@ use std::time::Instant;
 use bindery::sim::Accepted;
 use serde_json::Value;
 
-use crate::runs::{each, number};
+use crate::runs::{count, each, number};
 use play::{Life, live};
 use tally::Tally;
 pub(crate) use tally::kind;
@@ -40,7 +40,7 @@ fn seeds_without_a_breach_and_everything_occurs() {
         assert!(life.breaches.is_empty(), "{}", failure(seed, &life));
         return;
     }
-    let seeds = number("SIMULATION_SEEDS").unwrap_or(SEEDS);
+    let seeds = count("SIMULATION_SEEDS", SEEDS);
     let start = Instant::now();
     let run = run(seeds);
     let took = start.elapsed();

@@ -10,16 +10,16 @@ use std::time::Duration;
 use bindery::cluster::lease::Timing;
 use bindery::sim::faults::Faults;
 use bindery::sim::{Accepted, Chance, Cluster, Method, Request, Server};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::calm;
 use super::replica::Replica;
 use super::tally::Tally;
-use crate::invariants::{Invariant, Monitor, Terms, ending};
+use crate::invariants::{Invariant, Terms, ending};
 use crate::life;
-use crate::process::LEASE;
+use crate::record::{Record, dawn, name, now, terms};
 use crate::users::poison::{is_unreadable, poisoned};
 use crate::users::{Kubelet, Users};
 
@@ -109,12 +109,10 @@ fn end_all(seed: u64) {
     exit(101);
 }
 
-/// What the witness of the writes keeps.
-struct Record {
-    monitor: Monitor,
-    history: Vec<Accepted>,
+/// What is known of a life.
+struct Known {
+    record: Record,
     tally: Tally,
-    last: Instant,
 }
 
 struct Play {
@@ -125,34 +123,11 @@ struct Play {
     started: usize,
     timing: Timing,
     faults: Faults,
-    record: Arc<Mutex<Record>>,
+    known: Arc<Mutex<Known>>,
     begin: Instant,
     /// By how much the cluster's clock is off.
     skew: SignedDuration,
     breaches: Vec<String>,
-}
-
-fn name(number: usize) -> String {
-    format!("binder-{number}")
-}
-
-fn dawn() -> Timestamp {
-    "2026-11-21T05:00:00Z".parse().expect("a time")
-}
-
-/// The true time: what the monitor goes by, whatever the cluster's clock says.
-fn now(begin: Instant) -> Timestamp {
-    dawn() + SignedDuration::try_from(begin.elapsed()).expect("a short life")
-}
-
-fn terms() -> Terms {
-    let names = (0..PROCESSES_MAX).map(|number| (name(number), name(number)));
-    Terms {
-        controllers: names.collect(),
-        lease: Some((LEASE.0.to_owned(), LEASE.1.to_owned())),
-        way: WAY,
-        ..Terms::of("nobody")
-    }
 }
 
 impl Play {
@@ -160,15 +135,11 @@ impl Play {
         let mut chance = Chance::new(seed);
         let begin = Instant::now();
         let mut cluster = Cluster::new(seed, dawn());
-        let record = Arc::new(Mutex::new(Record {
-            monitor: Monitor::new(terms()),
-            history: Vec::new(),
-            tally: Tally::default(),
-            last: begin,
-        }));
-        let witness = Arc::clone(&record);
+        let record = Record::new(Terms { way: WAY, ..terms(PROCESSES_MAX) }, begin);
+        let known = Arc::new(Mutex::new(Known { record, tally: Tally::default() }));
+        let witness = Arc::clone(&known);
         cluster.on_accepted(Box::new(move |write| {
-            witness.lock().expect("whole").learn(write, begin);
+            witness.lock().expect("whole").learn(write);
         }));
         Users::found(&mut cluster);
         let mut faults = Faults::all(chance.next_number());
@@ -187,7 +158,7 @@ impl Play {
             started: 0,
             timing,
             faults,
-            record,
+            known,
             begin,
             skew: SignedDuration::ZERO,
             breaches: Vec::new(),
@@ -219,16 +190,16 @@ impl Play {
         match self.chance.below(40) {
             0 | 1 => {
                 let gone = self.take_one();
-                self.record().tally.note("kill");
+                self.known().tally.note("kill");
                 let way = gone.kill();
-                self.record().tally.note_faults(&way);
+                self.known().tally.note_faults(&way);
                 self.start();
             }
             2 => {
                 let gone = self.take_one();
-                self.record().tally.note("stop");
+                self.known().tally.note("stop");
                 let way = gone.stop();
-                self.record().tally.note_faults(&way);
+                self.known().tally.note_faults(&way);
                 self.start();
             }
             3 | 4 => self.cut_off_leader(),
@@ -236,20 +207,14 @@ impl Play {
                 let hours = self.chance.below(5);
                 let hours = i64::try_from(hours).expect("few") - 2;
                 self.skew = SignedDuration::from_mins(60 * hours + 1);
-                self.record().tally.note("clock jump");
+                self.known().tally.note("clock jump");
             }
             6 => self.server.end_watches(),
             7 => self.doom_one(),
-            8 | 9 => {
+            8..14 => {
                 let Self { server, users, .. } = self;
-                if server.with(|cluster| users.force(cluster)) {
-                    self.record().tally.note("claim removed by force");
-                }
-            }
-            10..13 => {
-                let Self { server, users, .. } = self;
-                if server.with(|cluster| users.hand_over(cluster)) {
-                    self.record().tally.note("volume handed over");
+                if let Some(done) = server.with(|cluster| users.act_by_force(cluster)) {
+                    self.known().tally.note(done);
                 }
             }
             _ => {}
@@ -275,7 +240,7 @@ impl Play {
             sleep(cut).await;
             way.cut_off(false);
         });
-        self.record().tally.note("cut off the leader");
+        self.known().tally.note("cut off the leader");
     }
 
     /// Lets a task of a process panic: one that watches, the one that holds the lease, or any.
@@ -307,7 +272,7 @@ impl Play {
         let start = Instant::now();
         let left = loop {
             self.pass(Duration::from_secs(1)).await;
-            let last = self.record().last;
+            let last = self.known().record.last;
             if last.elapsed() < CALM {
                 if start.elapsed() > END_MAX {
                     break vec![format!("{:?}: it is written and written", Invariant::ComesToRest)];
@@ -323,7 +288,7 @@ impl Play {
         self.breaches.extend(calm::look(&self.server, &self.replicas).await);
         if self.server.with(|cluster| cluster.objects()).iter().any(|object| is_unreadable(object))
         {
-            self.record().tally.note("poison to the end");
+            self.known().tally.note("poison to the end");
         }
     }
 
@@ -346,14 +311,12 @@ impl Play {
     fn end(mut self) -> Life {
         for replica in std::mem::take(&mut self.replicas) {
             let way = replica.stop();
-            self.record().tally.note_faults(&way);
+            self.known().tally.note_faults(&way);
         }
-        let mut record = self.record();
-        let mut breaches: Vec<String> =
-            record.monitor.breaches().iter().map(ToString::to_string).collect();
-        let history = std::mem::take(&mut record.history);
-        let tally = std::mem::take(&mut record.tally);
-        drop(record);
+        let mut known = self.known();
+        let (mut breaches, history) = known.record.close();
+        let tally = std::mem::take(&mut known.tally);
+        drop(known);
         breaches.extend(std::mem::take(&mut self.breaches));
         Life { breaches, history, tally, lasted: self.begin.elapsed() }
     }
@@ -378,7 +341,7 @@ impl Play {
             let panicked = replica.requests.panicked_at();
             let is_late = panicked.is_some_and(|at| at.elapsed() > LAST_WORDS);
             match (replica.has_ended(), panicked) {
-                (true, Some(_)) => self.record().tally.note("panic"),
+                (true, Some(_)) => self.known().tally.note("panic"),
                 (true, None) => self.breach(&replica, "ended by itself"),
                 (false, _) if is_late => {
                     self.breach(&replica, "goes on without a task of its own");
@@ -402,9 +365,9 @@ impl Play {
         let name = name(self.started);
         self.started += 1;
         let faults = self.faults.clone();
-        let (record, identity, begin) = (Arc::clone(&self.record), name.clone(), self.begin);
+        let (known, identity, begin) = (Arc::clone(&self.known), name.clone(), self.begin);
         let on_write = Arc::new(move || {
-            record.lock().expect("whole").monitor.judge_sender(&identity, now(begin));
+            known.lock().expect("whole").record.monitor.judge_sender(&identity, now(begin));
         });
         let replica = Replica::start(&self.server, &name, self.timing, faults, seed);
         replica.requests.tell_writes(on_write);
@@ -417,24 +380,16 @@ impl Play {
         self.replicas.remove(usize::try_from(index).expect("few"))
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().expect("whole")
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("whole")
     }
 }
 
-impl Record {
-    fn learn(&mut self, write: &Accepted, begin: Instant) {
-        let mut write = write.clone();
-        write.at = now(begin);
-        self.monitor.judge(&write);
+impl Known {
+    fn learn(&mut self, write: &Accepted) {
+        self.record.learn(write);
         if write.user.starts_with("binder-") {
-            self.tally.note_write(&write);
-        }
-        if ["persistentvolumes", "persistentvolumeclaims", "pods", "storageclasses"]
-            .contains(&write.resource)
-        {
-            self.last = Instant::now();
-            self.history.push(write);
+            self.tally.note_write(write);
         }
     }
 }

@@ -1,17 +1,29 @@
-//! What people do with their hands when a node is gone for ever: rare in a life, and what most binders
+//! What people do with their hands when a node or an object is gone: rare in a life, and what most binders
 //! have lost data by.
+
+use std::sync::Arc;
 
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, NODE_NAMES, SPACES, TENANT, all, claim_path, claims_path, is_terminating, name,
-    pods_path, reference, send, text, volume_path,
+    ADMIN, NODE_NAMES, SPACES, TENANT, VOLUMES, all, annotation, claim_path, claims_path,
+    is_terminating, name, pods_path, reference, send, text, volume_path,
 };
+
+/// Does one of them, and says which; nothing if there is nothing to do it to.
+pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Option<&'static str> {
+    let (is_done, what) = match chance.below(6) {
+        0 | 1 => (take_away(chance, cluster), "claim removed by force"),
+        2..5 => (hand_over(chance, cluster), "volume handed over"),
+        _ => (lose_volume(chance, cluster), "volume removed by force"),
+    };
+    is_done.then_some(what)
+}
 
 /// Takes a bound claim away from a pod that has it mounted: finalizers off, and deleted. Now and then the
 /// claim is made again under its name at once. Whether there was one.
-pub(super) fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
     let mut claims = all(cluster, "PersistentVolumeClaim");
     claims.retain(|claim| text(claim, "/status/phase") == "Bound" && !is_terminating(claim));
     let Some(claim) = chance.pick(&claims) else { return false };
@@ -26,7 +38,7 @@ pub(super) fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
     });
     send(cluster, TENANT, Method::Post, &pods_path(space), pod);
     if chance.happens(500) {
-        let path = format!("{}/{}", super::VOLUMES, text(claim, "/spec/volumeName"));
+        let path = format!("{VOLUMES}/{}", text(claim, "/spec/volumeName"));
         let recycle = json!({"spec": {"persistentVolumeReclaimPolicy": "Recycle"}});
         send(cluster, ADMIN, Method::Patch, &path, recycle);
     }
@@ -49,7 +61,7 @@ pub(super) fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
 
 /// Makes a claim for a released volume, and gives it the volume in one edit, uid and all: from then on
 /// the volume goes with it. Whether there was one.
-pub(super) fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
     let mut volumes = all(cluster, "PersistentVolume");
     volumes.retain(|volume| text(volume, "/status/phase") == "Released" && !is_terminating(volume));
     let Some(volume) = chance.pick(&volumes) else { return false };
@@ -67,5 +79,24 @@ pub(super) fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
         "spec": {"claimRef": reference(&claim), "persistentVolumeReclaimPolicy": "Delete"},
     });
     send(cluster, ADMIN, Method::Patch, &volume_path(volume), given);
+    true
+}
+
+/// Takes the volume of a bound claim away, whatever protects it: the claim is Lost. Whether there was one. Not
+/// one that was provisioned: its storage would be left over.
+fn lose_volume(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+    let mut claims = all(cluster, "PersistentVolumeClaim");
+    claims.retain(|claim| text(claim, "/status/phase") == "Bound");
+    let mut volumes = all(cluster, "PersistentVolume");
+    volumes.retain(|volume| {
+        let is_holder =
+            |claim: &Arc<Value>| claim["metadata"]["uid"] == volume["spec"]["claimRef"]["uid"];
+        let is_provisioned = !annotation(volume, "pv.kubernetes.io/provisioned-by").is_empty();
+        claims.iter().any(is_holder) && !is_provisioned
+    });
+    let Some(volume) = chance.pick(&volumes) else { return false };
+    let bare = json!({"metadata": {"finalizers": null}});
+    send(cluster, ADMIN, Method::Patch, &volume_path(volume), bare);
+    send(cluster, ADMIN, Method::Delete, &volume_path(volume), Value::Null);
     true
 }

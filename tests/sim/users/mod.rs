@@ -89,14 +89,9 @@ impl Users {
         people::act(&mut self.chance, cluster)
     }
 
-    /// Somebody takes a claim away by force from the pod that uses it. Whether there was one.
-    pub(crate) fn force(&mut self, cluster: &mut Cluster) -> bool {
-        force::take_away(&mut self.chance, cluster)
-    }
-
-    /// Somebody hands a released volume to a new claim. Whether there was one.
-    pub(crate) fn hand_over(&mut self, cluster: &mut Cluster) -> bool {
-        force::hand_over(&mut self.chance, cluster)
+    /// One of the rare things that a person does by force, if there is something to do it to; in words.
+    pub(crate) fn act_by_force(&mut self, cluster: &mut Cluster) -> Option<&'static str> {
+        force::act(&mut self.chance, cluster)
     }
 
     /// Each robot looks at the cluster once. Whether anything was written.

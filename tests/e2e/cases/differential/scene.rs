@@ -20,6 +20,8 @@ pub(super) struct Scene {
     pub(super) classes: BTreeMap<String, Value>,
     pub(super) volumes: BTreeMap<String, Value>,
     pub(super) claims: BTreeMap<String, Value>,
+    /// Volumes that are gone, as they were seen last.
+    pub(super) gone: BTreeMap<String, Value>,
 }
 
 /// A scene as it is compared: claims by name, volumes by what tells them apart.
@@ -131,11 +133,7 @@ impl Scene {
 
     fn told_claim(&self, claim: &Value) -> Value {
         let (metadata, spec, status) = (&claim["metadata"], &claim["spec"], &claim["status"]);
-        let volume = spec["volumeName"].as_str().map(|name| match self.volumes.get(name) {
-            Some(volume) => identity(volume),
-            // Equal volumes had different names.
-            None => json!("missing"),
-        });
+        let volume = spec["volumeName"].as_str().map(|name| self.told_name(name));
         json!({
             "volume": volume, "class": spec["storageClassName"], "phase": status["phase"],
             "terminating": metadata["deletionTimestamp"].is_string(),
@@ -143,6 +141,16 @@ impl Scene {
             "modes": status["accessModes"], "capacity": bytes(&status["capacity"]["storage"]),
             "attributes": status["currentVolumeAttributesClassName"],
         })
+    }
+
+    /// The volume of this name by what it is, or was: of equal ones each server may have given another.
+    fn told_name(&self, name: &str) -> Value {
+        match (self.volumes.get(name), self.gone.get(name)) {
+            (Some(volume), _) => json!({"there": identity(volume)}),
+            (None, Some(volume)) => json!({"gone": identity(volume)}),
+            // A person wrote it: no binder names what it has not seen.
+            (None, None) => json!({"never there": name}),
+        }
     }
 
     fn told_volume(&self, volume: &Value) -> Value {
@@ -196,7 +204,9 @@ pub(super) fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// What tells a volume from others for a binder; equal ones count as the same.
+/// What tells a volume from others for a binder: class, volume mode, access modes, attributes class, size
+/// as an amount, and the label that claims select by. Volumes of which all of these are equal count as the
+/// same: which of them a claim gets, Kubernetes leaves to chance.
 fn identity(volume: &Value) -> Value {
     let spec = &volume["spec"];
     json!([

@@ -41,6 +41,8 @@ pub(super) enum Binder {
 pub(super) struct Stage {
     plane: Plane,
     changes: Arc<Changes>,
+    /// Every volume of a story as it was seen last, by the story's tag and its own name.
+    met: Mutex<BTreeMap<String, BTreeMap<String, Value>>>,
     _controller: Option<Controller>,
     _runtime: Runtime,
 }
@@ -59,7 +61,8 @@ impl Stage {
             let (client, sink) = (client.clone(), Arc::clone(&changes));
             runtime.spawn(follow(client, watched, sink, tokio::time::Instant::now()));
         }
-        Self { plane, changes, _controller: controller, _runtime: runtime }
+        let met = Mutex::default();
+        Self { plane, changes, met, _controller: controller, _runtime: runtime }
     }
 
     /// The server.
@@ -120,12 +123,23 @@ impl Stage {
         let class = |class: &Value| format!("{CLASSES}/{}", name_of(class));
         let classes = story.classes.iter().map(|made| self.plane.get(ADMIN, &class(made)).json);
         let classes = classes.filter(|class| class["kind"] == "StorageClass");
+        let volumes = self.listed(&selector);
         Scene {
             tag: story.tag.clone(),
             classes: classes.map(|class| (name_of(&class).to_owned(), class)).collect(),
-            volumes: self.listed(&selector),
+            gone: self.gone(&story.tag, &volumes),
+            volumes,
             claims: self.listed(&claims),
         }
+    }
+
+    /// Remembers these volumes of a story; the others of which it knows are gone.
+    fn gone(&self, tag: &str, volumes: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let met = met.entry(tag.to_owned()).or_default();
+        met.extend(volumes.clone());
+        let gone = met.iter().filter(|(name, _)| !volumes.contains_key(*name));
+        gone.map(|(name, volume)| (name.clone(), volume.clone())).collect()
     }
 
     /// Removes everything of a story, so that nobody looks at it any more.

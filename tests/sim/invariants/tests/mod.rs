@@ -136,6 +136,21 @@ fn retained_kept() {
     play.reserve("pv", "data");
     play.write(&format!("{VOLUMES}/pv"), json!({"spec": {"claimRef": {"uid": null}}}));
     assert_eq!(play.broken(), []);
+    // Nor was one that follows after a person gave the volume free, until it is Bound again.
+    for (is_bound, expected) in [(false, vec![]), (true, vec![Invariant::RetainedKept])] {
+        let mut play = Play::new();
+        play.pair();
+        let clear = json!({"spec": {"claimRef": null}});
+        play.send("admin", Method::Patch, &format!("{VOLUMES}/pv"), clear.clone());
+        play.phase("pv", "Available");
+        play.reserve("pv", "data");
+        if is_bound {
+            play.phase("pv", "Bound");
+        }
+        play.drop_claim("data");
+        play.write(&format!("{VOLUMES}/pv"), clear);
+        assert_eq!(play.broken(), expected);
+    }
 }
 
 #[test]

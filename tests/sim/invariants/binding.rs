@@ -74,12 +74,8 @@ fn judge_claim(
         let text = format!("claim {claim} {step} volume {name:?}, {why}");
         found.push((Invariant::StepsInOrder, text));
     };
-    let Some(volume) = seen.volume(name) else {
-        broken("which does not exist");
-        return found;
-    };
-    let (volume_uid, claim_uid) = (text(volume, "/metadata/uid"), text(after, "/metadata/uid"));
-    match seen.bound_for(volume_uid, claim_uid).map(|bound| bound.until) {
+    let bound = seen.bound_by_name(name, uid(after));
+    match bound.map(|bound| bound.until) {
         None => broken("which never was Bound for it"),
         Some(Some(until)) if write.at.duration_since(until) > terms.way => {
             broken("which has not been Bound for it for a while");
@@ -89,7 +85,9 @@ fn judge_claim(
     if is_fourth && !is_named(after) {
         broken("but is not marked as bound");
     }
-    if is_fourth {
+    // A person may have given the volume away while this was on its way.
+    let is_overtaken = bound.is_some_and(|bound| bound.is_ended_by_others);
+    if let Some(volume) = seen.volume(name).filter(|_| is_fourth && !is_overtaken) {
         found.extend(other_holders(seen, after, volume));
     }
     found

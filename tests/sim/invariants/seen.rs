@@ -14,6 +14,8 @@ use super::{CLAIMS, PODS, PROVISIONED_BY, VOLUMES, annotation, path, text};
 pub(super) struct BoundFor {
     /// `None` while it still is.
     pub(super) until: Option<Timestamp>,
+    /// Whether somebody else ended it.
+    pub(super) is_ended_by_others: bool,
 }
 
 /// Present and past.
@@ -21,6 +23,8 @@ pub(super) struct BoundFor {
 pub(super) struct Seen {
     volumes: BTreeMap<String, Arc<Value>>,
     claims: BTreeMap<String, Arc<Value>>,
+    /// The uids of all volumes that ever had a name.
+    uids: BTreeMap<String, BTreeSet<String>>,
     /// Claims as they once were: by uid and version.
     past_claims: BTreeMap<(String, String), Arc<Value>>,
     /// By uid of the volume and of the claim.
@@ -58,6 +62,14 @@ impl Seen {
     /// A claim as it was at a version.
     pub(super) fn past_claim(&self, uid: &str, version: &str) -> Option<&Value> {
         self.past_claims.get(&(uid.to_owned(), version.to_owned())).map(|claim| &**claim)
+    }
+
+    /// When a volume of this name was Bound for the claim of this uid, the last time; `None` if none ever was.
+    /// The volume may be gone, and there may be another one of its name.
+    pub(super) fn bound_by_name(&self, volume: &str, claim: &str) -> Option<BoundFor> {
+        let uids = self.uids.get(volume).into_iter().flatten();
+        let bound = uids.filter_map(|uid| self.bound_for(uid, claim));
+        bound.max_by_key(|bound| bound.until.unwrap_or(Timestamp::MAX))
     }
 
     /// When the volume was Bound for the claim, both by uid; `None` if it never was.
@@ -129,17 +141,21 @@ impl Seen {
             }
         }
         self.learn_storage(write, &uid);
+        self.uids.entry(name.clone()).or_default().insert(uid.clone());
         let holder = write.after.as_deref().map_or("", |volume| {
             let is_bound = text(volume, "/status/phase") == "Bound";
             if is_bound { text(volume, "/spec/claimRef/uid") } else { "" }
         });
         for ((of, claim), bound) in &mut self.bound_for {
             if *of == uid && claim != holder && bound.until.is_none() {
-                bound.until = Some(write.at);
+                *bound = BoundFor { until: Some(write.at), is_ended_by_others: !is_ours };
             }
         }
         if !holder.is_empty() {
-            self.bound_for.insert((uid, holder.to_owned()), BoundFor { until: None });
+            self.bound_for.insert(
+                (uid, holder.to_owned()),
+                BoundFor { until: None, is_ended_by_others: false },
+            );
         }
         match &write.after {
             Some(volume) => self.volumes.insert(name, Arc::clone(volume)),

@@ -68,6 +68,24 @@ fn one_holder() {
     play.phase("pv", "Available");
     play.bind("pv", "other");
     assert_eq!(play.broken(), []);
+    // Or its last step was on its way meanwhile; not if the controller itself gave the volume away.
+    for (who, broken) in [("admin", &[][..]), (US, &[Invariant::OneHolder])] {
+        let mut play = Play::new();
+        play.volume("pv", &json!({}));
+        play.claim("data");
+        play.claim("other");
+        play.reserve("pv", "data");
+        play.phase("pv", "Bound");
+        play.name("data", "pv");
+        let clear = json!({"spec": {"claimRef": null}});
+        play.send(who, Method::Patch, &format!("{VOLUMES}/pv"), clear);
+        play.phase("pv", "Available");
+        play.bind("pv", "other");
+        play.status("data", "Bound");
+        let mut found = play.broken();
+        found.retain(|invariant| *invariant == Invariant::OneHolder);
+        assert_eq!(found, broken, "{who}");
+    }
 }
 
 #[test]
@@ -241,6 +259,21 @@ fn steps_in_order() {
     play.pass(60);
     play.status("data", "Bound");
     assert_eq!(play.broken(), [Invariant::StepsInOrder]);
+    // The volume is gone when the third step comes: it was on its way, or it was not.
+    for (seconds, broken) in [(0, &[][..]), (60, &[Invariant::StepsInOrder])] {
+        let mut play = Play::new();
+        play.volume("pv", &json!({}));
+        play.claim("data");
+        play.reserve("pv", "data");
+        play.phase("pv", "Bound");
+        let volume = format!("{VOLUMES}/pv");
+        let free = json!({"metadata": {"finalizers": null}});
+        play.send("admin", Method::Patch, &volume, free);
+        play.send("admin", Method::Delete, &volume, Value::Null);
+        play.pass(seconds);
+        play.name("data", "pv");
+        assert_eq!(play.broken(), broken, "after {seconds} s");
+    }
 }
 
 #[test]

@@ -26,8 +26,8 @@ impl View {
                 if let Some(same) = claim.uid.as_ref().filter(|same| *same == uid) {
                     *uid = same.clone();
                 }
-            } else if let Some(neighbour) = self.neighbour(key) {
-                key.namespace = neighbour.namespace.clone();
+            } else if let Some(same) = self.namespace(&key.namespace) {
+                key.namespace = same.clone();
             }
         }
         if let Some(like) = self.volumes_of_class(volume.class().as_class()).next() {
@@ -42,11 +42,11 @@ impl View {
     /// its namespace.
     pub(super) fn share_with_claim(&self, claim: &mut Arc<Claim>) {
         let Some(claim) = Arc::get_mut(claim) else { return };
-        if let Some(neighbour) = self.neighbour(&claim.key) {
-            claim.key.namespace = neighbour.namespace.clone();
-            if let Some(like) = self.claim(neighbour) {
-                share_among_claims(claim, like);
-            }
+        if let Some(like) = self.neighbour(&claim.key.namespace) {
+            claim.key.namespace = like.key.namespace.clone();
+            share_among_claims(claim, like);
+        } else if let Some(same) = self.namespace(&claim.key.namespace) {
+            claim.key.namespace = same.clone();
         }
         if let Some(old) = self.claim(&claim.key) {
             claim.key = old.key.clone();

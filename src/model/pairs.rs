@@ -49,11 +49,12 @@ impl Pairs {
 
     /// The same with `value` under `key`, or with nothing there.
     pub(super) fn with(&self, key: &str, value: Option<&str>) -> Self {
-        let mut gathered = Unordered::default();
-        for (other, value) in self.iter().filter(|(other, _)| *other != key) {
-            gathered.push(other, value);
-        }
-        if let Some(value) = value {
+        let others = || self.iter().filter(|(other, _)| *other != key);
+        let pairs = || others().chain(value.map(|value| (key, value)));
+        let bytes = pairs().map(|(key, value)| key.len() + value.len()).sum();
+        let (text, cuts) = (String::with_capacity(bytes), Vec::with_capacity(pairs().count()));
+        let mut gathered = Unordered { text, cuts };
+        for (key, value) in pairs() {
             gathered.push(key, value);
         }
         gathered.ordered()

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Values by key, in the order of the keys. Equal where keys and values are, in whatever order they were
@@ -121,6 +122,12 @@ impl PartialEq for Pairs {
 }
 
 impl Eq for Pairs {}
+
+impl Hash for Pairs {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|pair| pair.hash(state));
+    }
+}
 
 impl PartialOrd for Pairs {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

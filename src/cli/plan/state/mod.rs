@@ -284,11 +284,8 @@ fn read_share(items: &[Item<'_>], name: &str, others: Others) -> Result<Share, F
 fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Unread>> {
     let watched = watched(found)?;
     Some(watched.observed(found.text).map_err(|error| {
-        let (kind, namespace, object, reason) =
-            (&found.kind, &found.namespace, &found.name, told(&error));
-        let separator = if namespace.is_empty() { "" } else { "/" };
-        let text =
-            format!("{name}: {kind} {namespace}{separator}{object} cannot be read: {reason}");
+        let (kind, called, reason) = (&found.kind, found.called(), told(&error));
+        let text = format!("{name}: {kind} {called} cannot be read: {reason}");
         Unread { watched, text }
     }))
 }

@@ -1,7 +1,7 @@
-//! The objects in a JSON text, lists taken apart, each with its text and what it is called.
+//! The objects in a JSON text, lists taken apart, each with its text and its kind.
 //!
-//! Of an object only the beginning is looked at: the API server and kubectl write kind and metadata
-//! before spec and status. Not here: what an object says (`k8s`).
+//! Of an object only the beginning is looked at: the API server and kubectl write the kind before everything
+//! that is long. Not here: what an object says (`k8s`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,10 +20,6 @@ use crate::cli::exit::Failure;
 pub(super) struct Found<'a> {
     /// Its kind; empty if it says none.
     pub(super) kind: Cow<'a, str>,
-    /// Its namespace; empty if it says none.
-    pub(super) namespace: Cow<'a, str>,
-    /// Its name; empty if it says none.
-    pub(super) name: Cow<'a, str>,
     /// The object.
     pub(super) text: &'a str,
 }
@@ -32,17 +28,9 @@ pub(super) struct Found<'a> {
 #[derive(Debug, Default)]
 struct Head<'a> {
     kind: Option<Cow<'a, str>>,
-    metadata: Option<Identity<'a>>,
+    /// Whether metadata was seen; what has a kind says it before.
+    has_metadata: bool,
     items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Identity<'a> {
-    #[serde(borrow)]
-    namespace: Option<Text<'a>>,
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
 }
 
 /// A text in which objects are still to be found: one object, or a list of them.
@@ -75,6 +63,17 @@ pub(super) fn items<'a>(text: &'a str, source: &str) -> Result<Vec<Item<'a>>, Fa
     Ok(items)
 }
 
+impl Found<'_> {
+    /// Namespace and name, as far as it says them.
+    pub(super) fn called(&self) -> String {
+        let Named { metadata: Identity { namespace, name } } =
+            serde_json::from_str(self.text).unwrap_or_default();
+        let [namespace, name] = [namespace, name].map(|text| text.unwrap_or_default().0);
+        let separator = if namespace.is_empty() { "" } else { "/" };
+        format!("{namespace}{separator}{name}")
+    }
+}
+
 impl<'a> Item<'a> {
     /// Adds its objects to `found`.
     pub(super) fn find(&self, source: &str, found: &mut Vec<Found<'a>>) -> Result<(), Failure> {
@@ -84,14 +83,8 @@ impl<'a> Item<'a> {
                 Item { text: text.get(), of_list: of_list.clone() }.find(source, found)
             });
         }
-        let identity = head.metadata.unwrap_or_default();
-        let plain = |text: Option<Text<'a>>| text.map(|text| text.0);
-        found.push(Found {
-            kind: head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string())),
-            namespace: plain(identity.namespace).unwrap_or_default(),
-            name: plain(identity.name).unwrap_or_default(),
-            text: self.text,
-        });
+        let kind = head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string()));
+        found.push(Found { kind, text: self.text });
         Ok(())
     }
 
@@ -131,8 +124,11 @@ impl Head<'_> {
 
     /// Whether it tells all that there is to tell of an object that is no list.
     fn is_enough(&self, of_list: &str) -> bool {
-        let kind = self.kind.as_deref().unwrap_or(of_list);
-        !kind.is_empty() && !kind.ends_with("List") && self.metadata.is_some()
+        let is_object = |kind: &str| !kind.is_empty() && !kind.ends_with("List");
+        match &self.kind {
+            Some(kind) => is_object(kind),
+            None => self.has_metadata && is_object(of_list),
+        }
     }
 }
 
@@ -173,20 +169,40 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                     let kind: Option<Text<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
-                "metadata" => self.head.metadata = Some(map.next_value()?),
+                "metadata" => self.head.has_metadata = true,
                 "items" => self.head.items = map.next_value()?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                _ => {}
             }
             if let Until::Enough { of_list } = self.until
                 && self.head.is_enough(of_list)
             {
                 return Err(A::Error::custom("the rest is not needed"));
             }
+            if !matches!(&*key, "kind" | "items") {
+                map.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(())
     }
 }
 
+/// An object of which only what it is called is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named<'a> {
+    #[serde(borrow)]
+    metadata: Identity<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Identity<'a> {
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+}
+
 /// A text, borrowed where it is written without escapes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -17,17 +17,13 @@ impl View {
         let Some(volume) = Arc::get_mut(volume) else { return };
         if let Some(old) = self.volume(&volume.name) {
             volume.name = old.name.clone();
-            share(&mut volume.uid, &old.uid);
             share(&mut volume.reservation, &old.reservation);
         }
-        if let Reservation::Held(key, uid) = &mut volume.reservation {
+        if let Reservation::Held(key, _) = &mut volume.reservation {
             if let Some(claim) = self.claim(key) {
                 *key = claim.key.clone();
-                if let Some(same) = claim.uid.as_ref().filter(|same| *same == uid) {
-                    *uid = same.clone();
-                }
-            } else if let Some(neighbour) = self.neighbour(key) {
-                key.namespace = neighbour.namespace.clone();
+            } else if let Some(same) = self.namespace(&key.namespace) {
+                key.namespace = same.clone();
             }
         }
         if let Some(like) = self.volumes_of_class(volume.class().as_class()).next() {
@@ -42,15 +38,14 @@ impl View {
     /// its namespace.
     pub(super) fn share_with_claim(&self, claim: &mut Arc<Claim>) {
         let Some(claim) = Arc::get_mut(claim) else { return };
-        if let Some(neighbour) = self.neighbour(&claim.key) {
-            claim.key.namespace = neighbour.namespace.clone();
-            if let Some(like) = self.claim(neighbour) {
-                share_among_claims(claim, like);
-            }
+        if let Some(like) = self.neighbour(&claim.key.namespace) {
+            claim.key.namespace = like.key.namespace.clone();
+            share_among_claims(claim, like);
+        } else if let Some(same) = self.namespace(&claim.key.namespace) {
+            claim.key.namespace = same.clone();
         }
         if let Some(old) = self.claim(&claim.key) {
             claim.key = old.key.clone();
-            share(&mut claim.uid, &old.uid);
         }
         if let Some(volume) = claim.volume.as_ref().and_then(|name| self.volume(name)) {
             share_in_pair(claim, volume);
@@ -84,7 +79,6 @@ fn share_in_pair(claim: &mut Claim, volume: &Volume) {
         && claim.uid.as_ref() == Some(uid)
     {
         claim.key = key.clone();
-        claim.uid = Some(uid.clone());
     }
 }
 
@@ -106,17 +100,16 @@ mod tests {
         Observed::Claim(Arc::new(Claim { key, uid, volume, ..tests::claim() }))
     }
 
-    /// Whether uid, namespace and name of the claim, and the name of the volume, are the same memory.
-    fn shared(observations: [Observed; 2]) -> [bool; 4] {
+    /// Whether namespace and name of the claim, and the name of the volume, are the same memory.
+    fn shared(observations: [Observed; 2]) -> [bool; 3] {
         let mut view = View::default();
         for observed in observations {
             view.apply(observed);
         }
         let (volume, claim) = (view.volumes().next().unwrap(), view.claims().next().unwrap());
         let same = |one: &str, other: &str| std::ptr::eq(one, other);
-        let (key, uid) = (volume.reservation.key().unwrap(), volume.reservation.uid().unwrap());
+        let key = volume.reservation.key().unwrap();
         [
-            same(uid.as_str(), claim.uid.as_ref().unwrap().as_str()),
             same(&key.namespace, &claim.key.namespace),
             same(&key.name, &claim.key.name),
             same(volume.name.as_str(), claim.volume.as_ref().unwrap().as_str()),
@@ -125,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_pair_keeps_its_texts_once_whichever_side_comes_first() {
-        assert_eq!(shared([volume(), claim("c")]), [true; 4]);
-        assert_eq!(shared([claim("c"), volume()]), [true, true, true, false]);
+        assert_eq!(shared([volume(), claim("c")]), [true; 3]);
+        assert_eq!(shared([claim("c"), volume()]), [true, true, false]);
     }
 
     #[test]
@@ -136,8 +129,8 @@ mod tests {
             view.apply(observed);
         }
         let claim = view.claims().next().unwrap();
-        assert_eq!(claim.uid.as_ref().unwrap().as_str(), "other");
+        assert_eq!(claim.uid, Some(Uid::new("other")));
         let volume = view.volumes().next().unwrap();
-        assert_eq!(volume.reservation.uid().unwrap().as_str(), "c");
+        assert_eq!(volume.reservation.uid(), Some(&Uid::new("c")));
     }
 }

@@ -22,6 +22,7 @@ mod pairing;
 mod pods;
 mod prebind;
 mod recycle;
+mod reservations;
 mod settle;
 mod step;
 mod tally;

@@ -4,11 +4,9 @@
 //! Drives `plan`. What outsiders do meanwhile (provisioners, the scheduler, users) is not here: who
 //! waits for them still waits at the end.
 
-use std::collections::BTreeMap;
-
 use super::claim::{ClaimOutcome, decide_claim};
 use super::evidence::{Evidence, LiveReads, Recent};
-use super::step::{Next, Write};
+use super::step::{Decision, Next, Write};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};
 use crate::model::{ClaimKey, VolumeName};
@@ -16,90 +14,56 @@ use crate::model::{ClaimKey, VolumeName};
 /// How a cluster ends up.
 #[derive(Clone, Debug, Default)]
 pub struct Settlement {
-    /// Each claim.
-    pub claims: BTreeMap<ClaimKey, ClaimOutcome>,
-    /// Each volume.
-    pub volumes: BTreeMap<VolumeName, VolumeOutcome>,
+    /// Each claim, in the order in which they were taken.
+    pub claims: Vec<(ClaimKey, ClaimOutcome)>,
+    /// Each volume, by name.
+    pub volumes: Vec<(VolumeName, VolumeOutcome)>,
     /// What was written, in order.
     pub writes: Vec<Write>,
+}
+
+impl Settlement {
+    /// How the claim of this name ends up. Looks through all of them.
+    pub fn claim(&self, key: &ClaimKey) -> Option<&ClaimOutcome> {
+        self.claims.iter().find(|(claim, _)| claim == key).map(|(_, outcome)| outcome)
+    }
+
+    /// How the volume of this name ends up. Looks through all of them.
+    pub fn volume(&self, name: &VolumeName) -> Option<&VolumeOutcome> {
+        self.volumes.iter().find(|(volume, _)| volume == name).map(|(_, outcome)| outcome)
+    }
 }
 
 /// Settles the cluster that `view` shows whole: what is not in it does not exist. Claims are taken in
 /// `order`; `view` shows the end of it afterwards.
 pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
-    let mut settlement = Settlement::default();
-    let mut is_first = true;
-    loop {
-        let before = settlement.writes.len();
-        settlement.volumes = settle_volumes(view, &mut settlement.writes);
-        // A volume that is given back may be what somebody waited for. No write to or for a claim can
-        // help another one, so that nothing has changed for claims unless a volume was written.
-        if !is_first && settlement.writes.len() == before {
-            look_again(view, &mut settlement);
-            return settlement;
-        }
-        is_first = false;
-        let claims = order.iter().map(|key| {
-            let why = follow(view, &mut settlement.writes, |evidence| {
-                let decision = decide_claim(evidence, key);
-                (decision.next, decision.why)
-            });
-            if why.waits_for_any() {
-                view.wait(key);
-            }
-            (key.clone(), why)
-        });
-        settlement.claims = claims.collect();
-    }
-}
-
-/// Settles the volumes. Each is written once before any is written twice, as where writes are under way at
-/// the same time: who waits is offered the best of all that come free, not the first.
-fn settle_volumes(view: &mut View, writes: &mut Vec<Write>) -> BTreeMap<VolumeName, VolumeOutcome> {
+    let claims = order.iter().map(|key| (key.clone(), ClaimOutcome::Unseen));
+    let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
     let mut volumes: Vec<(VolumeName, VolumeOutcome)> = names.collect();
-    let mut open: Vec<usize> = (0..volumes.len()).collect();
-    while !open.is_empty() {
-        open.retain(|place| {
-            let Some((name, outcome)) = volumes.get_mut(*place) else { return false };
-            let (why, progress) = step(view, writes, |evidence| {
-                let decision = decide_volume(evidence, name);
-                (decision.next, decision.why)
-            });
-            *outcome = why;
-            progress == Progress::Wrote
-        });
-    }
-    volumes.into_iter().collect()
-}
-
-/// A volume that a claim names in vain may have become another's since the claim was looked at: nothing is
-/// written for that, but another reason stands.
-fn look_again(view: &mut View, settlement: &mut Settlement) {
-    let Settlement { claims, writes, .. } = settlement;
-    for (key, why) in claims.iter_mut() {
-        let is_bound = matches!(why, ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..));
-        if why.volume().is_some() && !is_bound {
-            *why = follow(view, writes, |evidence| {
-                let decision = decide_claim(evidence, key);
-                (decision.next, decision.why)
-            });
-        }
-    }
-}
-
-/// Decides and writes until nothing is left to do about one object.
-fn follow<W>(
-    view: &mut View,
-    writes: &mut Vec<Write>,
-    decide: impl Fn(&Evidence<'_>) -> (Next, W),
-) -> W {
+    let mut settling = Settling { view, writes: Vec::new(), live: LiveReads::default() };
+    let mut is_first = true;
     loop {
-        let (why, progress) = step(view, writes, &decide);
-        if progress == Progress::Settled {
-            return why;
+        let before = settling.writes.len();
+        settling.volumes(&mut volumes);
+        // A volume that is given back may be what somebody waited for. No write to or for a claim can
+        // help another one, so that nothing has changed for claims unless a volume was written.
+        if !is_first && settling.writes.len() == before {
+            settling.look_again(&mut claims);
+            return Settlement { claims, volumes, writes: settling.writes };
         }
+        is_first = false;
+        settling.claims(&mut claims);
     }
+}
+
+/// A cluster on its way to the end.
+struct Settling<'a> {
+    view: &'a mut View,
+    /// What was written so far.
+    writes: Vec<Write>,
+    /// What was asked since the last write; of classes ever, as nobody writes those.
+    live: LiveReads,
 }
 
 /// What a decision about an object came to.
@@ -111,24 +75,68 @@ enum Progress {
     Settled,
 }
 
-/// Decides about one object, and makes the write if it is one.
-fn step<W>(
-    view: &mut View,
-    writes: &mut Vec<Write>,
-    decide: impl Fn(&Evidence<'_>) -> (Next, W),
-) -> (W, Progress) {
-    // The view is everything there is.
-    let mut live = LiveReads { recent: Recent::All, ..LiveReads::default() };
-    loop {
-        let (next, why) = decide(&Evidence::new(view, &live));
-        match next {
-            Next::Read(reads) => live.answer_from(view, &reads),
-            Next::Write(write) => {
-                view.assume(&write);
-                writes.push(write);
-                return (why, Progress::Wrote);
+impl Settling<'_> {
+    /// Settles the volumes. Each is written once before any is written twice, as where writes are under way at
+    /// the same time: who waits is offered the best of all that come free, not the first.
+    fn volumes(&mut self, volumes: &mut [(VolumeName, VolumeOutcome)]) {
+        let mut open: Vec<usize> = (0..volumes.len()).collect();
+        while !open.is_empty() {
+            open.retain(|place| {
+                let Some((name, outcome)) = volumes.get_mut(*place) else { return false };
+                let (why, progress) = self.step(|evidence| decide_volume(evidence, name));
+                *outcome = why;
+                progress == Progress::Wrote
+            });
+        }
+    }
+
+    fn claims(&mut self, claims: &mut [(ClaimKey, ClaimOutcome)]) {
+        for (key, outcome) in claims {
+            *outcome = self.follow(|evidence| decide_claim(evidence, key));
+            if outcome.waits_for_any() {
+                self.view.wait(key);
             }
-            Next::Settled | Next::Reclaim(_) => return (why, Progress::Settled),
+        }
+    }
+
+    /// A volume that a claim names in vain may have become another's since the claim was looked at: nothing is
+    /// written for that, but another reason stands.
+    fn look_again(&mut self, claims: &mut [(ClaimKey, ClaimOutcome)]) {
+        for (key, outcome) in claims {
+            let is_bound =
+                matches!(outcome, ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..));
+            if outcome.volume().is_some() && !is_bound {
+                *outcome = self.follow(|evidence| decide_claim(evidence, key));
+            }
+        }
+    }
+
+    /// Decides and writes until nothing is left to do about one object.
+    fn follow<W>(&mut self, decide: impl Fn(&Evidence<'_>) -> Decision<W>) -> W {
+        loop {
+            let (why, progress) = self.step(&decide);
+            if progress == Progress::Settled {
+                return why;
+            }
+        }
+    }
+
+    /// Decides about one object, and makes the write if it is one.
+    fn step<W>(&mut self, decide: impl Fn(&Evidence<'_>) -> Decision<W>) -> (W, Progress) {
+        let classes = std::mem::take(&mut self.live.classes);
+        // The view is everything there is.
+        self.live = LiveReads { classes, recent: Recent::All, ..LiveReads::default() };
+        loop {
+            let Decision { next, why } = decide(&Evidence::new(self.view, &self.live));
+            match next {
+                Next::Read(reads) => self.live.answer_from(self.view, &reads),
+                Next::Write(write) => {
+                    self.view.assume(&write);
+                    self.writes.push(write);
+                    return (why, Progress::Wrote);
+                }
+                Next::Settled | Next::Reclaim(_) => return (why, Progress::Settled),
+            }
         }
     }
 }
@@ -154,7 +162,7 @@ mod tests {
     }
 
     fn bound(settlement: &Settlement, name: &str) -> String {
-        format!("{:?}", settlement.claims[&ClaimKey::new("db", name)])
+        format!("{:?}", settlement.claim(&ClaimKey::new("db", name)).unwrap())
     }
 
     #[test]

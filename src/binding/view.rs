@@ -13,6 +13,7 @@ use super::by_class::VolumesByClass;
 use super::index::{FreeVolumes, is_free};
 use super::objects::Objects;
 use super::pods::WaitingPods;
+use super::reservations::Reservations;
 use super::step::ObjectKey;
 use super::waiting::WaitingClaims;
 use crate::model::{
@@ -63,8 +64,7 @@ pub struct View {
     volumes: Objects<Volume>,
     claims: Objects<Claim>,
     classes: BTreeMap<ClassName, Arc<Class>>,
-    /// By the claim that the reservation names. One set of pairs: nearly every claim has one volume.
-    volumes_by_reservation: BTreeSet<(ClaimKey, VolumeName)>,
+    reservations: Reservations,
     by_class: VolumesByClass,
     free: FreeVolumes,
     pods: WaitingPods,
@@ -139,24 +139,21 @@ impl View {
     }
 
     /// Names of the volumes whose reservation names this claim, with any uid, in order.
-    pub fn kept_for<'a>(
-        &'a self,
-        key: &ClaimKey,
-    ) -> impl Iterator<Item = &'a VolumeName> + use<'a> {
-        let key = key.clone();
-        let first = (key.clone(), VolumeName::new(""));
-        let kept = self.volumes_by_reservation.range(first..);
-        kept.take_while(move |(claim, _)| *claim == key).map(|(_, name)| name)
+    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
+        self.reservations.of(key)
     }
 
-    /// A claim of the same namespace that was observed, or that a reservation names.
-    pub(super) fn neighbour(&self, key: &ClaimKey) -> Option<&ClaimKey> {
-        let first = ClaimKey { namespace: key.namespace.clone(), name: ArcStr::new() };
-        let reserved = (first.clone(), VolumeName::new(""));
-        let claims = self.claims.names_from(Bound::Included(&first)).take(1);
-        let reserved =
-            self.volumes_by_reservation.range(reserved..).map(|(claim, _)| claim).take(1);
-        claims.chain(reserved).find(|claim| claim.namespace == key.namespace)
+    /// A claim of this namespace that was observed.
+    pub(super) fn neighbour(&self, namespace: &ArcStr) -> Option<&Arc<Claim>> {
+        let first = ClaimKey { namespace: namespace.clone(), name: ArcStr::new() };
+        let next = self.claims.names_from(Bound::Included(&first)).next()?;
+        self.claims.get(next).filter(|_| next.namespace == *namespace)
+    }
+
+    /// The text of this namespace, as a claim has it that was observed, or that a reservation names.
+    pub(super) fn namespace(&self, name: &ArcStr) -> Option<&ArcStr> {
+        let neighbour = self.neighbour(name).map(|claim| &claim.key.namespace);
+        neighbour.or_else(|| self.reservations.namespace(name))
     }
 
     /// The claims that name this volume and are not bound, in order.
@@ -360,10 +357,10 @@ impl View {
     fn index_reservation(&mut self, name: &VolumeName, old: &Reservation, new: &Reservation) {
         if old.key() != new.key() {
             if let Some(key) = old.key() {
-                self.volumes_by_reservation.remove(&(key.clone(), name.clone()));
+                self.reservations.remove(key, name);
             }
             if let Some(key) = new.key() {
-                self.volumes_by_reservation.insert((key.clone(), name.clone()));
+                self.reservations.insert(key.clone(), name.clone());
             }
         }
         // That a claim is gone is remembered as long as a volume names its uid.

@@ -104,8 +104,8 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
         Subject::Volume(name) => ("PersistentVolume", "", name.as_str()),
         Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
     };
-    let uid = about.uid.map(Uid::as_str).unwrap_or_default();
-    let parts = [uid, announcement.reason, about.detail];
+    let uid = about.uid.map(ToString::to_string).unwrap_or_default();
+    let parts = [uid.as_str(), announcement.reason, about.detail];
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stored_in = if namespace.is_empty() { CLUSTER_NAMESPACE } else { namespace };
     let short = name.get(..name.len().min(NAME_BYTES_MAX)).unwrap_or(name);

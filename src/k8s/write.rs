@@ -86,7 +86,7 @@ pub fn write_patch(write: &Write) -> WritePatch {
 fn reference(claim: &Basis<ClaimKey>) -> Value {
     json!({
         "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": &*claim.name.namespace,
-        "name": &*claim.name.name, "uid": claim.uid.as_ref().map(|uid| uid.as_str().to_owned()),
+        "name": &*claim.name.name, "uid": claim.uid.as_ref().map(ToString::to_string),
         "resourceVersion": claim.version.as_ref().map(ToString::to_string),
         "fieldPath": null,
     })
@@ -148,7 +148,7 @@ fn of_claim(
 fn body<N>(basis: &Basis<N>, annotations: Value, (field, change): (&str, Value)) -> Value {
     let mut metadata = Map::new();
     if let Some(uid) = &basis.uid {
-        metadata.insert("uid".to_owned(), json!(uid.as_str()));
+        metadata.insert("uid".to_owned(), json!(uid.to_string()));
     }
     if let Some(version) = &basis.version {
         metadata.insert("resourceVersion".to_owned(), json!(version.to_string()));

@@ -54,10 +54,67 @@ text_name! {
     /// `metadata.name` of a storage class.
     ClassName
 }
-text_name! {
-    /// `metadata.uid`: never used twice, so two objects with one uid are the same object.
-    Uid
+/// `metadata.uid`: never used twice, so two objects with one uid are the same object.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(Identity);
+
+/// A UUID as the API server writes it takes no text of its own; whatever else was sent is kept as it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Identity {
+    Uuid([u8; 16]),
+    Text(ArcStr),
 }
+
+impl Uid {
+    /// The uid for this text.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let text = text.as_ref();
+        Self(uuid(text).map_or_else(|| Identity::Text(text.into()), Identity::Uuid))
+    }
+
+    /// Whether this text spells it.
+    pub fn is(&self, text: &str) -> bool {
+        *self == Self::new(text)
+    }
+}
+
+/// The UUID that the text spells with small letters: five groups of digits, 16 bytes in all.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let (mut number, mut groups) = (0_u128, text.split('-'));
+    for length in [8, 4, 4, 4, 12] {
+        let group = groups.next().filter(|group| group.len() == length)?;
+        for digit in group.bytes() {
+            let digit = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                _ => return None,
+            };
+            number = number << 4 | u128::from(digit);
+        }
+    }
+    groups.next().is_none().then(|| number.to_be_bytes())
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Identity::Uuid(bytes) => {
+                let number = u128::from_be_bytes(*bytes);
+                let group = |shift: u32, digits: u32| number >> shift & ((1 << (4 * digits)) - 1);
+                write!(f, "{:08x}-{:04x}-", group(96, 8), group(80, 4))?;
+                write!(f, "{:04x}-{:04x}-{:012x}", group(64, 4), group(48, 4), group(0, 12))
+            }
+            Identity::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
 /// `metadata.resourceVersion`: a whole number that grows with every write to any object of its kind.
 ///
 /// Kubernetes: opaque to clients for long, comparable since 1.35 (KEP-5504); upstream's own binder has
@@ -140,6 +197,26 @@ impl fmt::Debug for ClaimKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uids_are_kept_as_they_were_sent() {
+        let uuid = "0a1b2c3d-4e5f-6789-abcd-ef0123456789";
+        let texts = [
+            uuid,
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+            "0A1B2C3D-4E5F-6789-ABCD-EF0123456789",
+            "0a1b2c3d4-e5f-6789-abcd-ef0123456789",
+            "0a1b2c3d-4e5f-6789-abcd-ef0123456789-",
+            "0a1b2c3d-4e5f-6789-abcd-ef012345678",
+            "0a1b2c3d-4e5f-6789-abcd-ef012345678g",
+            "any",
+            "",
+        ];
+        for text in texts {
+            assert_eq!(Uid::new(text).to_string(), text);
+            assert_eq!(Uid::new(text).is(uuid), text == uuid);
+        }
+    }
 
     #[test]
     fn versions_are_kept_as_they_were_sent_and_compared_as_numbers() {

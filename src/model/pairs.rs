@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Values by key, in the order of the keys. Equal where keys and values are, in whatever order they were
@@ -49,11 +50,12 @@ impl Pairs {
 
     /// The same with `value` under `key`, or with nothing there.
     pub(super) fn with(&self, key: &str, value: Option<&str>) -> Self {
-        let mut gathered = Unordered::default();
-        for (other, value) in self.iter().filter(|(other, _)| *other != key) {
-            gathered.push(other, value);
-        }
-        if let Some(value) = value {
+        let others = || self.iter().filter(|(other, _)| *other != key);
+        let pairs = || others().chain(value.map(|value| (key, value)));
+        let bytes = pairs().map(|(key, value)| key.len() + value.len()).sum();
+        let (text, cuts) = (String::with_capacity(bytes), Vec::with_capacity(pairs().count()));
+        let mut gathered = Unordered { text, cuts };
+        for (key, value) in pairs() {
             gathered.push(key, value);
         }
         gathered.ordered()
@@ -120,6 +122,12 @@ impl PartialEq for Pairs {
 }
 
 impl Eq for Pairs {}
+
+impl Hash for Pairs {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|pair| pair.hash(state));
+    }
+}
 
 impl PartialOrd for Pairs {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

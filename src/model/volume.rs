@@ -93,7 +93,7 @@ pub enum Deletion {
 }
 
 /// What a volume offers to a pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VolumeMode {
     /// A mounted file system; what an absent field means.
     Filesystem,

@@ -126,9 +126,9 @@ fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
 /// name that in an annotation.
 fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
     let Reservation::Held(target, uid) = &new.reservation else { return false };
-    let named = |uid: &Uid| claim.key.name.strip_prefix("prime-") == Some(uid.as_str());
+    let named = |uid: &Uid| claim.key.name.strip_prefix("prime-").is_some_and(|name| uid.is(name));
     let annotated = claim.annotations.with_prefix("").any(|(key, value)| {
-        key.contains("populator") && (value == uid.as_str() || value == target.to_string())
+        key.contains("populator") && (uid.is(value) || value == target.to_string())
     });
     named(uid) || claim.owners.contains(uid) || annotated
 }

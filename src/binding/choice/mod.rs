@@ -50,7 +50,15 @@ pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
         // No free volume is given before a pod has a node: not one of them needs a look.
         return Choice::Nothing;
     }
-    let free = view.free_for(claim).find(|volume| fit(volume, claim, asker).is_ok());
+    // `fit` says this too, but with a reason, and a selector may pass over thousands.
+    let is_selected = |volume: &Volume| match (asker, &claim.selector) {
+        (Asker::Prebind, _) | (_, None) => true,
+        (Asker::Controller(_) | Asker::Scheduler(_), Some(selector)) => {
+            selector.matches(&volume.labels)
+        }
+    };
+    let mut free = view.free_for(claim).filter(|volume| is_selected(volume));
+    let free = free.find(|volume| fit(volume, claim, asker).is_ok());
     free.map_or(Choice::Nothing, |volume| Choice::Free(Arc::clone(volume)))
 }
 

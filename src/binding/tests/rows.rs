@@ -115,7 +115,7 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
     let mut whole = view(&going, &claim(), None);
     let key = claim().key;
     let settlement = settle(&mut whole, std::slice::from_ref(&key));
-    assert_eq!(settlement.claims[&key], ClaimOutcome::NothingFits);
+    assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::NothingFits));
     let left = whole.volume(&going.name).unwrap();
     assert_eq!((&left.reservation, &left.phase), (&Reservation::Free, &VolumePhase::Available));
 
@@ -123,7 +123,7 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
     let mut whole = view(&going, &claim(), None);
     whole.apply(Observed::Volume(Arc::new(other.clone())));
     let settlement = settle(&mut whole, std::slice::from_ref(&key));
-    assert_eq!(settlement.claims[&key], ClaimOutcome::Bound(other.name));
+    assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::Bound(other.name)));
     assert_eq!(whole.volume(&going.name).unwrap().phase, VolumePhase::Available);
 }
 

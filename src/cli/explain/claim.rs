@@ -18,7 +18,7 @@ const REPAIRS_TRIED: usize = 8;
 /// Explains the claim of this name.
 pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
     let World { after, settlement, pods, .. } = world;
-    let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claims.get(key)) else {
+    let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
         return Err(world.missing("claim", &key.to_string(), names));
     };

@@ -13,7 +13,7 @@ use crate::cluster::announce::COMPONENT;
 use crate::k8s::claim::claim;
 use crate::k8s::event::Event;
 use crate::model::annotations::STORAGE_PROVISIONER;
-use crate::model::{Claim, ClaimKey, ClaimPhase, Uid};
+use crate::model::{Claim, ClaimKey, ClaimPhase};
 
 /// What is said first.
 const NOTE: &str = "you may not list the volumes and claims of the whole cluster: no volume is compared; for \
@@ -103,8 +103,7 @@ fn told_by(event: &Written, claim: &Claim) -> String {
 
 /// Whether the event is about this claim, and not about a former one of its name.
 fn is_of(event: &Event, claim: &Claim) -> bool {
-    let uid = claim.uid.as_ref().map(Uid::as_str);
-    event.uid.is_empty() || uid.is_none_or(|uid| uid == event.uid)
+    event.uid.is_empty() || claim.uid.as_ref().is_none_or(|uid| uid.is(&event.uid))
 }
 
 /// Whether the event says that a binder wrote it, wherever it says who did.

@@ -194,7 +194,7 @@ pub(super) fn helps(repair: &Repair, view: &View, claim: &Claim) -> bool {
     }
     view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
     let settlement = settle(&mut view, std::slice::from_ref(&claim.key));
-    match settlement.claims.get(&claim.key) {
+    match settlement.claim(&claim.key) {
         Some(
             ClaimOutcome::Bound(_)
             | ClaimOutcome::WaitsForConsumer

@@ -12,7 +12,7 @@ use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, V
 /// Explains the volume of this name.
 pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, Failure> {
     let World { after, settlement, pods, .. } = world;
-    let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volumes.get(name)) else {
+    let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volume(name)) else {
         let names = after.volumes().map(|volume| volume.name.to_string());
         return Err(world.missing("volume", name.as_str(), names));
     };

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::ByHash;
 use crate::binding::{ChosenBy, Left, View, Write};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, Labels, Quantity, Reservation, Volume, VolumeClass,
-    VolumeMode, VolumePhase,
+    VolumeMode, VolumeName, VolumePhase,
 };
 
 /// For each claim whose volume the binder chose: how many other free volumes of the same class, modes
@@ -18,18 +19,19 @@ use crate::model::{
 pub(super) fn alternatives<'a>(
     after: &'a View,
     writes: &'a [Write],
-) -> BTreeMap<&'a ClaimKey, usize> {
-    let mut free = Free::before(after, writes);
-    let mut counts = Vec::new();
+) -> ByHash<&'a ClaimKey, usize> {
+    let (mut free, taken) = Free::before(after, writes);
+    let mut taken = taken.into_iter();
+    let mut counts = ByHash::default();
     // A claim that named the volume itself had no choice, which its name tells, written later.
     let mut reserved = BTreeMap::new();
     for write in writes {
         match write {
-            Write::Reserve { volume, claim, chosen: ChosenBy::Binder } => {
-                let Some(volume) = after.volume(&volume.name) else { continue };
-                free.take(volume);
+            Write::Reserve { claim, chosen: ChosenBy::Binder, .. } => {
+                let Some(place) = taken.next().flatten() else { continue };
+                free.take(place);
                 if let Some(claim) = after.claim(&claim.name) {
-                    reserved.insert(&claim.key, free.count(volume, claim));
+                    reserved.insert(&claim.key, free.count(place, claim));
                 }
             }
             Write::Name { claim, chosen: ChosenBy::Binder, .. } => {
@@ -37,7 +39,8 @@ pub(super) fn alternatives<'a>(
             }
             Write::Unreserve { volume, left: Left::Nothing } => {
                 if let Some(volume) = after.volume(&volume.name) {
-                    free.put(volume);
+                    let place = free.place(volume);
+                    free.put(place);
                 }
             }
             Write::Reserve { chosen: ChosenBy::Other, .. }
@@ -51,101 +54,155 @@ pub(super) fn alternatives<'a>(
             | Write::MigrateVolume { .. } => {}
         }
     }
-    counts.into_iter().collect()
+    counts
 }
 
 /// What equal volumes have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Sort {
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Sort<'a> {
     class: Option<ClassName>,
-    mode: VolumeMode,
-    attributes_class: Option<ClassName>,
-    access_modes: AccessModes,
-    size: Quantity,
+    mode: &'a VolumeMode,
+    attributes_class: Option<&'a ClassName>,
+    access_modes: &'a AccessModes,
+    size: &'a Quantity,
 }
 
-/// The volumes that are free, by sort.
-#[derive(Debug)]
+/// The volumes that are free, by sort and labels: a selector may tell those apart.
+#[derive(Debug, Default)]
 struct Free<'a> {
-    stocks: BTreeMap<Sort, Stock<'a>>,
+    sorts: ByHash<Sort<'a>, usize>,
+    stocks: Vec<Stock<'a>>,
     /// Whether a claim selects by labels; else they are all the same.
     by_labels: bool,
 }
 
-/// How many volumes of a sort are free, in all and by their labels: a selector may tell those apart.
+/// How many volumes of a sort are free, in all and by their labels.
 #[derive(Debug, Default)]
 struct Stock<'a> {
     total: usize,
-    by_labels: BTreeMap<&'a Labels, usize>,
+    by_labels: Vec<usize>,
+    /// Where labels are counted.
+    labels: ByHash<&'a Labels, usize>,
+}
+
+/// Where a volume is counted. Kept, as it costs more to find than to use.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    stock: usize,
+    labels: Option<usize>,
 }
 
 impl<'a> Free<'a> {
-    /// The free volumes before the first of `writes`.
-    fn before(after: &'a View, writes: &[Write]) -> Self {
+    /// The free volumes before the first of `writes`, and the places of those that the binder takes, in the
+    /// order in which it does.
+    fn before(after: &'a View, writes: &[Write]) -> (Self, Vec<Option<Place>>) {
         let by_labels = after.claims().any(|claim| claim.selector.is_some());
-        let mut free = Self { stocks: BTreeMap::new(), by_labels };
-        let mut given_back = BTreeSet::new();
-        let mut taken = Vec::new();
-        for write in writes {
-            match write {
-                Write::Unreserve { volume, .. } => {
-                    given_back.insert(&volume.name);
-                }
-                Write::Reserve { volume, chosen: ChosenBy::Binder, .. } => {
-                    taken.extend(after.volume(&volume.name));
-                }
-                Write::Reserve { chosen: ChosenBy::Other, .. }
-                | Write::Phase { .. }
-                | Write::Name { .. }
-                | Write::Status { .. }
-                | Write::SetClass { .. }
-                | Write::Ask { .. }
-                | Write::MigrateClaim { .. }
-                | Write::MigrateVolume { .. } => {}
+        let mut free = Self { by_labels, ..Self::default() };
+        let given_back: BTreeSet<&VolumeName> = writes.iter().filter_map(given_back).collect();
+        let was_free = |volume: &Volume| !given_back.contains(&volume.name);
+        let taken = writes.iter().filter_map(taken).map(|name| {
+            let volume = after.volume(name)?;
+            let place = free.place(volume);
+            if was_free(volume) {
+                free.put(place);
             }
+            Some(place)
+        });
+        let taken = taken.collect();
+        for volume in after.volumes().filter(|volume| is_free(volume) && was_free(volume)) {
+            let place = free.place(volume);
+            free.put(place);
         }
-        let left = after.volumes().filter(|volume| is_free(volume));
-        for volume in left.chain(taken).filter(|volume| !given_back.contains(&volume.name)) {
-            free.put(volume);
-        }
-        free
+        (free, taken)
     }
 
-    fn put(&mut self, volume: &'a Volume) {
-        let stock = self.stocks.entry(sort(volume)).or_default();
-        stock.total += 1;
-        if self.by_labels {
-            *stock.by_labels.entry(&volume.labels).or_default() += 1;
+    fn place(&mut self, volume: &'a Volume) -> Place {
+        let next = self.stocks.len();
+        let stock = *self.sorts.entry(sort(volume)).or_insert(next);
+        if stock == next {
+            self.stocks.push(Stock::default());
+        }
+        let stock_of = self.stocks.get_mut(stock).filter(|_| self.by_labels);
+        Place { stock, labels: stock_of.map(|stock| stock.place(&volume.labels)) }
+    }
+
+    fn put(&mut self, place: Place) {
+        self.change(place, |count| count + 1);
+    }
+
+    fn take(&mut self, place: Place) {
+        self.change(place, |count| count.saturating_sub(1));
+    }
+
+    fn change(&mut self, place: Place, changed: impl Fn(usize) -> usize) {
+        let Some(stock) = self.stocks.get_mut(place.stock) else { return };
+        stock.total = changed(stock.total);
+        if let Some(count) = place.labels.and_then(|labels| stock.by_labels.get_mut(labels)) {
+            *count = changed(*count);
         }
     }
 
-    fn take(&mut self, volume: &Volume) {
-        let Some(stock) = self.stocks.get_mut(&sort(volume)) else { return };
-        stock.total = stock.total.saturating_sub(1);
-        if let Some(count) = stock.by_labels.get_mut(&volume.labels) {
-            *count = count.saturating_sub(1);
-        }
-    }
-
-    /// How many of the volume's sort the claim could be given.
-    fn count(&self, volume: &Volume, claim: &Claim) -> usize {
-        let Some(stock) = self.stocks.get(&sort(volume)) else { return 0 };
+    /// How many of this sort the claim could be given.
+    fn count(&self, place: Place, claim: &Claim) -> usize {
+        let Some(stock) = self.stocks.get(place.stock) else { return 0 };
         let Some(selector) = &claim.selector else { return stock.total };
-        let admitted = stock.by_labels.iter().filter(|(labels, _)| selector.matches(labels));
-        admitted.map(|(_, count)| count).sum()
+        let admitted = stock.labels.iter().filter(|(labels, _)| selector.matches(labels));
+        admitted.filter_map(|(_, place)| stock.by_labels.get(*place)).sum()
     }
 }
 
-fn sort(volume: &Volume) -> Sort {
+impl<'a> Stock<'a> {
+    fn place(&mut self, labels: &'a Labels) -> usize {
+        let next = self.by_labels.len();
+        let place = *self.labels.entry(labels).or_insert(next);
+        if place == next {
+            self.by_labels.push(0);
+        }
+        place
+    }
+}
+
+/// The volume that the binder takes.
+fn taken(write: &Write) -> Option<&VolumeName> {
+    match write {
+        Write::Reserve { volume, chosen: ChosenBy::Binder, .. } => Some(&volume.name),
+        Write::Reserve { chosen: ChosenBy::Other, .. }
+        | Write::Unreserve { .. }
+        | Write::Phase { .. }
+        | Write::Name { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
+    }
+}
+
+/// The volume that is given back.
+fn given_back(write: &Write) -> Option<&VolumeName> {
+    match write {
+        Write::Unreserve { volume, .. } => Some(&volume.name),
+        Write::Reserve { .. }
+        | Write::Phase { .. }
+        | Write::Name { .. }
+        | Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => None,
+    }
+}
+
+fn sort(volume: &Volume) -> Sort<'_> {
     Sort {
         class: match volume.class().as_class() {
             VolumeClass::Classless => None,
             VolumeClass::Named(name) => Some(name.clone()),
         },
-        mode: volume.mode.clone(),
-        attributes_class: volume.attributes_class.clone(),
-        access_modes: volume.access_modes.clone(),
-        size: volume.capacity.clone(),
+        mode: &volume.mode,
+        attributes_class: volume.attributes_class.as_ref(),
+        access_modes: &volume.access_modes,
+        size: &volume.capacity,
     }
 }
 

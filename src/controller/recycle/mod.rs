@@ -111,7 +111,7 @@ impl Crew {
         self.remove_leftovers(uid).await?;
         let found = self.api.volume(&order.volume).await.map_err(|trouble| wrapped(&trouble))?;
         let Some(volume) = found else { return Ok(Recycled::Changed) };
-        if volume.uid != uid.as_str() || volume.version != version.to_string() {
+        if !uid.is(&volume.uid) || volume.version != version.to_string() {
             return Ok(Recycled::Changed);
         }
         let Some(pod) = pod::pod_for(&volume, &self.recycler) else {

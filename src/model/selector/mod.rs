@@ -14,7 +14,7 @@ use std::fmt;
 use super::pairs::{Pairs, Unordered};
 
 /// Labels of an object, ordered by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Labels(Pairs);
 
 impl Labels {

@@ -154,8 +154,9 @@ impl Change {
     pub fn is_provisioner_create(&self) -> bool {
         let Some(Transition::Create(volume)) = self.volume() else { return false };
         let Reservation::Held(_, uid) = &volume.reservation else { return false };
-        let made_by_provisioner = volume.name.as_str().strip_prefix("pvc-") == Some(uid.as_str())
-            || volume.finalizers.has(EXTERNAL_DELETION);
+        let made_by_provisioner =
+            volume.name.as_str().strip_prefix("pvc-").is_some_and(|name| uid.is(name))
+                || volume.finalizers.has(EXTERNAL_DELETION);
         volume.annotations.has(PROVISIONED_BY)
             && !volume.annotations.has(LAST_APPLIED)
             && made_by_provisioner

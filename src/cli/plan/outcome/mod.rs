@@ -7,65 +7,60 @@ mod reason;
 mod volume;
 
 use std::collections::BTreeMap;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
+use super::ByHash;
 use super::alternatives::alternatives;
 use super::report::{Plan, PlannedClaim, PlannedVolume};
 use super::state::Pods;
 use crate::binding::{Settlement, Tally, View, Write};
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
-/// The plan of a cluster that settled to `after`. Claims are told in `order`.
-pub(super) fn plan(after: &View, settlement: &Settlement, order: &[ClaimKey], pods: &Pods) -> Plan {
+/// The plan of a cluster that settled to `after`.
+pub(super) fn plan(after: &View, settlement: &Settlement, pods: &Pods) -> Plan {
+    let planner = Planner::new(after, settlement, pods);
     thread::scope(|scope| {
-        // Neither needs the other, and of many there are enough for two cores.
-        let volumes = scope.spawn(|| volumes(after, settlement, pods));
-        let claims = claims(after, settlement, order, pods);
-        let volumes = volumes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let waits = settlement.claims.values().any(Pods::matter_for);
+        // None needs another, and of many there are enough for all cores.
+        let of_volumes = planner.clone();
+        let volumes = scope.spawn(move || volumes(&of_volumes));
+        let alternatives = scope.spawn(|| alternatives(after, &settlement.writes));
+        let (keys, mut claims): (Vec<&ClaimKey>, Vec<PlannedClaim>) = claims(planner);
+        let (volumes, alternatives) = (joined(volumes), joined(alternatives));
+        for (key, claim) in keys.into_iter().zip(&mut claims) {
+            claim.equal_alternatives = alternatives.get(key).copied();
+        }
+        let waits = settlement.claims.iter().any(|(_, outcome)| Pods::matter_for(outcome));
         let notes = pods.note().filter(|_| waits).map(str::to_owned);
         Plan { notes: notes.into_iter().collect(), ..Plan::new(claims, volumes) }
     })
 }
 
-fn claims(
-    after: &View,
-    settlement: &Settlement,
-    order: &[ClaimKey],
-    pods: &Pods,
-) -> Vec<PlannedClaim> {
-    let alternatives = alternatives(after, &settlement.writes);
-    let mut planner = Planner::new(after, settlement, pods);
-    // Taken by name and told by age: neighbours in a tree are found in a fraction of the time.
-    let mut by_name: Vec<(&ClaimKey, usize)> = order.iter().zip(0..).collect();
-    by_name.sort_unstable();
-    let mut claims = Vec::with_capacity(order.len());
-    for (key, place) in by_name {
-        if let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claims.get(key)) {
-            let equal_alternatives = alternatives.get(key).copied();
-            let planned = planner.claim(claim, outcome);
-            claims.push((place, PlannedClaim { equal_alternatives, ..planned }));
-        }
-    }
-    claims.sort_unstable_by_key(|(place, _)| *place);
-    claims.into_iter().map(|(_, claim)| claim).collect()
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn volumes(after: &View, settlement: &Settlement, pods: &Pods) -> Vec<PlannedVolume> {
-    let planner = Planner::new(after, settlement, pods);
-    let volumes = settlement.volumes.iter().filter_map(|(name, outcome)| {
-        after.volume(name).map(|volume| planner.volume(volume, outcome))
+fn claims(mut planner: Planner<'_>) -> (Vec<&ClaimKey>, Vec<PlannedClaim>) {
+    let claims = planner.settlement.claims.iter().filter_map(|(key, outcome)| {
+        planner.after.claim(key).map(|claim| (key, planner.claim(claim, outcome)))
+    });
+    claims.unzip()
+}
+
+fn volumes(planner: &Planner<'_>) -> Vec<PlannedVolume> {
+    let volumes = planner.settlement.volumes.iter().filter_map(|(name, outcome)| {
+        planner.after.volume(name).map(|volume| planner.volume(volume, outcome))
     });
     volumes.collect()
 }
 
 /// Tells of the claims and volumes of a settled cluster.
+#[derive(Clone)]
 pub(in crate::cli) struct Planner<'a> {
     after: &'a View,
     settlement: &'a Settlement,
     pods: &'a Pods,
     /// The volumes that claims come to name by what was written.
-    new: BTreeMap<&'a VolumeName, &'a ClaimKey>,
+    new: ByHash<&'a VolumeName, &'a ClaimKey>,
     /// The volumes that were given, as if they were still free: made when the first claim starves.
     given: Option<View>,
     /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail

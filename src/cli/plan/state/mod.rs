@@ -7,12 +7,12 @@
 mod objects;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use indicatif::ProgressBar;
 
-use self::objects::{Found, found};
+use self::objects::{Found, Item, items};
 use crate::binding::{ClaimOutcome, Observed, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
@@ -83,9 +83,9 @@ pub(in crate::cli) enum Others {
 
 /// What is said of objects that a cluster gave.
 const CLUSTER: &str = "cluster";
-/// From so many objects on, a second thread is worth its start and a bar is worth looking at.
+/// From so many objects on, threads are worth their start and a bar is worth looking at.
 const MANY: usize = 10_000;
-/// After so many objects the bar moves: often enough to be seen, seldom enough to cost nothing.
+/// So many objects are read in one go, after which the bar moves.
 const STEP: usize = 1_000;
 
 impl State {
@@ -147,28 +147,62 @@ impl State {
 
     fn text(&mut self, text: &str, name: &str, others: Others) -> Result<(), Failure> {
         if document::is_json(text) {
-            return self.objects(&found(text, name)?, name, others);
+            return self.objects(&items(text, name)?, name, others);
         }
         let documents = document::read(text).map_err(|error| {
             Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
         })?;
         for document in &documents {
             let text = document.to_json().to_string();
-            self.objects(&found(&text, name)?, name, others)?;
+            self.objects(&items(&text, name)?, name, others)?;
         }
         Ok(())
     }
 
-    /// Takes in what was found; of two objects of one name the later counts.
-    fn objects(&mut self, found: &[Found<'_>], name: &str, others: Others) -> Result<(), Failure> {
-        if others == Others::Kept {
-            let kept = found.iter().filter(|found| watched(found).is_none_or(is_pods));
-            let kept =
-                kept.map(|found| Other { kind: (*found.kind).into(), text: found.text.into() });
-            self.others.extend(kept);
+    /// Takes in what stands in the items, on all cores if there are many; of two objects of one name the later
+    /// counts.
+    fn objects(&mut self, items: &[Item<'_>], name: &str, others: Others) -> Result<(), Failure> {
+        if items.len() < MANY {
+            return self.share(read_share(items, name, others)?);
         }
-        self.has_pods |= found.iter().filter_map(watched).any(is_pods);
-        for read in read_all(found, name)? {
+        // On anything but a terminal it stays hidden.
+        let bar = ProgressBar::new(items.len() as u64);
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let shares = items.chunks(STEP);
+        let read = thread::scope(|scope| {
+            let reader = |first: usize| {
+                let (sender, receiver) = mpsc::channel();
+                let mut shares = shares.clone().skip(first).step_by(cores);
+                let read = move |share| sender.send(read_share(share, name, others)).is_ok();
+                (scope.spawn(move || shares.all(read)), receiver)
+            };
+            let (readers, receivers): (Vec<_>, Vec<_>) = (0..cores).map(reader).unzip();
+            // What was read is taken in while more is being read.
+            let read =
+                shares.clone().zip(receivers.iter().cycle()).try_for_each(|(items, share)| {
+                    // Silence is a reader that has failed, which is told below.
+                    let Ok(share) = share.recv() else { return Ok(()) };
+                    bar.inc(items.len() as u64);
+                    self.share(share?)
+                });
+            drop(receivers);
+            let ended: Result<Vec<bool>, _> =
+                readers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            ended.map_err(|_| {
+                Failure::usage(format!(
+                    "{name}: reading it failed for a reason of our own; report this"
+                ))
+            })?;
+            read
+        });
+        bar.finish_and_clear();
+        read
+    }
+
+    fn share(&mut self, share: Share) -> Result<(), Failure> {
+        self.others.extend(share.others);
+        self.has_pods |= share.has_pods;
+        for read in share.read {
             match read {
                 Ok(observed) => self.take(observed),
                 // Tenants write pods: one of them must not stand in the way of everybody's plan.
@@ -225,45 +259,33 @@ struct Unread {
     text: String,
 }
 
-/// Reads what a plan looks at in its order, on all cores if there is much.
-fn read_all(found: &[Found<'_>], name: &str) -> Result<Vec<Result<Observed, Unread>>, Failure> {
-    if found.len() < MANY {
-        return Ok(read_share(found, name, &ProgressBar::hidden()));
-    }
-    // On anything but a terminal it stays hidden.
-    let bar = ProgressBar::new(found.len() as u64);
-    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let read = thread::scope(|scope| {
-        let shares = found.chunks(found.len().div_ceil(cores));
-        let shares = shares.map(|share| scope.spawn(|| read_share(share, name, &bar)));
-        let shares: Vec<_> = shares.collect();
-        shares.into_iter().map(thread::ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
-    });
-    bar.finish_and_clear();
-    let read = read.map_err(|_| {
-        Failure::usage(format!("{name}: reading it failed for a reason of our own; report this"))
-    })?;
-    Ok(read.into_iter().flatten().collect())
+/// What was read of some items, in their order.
+struct Share {
+    read: Vec<Result<Observed, Unread>>,
+    has_pods: bool,
+    others: Vec<Other>,
 }
 
-fn read_share(found: &[Found<'_>], name: &str, bar: &ProgressBar) -> Vec<Result<Observed, Unread>> {
-    let mut read = Vec::with_capacity(found.len());
-    for objects in found.chunks(STEP) {
-        read.extend(objects.iter().filter_map(|found| read_one(found, name)));
-        bar.inc(objects.len() as u64);
-    }
-    read
+fn read_share(items: &[Item<'_>], name: &str, others: Others) -> Result<Share, Failure> {
+    let mut found = Vec::with_capacity(items.len());
+    items.iter().try_for_each(|item| item.find(name, &mut found))?;
+    let is_kept = |found: &&Found<'_>| others == Others::Kept && watched(found).is_none_or(is_pods);
+    let kept = found.iter().filter(is_kept);
+    Ok(Share {
+        read: found.iter().filter_map(|found| read_one(found, name)).collect(),
+        has_pods: found.iter().filter_map(watched).any(is_pods),
+        others: kept
+            .map(|found| Other { kind: (*found.kind).into(), text: found.text.into() })
+            .collect(),
+    })
 }
 
 /// Reads an object that a plan looks at.
 fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Unread>> {
     let watched = watched(found)?;
     Some(watched.observed(found.text).map_err(|error| {
-        let (kind, namespace, object, reason) =
-            (&found.kind, &found.namespace, &found.name, told(&error));
-        let separator = if namespace.is_empty() { "" } else { "/" };
-        let text =
-            format!("{name}: {kind} {namespace}{separator}{object} cannot be read: {reason}");
+        let (kind, called, reason) = (&found.kind, found.called(), told(&error));
+        let text = format!("{name}: {kind} {called} cannot be read: {reason}");
         Unread { watched, text }
     }))
 }

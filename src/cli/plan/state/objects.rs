@@ -1,10 +1,11 @@
-//! The objects in a JSON text, lists taken apart, each with its text and what it is called.
+//! The objects in a JSON text, lists taken apart, each with its text and its kind.
 //!
-//! Of an object only the beginning is looked at: the API server and kubectl write kind and metadata
-//! before spec and status. Not here: what an object says (`k8s`).
+//! Of an object only the beginning is looked at: the API server and kubectl write the kind before everything
+//! that is long. Not here: what an object says (`k8s`).
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -19,10 +20,6 @@ use crate::cli::exit::Failure;
 pub(super) struct Found<'a> {
     /// Its kind; empty if it says none.
     pub(super) kind: Cow<'a, str>,
-    /// Its namespace; empty if it says none.
-    pub(super) namespace: Cow<'a, str>,
-    /// Its name; empty if it says none.
-    pub(super) name: Cow<'a, str>,
     /// The object.
     pub(super) text: &'a str,
 }
@@ -31,22 +28,22 @@ pub(super) struct Found<'a> {
 #[derive(Debug, Default)]
 struct Head<'a> {
     kind: Option<Cow<'a, str>>,
-    metadata: Option<Identity<'a>>,
+    /// Whether metadata was seen; what has a kind says it before.
+    has_metadata: bool,
     items: Option<Vec<&'a RawValue>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Identity<'a> {
-    #[serde(borrow)]
-    namespace: Option<Text<'a>>,
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
+/// A text in which objects are still to be found: one object, or a list of them.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    text: &'a str,
+    /// The kind that its list gives to all items; empty if it gives none.
+    of_list: Arc<str>,
 }
 
-/// The objects in `text`, which `source` gave.
-pub(super) fn found<'a>(text: &'a str, source: &str) -> Result<Vec<Found<'a>>, Failure> {
-    let mut found = Vec::new();
+/// What stands in `text`, which `source` gave; lists are taken apart.
+pub(super) fn items<'a>(text: &'a str, source: &str) -> Result<Vec<Item<'a>>, Failure> {
+    let mut items = Vec::new();
     let mut begin = 0;
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
     while let Some(head) = heads.next() {
@@ -54,52 +51,54 @@ pub(super) fn found<'a>(text: &'a str, source: &str) -> Result<Vec<Found<'a>>, F
             if error.is_data() { unreadable(source, &error) } else { no_json(source, &error) }
         })?;
         let end = heads.byte_offset();
-        take(head, text.get(begin..end).unwrap_or_default(), None, source, &mut found)?;
+        if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
+            let texts = texts.into_iter().map(RawValue::get);
+            items.extend(texts.map(|text| Item { text, of_list: of_list.clone() }));
+        } else {
+            let text = text.get(begin..end).unwrap_or_default();
+            items.push(Item { text, of_list: Arc::default() });
+        }
         begin = end;
     }
-    Ok(found)
+    Ok(items)
 }
 
-/// Takes an object, or those of a list; `of_list` is the kind of the items of a typed list.
-fn take<'a>(
-    head: Head<'a>,
-    text: &'a str,
-    of_list: Option<&str>,
-    source: &str,
-    found: &mut Vec<Found<'a>>,
-) -> Result<(), Failure> {
-    let kind = head.kind.or_else(|| of_list.map(|kind| Cow::Owned(kind.to_owned())));
-    let kind = kind.unwrap_or_default();
-    if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), &head.items) {
-        let of_items = (!of_items.is_empty()).then_some(of_items);
-        return items.iter().try_for_each(|item| {
-            take(item_head(item, of_items, source)?, item.get(), of_items, source, found)
-        });
+impl Found<'_> {
+    /// Namespace and name, as far as it says them.
+    pub(super) fn called(&self) -> String {
+        let Named { metadata: Identity { namespace, name } } =
+            serde_json::from_str(self.text).unwrap_or_default();
+        let [namespace, name] = [namespace, name].map(|text| text.unwrap_or_default().0);
+        let separator = if namespace.is_empty() { "" } else { "/" };
+        format!("{namespace}{separator}{name}")
     }
-    let identity = head.metadata.unwrap_or_default();
-    let plain = |text: Option<Text<'a>>| text.map(|text| text.0);
-    found.push(Found {
-        kind,
-        namespace: plain(identity.namespace).unwrap_or_default(),
-        name: plain(identity.name).unwrap_or_default(),
-        text,
-    });
-    Ok(())
 }
 
-/// The head of an item of a list, which was found to be JSON.
-fn item_head<'a>(
-    item: &'a RawValue,
-    of_list: Option<&str>,
-    source: &str,
-) -> Result<Head<'a>, Failure> {
-    let mut head = Head::default();
-    let reader = HeadReader { head: &mut head, until: Until::Enough { of_list } };
-    let read = reader.deserialize(&mut serde_json::Deserializer::from_str(item.get()));
-    match read {
-        // Where enough was read, the error is the one that stopped the reading.
-        Err(error) if !head.is_enough(of_list) => Err(unreadable(source, &error)),
-        Ok(()) | Err(_) => Ok(head),
+impl<'a> Item<'a> {
+    /// Adds its objects to `found`.
+    pub(super) fn find(&self, source: &str, found: &mut Vec<Found<'a>>) -> Result<(), Failure> {
+        let head = self.head(source)?;
+        if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items) {
+            return texts.iter().try_for_each(|text| {
+                Item { text: text.get(), of_list: of_list.clone() }.find(source, found)
+            });
+        }
+        let kind = head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string()));
+        found.push(Found { kind, text: self.text });
+        Ok(())
+    }
+
+    /// The head of what was found to be JSON.
+    fn head(&self, source: &str) -> Result<Head<'a>, Failure> {
+        let of_list = &*self.of_list;
+        let mut head = Head::default();
+        let reader = HeadReader { head: &mut head, until: Until::Enough { of_list } };
+        let read = reader.deserialize(&mut serde_json::Deserializer::from_str(self.text));
+        match read {
+            // Where enough was read, the error is the one that stopped the reading.
+            Err(error) if !head.is_enough(of_list) => Err(unreadable(source, &error)),
+            Ok(()) | Err(_) => Ok(head),
+        }
     }
 }
 
@@ -117,10 +116,19 @@ impl<'de> Deserialize<'de> for Head<'de> {
 }
 
 impl Head<'_> {
+    /// If it is that of a list: the kind of the items, empty if the list gives none. `of_list` as of an
+    /// [`Item`].
+    fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
+        self.kind.as_deref().unwrap_or(of_list).strip_suffix("List").map(Into::into)
+    }
+
     /// Whether it tells all that there is to tell of an object that is no list.
-    fn is_enough(&self, of_list: Option<&str>) -> bool {
-        let kind = self.kind.as_deref().or(of_list);
-        kind.is_some_and(|kind| !kind.ends_with("List")) && self.metadata.is_some()
+    fn is_enough(&self, of_list: &str) -> bool {
+        let is_object = |kind: &str| !kind.is_empty() && !kind.ends_with("List");
+        match &self.kind {
+            Some(kind) => is_object(kind),
+            None => self.has_metadata && is_object(of_list),
+        }
     }
 }
 
@@ -136,7 +144,7 @@ enum Until<'h> {
     /// To its end: what follows it is still to be found.
     End,
     /// Until it is known which object it is; the reading then ends with an error.
-    Enough { of_list: Option<&'h str> },
+    Enough { of_list: &'h str },
 }
 
 impl<'de> DeserializeSeed<'de> for HeadReader<'_, 'de> {
@@ -161,20 +169,40 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                     let kind: Option<Text<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
-                "metadata" => self.head.metadata = Some(map.next_value()?),
+                "metadata" => self.head.has_metadata = true,
                 "items" => self.head.items = map.next_value()?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                _ => {}
             }
             if let Until::Enough { of_list } = self.until
                 && self.head.is_enough(of_list)
             {
                 return Err(A::Error::custom("the rest is not needed"));
             }
+            if !matches!(&*key, "kind" | "items") {
+                map.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(())
     }
 }
 
+/// An object of which only what it is called is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named<'a> {
+    #[serde(borrow)]
+    metadata: Identity<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Identity<'a> {
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+}
+
 /// A text, borrowed where it is written without escapes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

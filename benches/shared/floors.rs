@@ -74,13 +74,13 @@ impl Floors {
     /// Prints the rows on standard output; how many miss their floor. A row without one is an error.
     pub(crate) fn print(&self, rows: &[Row]) -> Result<usize, String> {
         let mut missed = 0;
-        println!("{:<24}{:<58}{:<26}{:<34}{:>8}  floor", "row", "what", "ours", "other", "figure");
+        println!("{:<28}{:<62}{:<26}{:<34}{:>8}  floor", "row", "what", "ours", "other", "figure");
         for row in rows {
             let floor = self.0.get(row.id).ok_or_else(|| format!("row {} has no floor", row.id))?;
             let (bound, is_met) = floor.judge(row.figure);
             let Row { id, what, ours, other, figure } = row;
             let word = if is_met { "met" } else { "MISSED" };
-            println!("{id:<24}{what:<58}{ours:<26}{other:<34}{figure:>8.2}  {bound}: {word}");
+            println!("{id:<28}{what:<62}{ours:<26}{other:<34}{figure:>8.2}  {bound}: {word}");
             missed += usize::from(!is_met);
         }
         Ok(missed)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::world::worlds;
-use crate::binding::{Observed, Settlement, View, announce_claim, announce_volume, settle};
+use crate::binding::{Observed, Settlement, View, Write, announce_claim, announce_volume, settle};
 use crate::model::{Claim, ClaimKey, Volume};
 
 type State = (Vec<Arc<Volume>>, Vec<Arc<Claim>>);
@@ -34,12 +34,16 @@ fn told(view: &View, settlement: &Settlement) -> Vec<String> {
 }
 
 proptest! {
-    /// Whatever was done before it died, a binder reaches the same end from there.
+    /// Whatever was done before it died, a binder reaches the same end from there. Not while a volume is yet to
+    /// be given back: who starts anew looks at the volumes first, so that a claim whose turn had not come finds
+    /// one that it would have missed, and need not ask a provisioner.
     #[test]
     fn a_restart_after_any_write_reaches_the_same_end(world in worlds()) {
         let (order, mut whole) = (keys(&world), world.clone());
         let settlement = settle(&mut whole, &order);
-        for done in 0..settlement.writes.len() {
+        let is_given_back = |write: &Write| matches!(write, Write::Unreserve { .. });
+        let first = settlement.writes.iter().rposition(is_given_back).map_or(0, |last| last + 1);
+        for done in first..settlement.writes.len() {
             let mut restarted = world.clone();
             for write in &settlement.writes[..done] {
                 restarted.assume(write);

@@ -5,7 +5,7 @@
 
 use super::step::{Basis, Write};
 use super::volume::give_back;
-use crate::model::{Volume, VolumePhase};
+use crate::model::{ReclaimPolicy, Volume, VolumePhase};
 
 /// How a recycling ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +30,23 @@ impl Recycling {
 }
 
 /// The write that follows: the volume is given free, to be offered again, or has failed. One that failed is
-/// to be recycled again as long as it is decided about.
-pub fn after_recycling(volume: &Volume, end: &Recycling) -> Write {
-    match end {
+/// to be recycled again as long as it is decided about. Nothing follows if the volume is not to be recycled any
+/// more.
+///
+/// **Differs from Kubernetes**: there, the policy is not looked at again, so that a volume that somebody has
+/// set to Retain meanwhile is offered to others.
+pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
+    if volume.policy != ReclaimPolicy::Recycle {
+        return None;
+    }
+    Some(match end {
         Recycling::Done => give_back(volume),
         Recycling::Failed(_) | Recycling::NoRecycler => Write::Phase {
             volume: Basis::of_volume(volume),
             phase: VolumePhase::Failed,
             message: end.message(),
         },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -51,11 +58,12 @@ mod tests {
 
     #[test]
     fn a_recycled_volume_is_given_free_and_any_other_has_failed() {
-        let by_person = volume();
-        let mut by_binder = volume();
+        let recycled = || Volume { policy: ReclaimPolicy::Recycle, ..volume() };
+        let by_person = recycled();
+        let mut by_binder = recycled();
         by_binder.annotations.insert(BOUND_BY_CONTROLLER, "yes");
         for (volume, expected) in [(by_person, Left::Name), (by_binder, Left::Nothing)] {
-            let write = after_recycling(&volume, &Recycling::Done);
+            let write = after_recycling(&volume, &Recycling::Done).unwrap();
             assert!(matches!(write, Write::Unreserve { left, .. } if left == expected));
         }
         let ends = [
@@ -63,11 +71,19 @@ mod tests {
             (Recycling::NoRecycler, "No recycler plugin found for the volume!"),
         ];
         for (end, expected) in ends {
-            let write = after_recycling(&volume(), &end);
-            let Write::Phase { phase: VolumePhase::Failed, message, .. } = write else {
+            let write = after_recycling(&recycled(), &end);
+            let Some(Write::Phase { phase: VolumePhase::Failed, message, .. }) = write else {
                 panic!("{write:?}")
             };
             assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
+    fn nothing_follows_for_a_volume_that_is_to_be_kept_by_now() {
+        for end in [Recycling::Done, Recycling::Failed("no".into()), Recycling::NoRecycler] {
+            let kept = Volume { policy: ReclaimPolicy::Retain, ..volume() };
+            assert_eq!(after_recycling(&kept, &end), None);
         }
     }
 }

@@ -147,7 +147,8 @@ impl World {
         assert_eq!(self.reclaim.take(), Some(Reclaim::Recycle), "{object:?} is not to be recycled");
         let Object::Volume(name) = object else { panic!("{object:?} is no volume") };
         let volume = Arc::clone(self.cache.volume(name).expect("it is there"));
-        self.write(&after_recycling(&volume, end));
+        let write = after_recycling(&volume, end).expect("it is to be recycled");
+        self.write(&write);
         self.tell([announce_recycling(&volume, end)]);
     }
 

@@ -117,6 +117,7 @@ impl Engine {
         if !is_same {
             return None;
         }
+        let write = after_recycling(volume, &end)?;
         match end {
             Recycling::Done => {
                 self.recyclers.0.remove(name);
@@ -129,7 +130,7 @@ impl Engine {
         }
         let about = ObjectKey::Volume(name.clone());
         self.telling.tell_once(&self.view, &about, announce_recycling(volume, &end));
-        Some(after_recycling(volume, &end))
+        Some(write)
     }
 }
 

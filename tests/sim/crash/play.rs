@@ -35,9 +35,9 @@ const REST: Duration = Duration::from_secs(40);
 /// How long an end must last where it is known.
 const CALM: Duration = Duration::from_secs(3);
 
-/// Within which time the end must be there: the first pause after a recycling that failed, and all that
-/// may come before it, several times over.
-const END_MAX: Duration = Duration::from_secs(200);
+/// Within which time the end must be there: a recycling that fails of itself and at two faults is tried again
+/// after 30, 60 and 120 seconds.
+const END_MAX: Duration = Duration::from_mins(5);
 
 /// Processes in one run at most: the monitor knows users beforehand.
 const PROCESSES_MAX: usize = 9;

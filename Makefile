@@ -45,12 +45,12 @@ kube:
 # Every case against a real etcd, kube-apiserver, kube-controller-manager and kube-scheduler. CASES=name
 # picks some.
 e2e: kube
-	$(CARGO_TEST) --test e2e -- $(CASES)
+	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
 # The histories of made-up clusters beside Kubernetes' own binder, and what takes minutes on a real
 # server, at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --full differential survival
+	$(CARGO_TEST) --test e2e -- --strict --full differential survival
 
 # Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
 # some; BINDERY_GENERATE=1 writes the table of docs/mutants.md.

@@ -37,7 +37,14 @@ fn main() -> ExitCode {
     if arguments.hold() {
         return hold();
     }
-    let outcome = runner::run(&cases::all(arguments.is_full()), &arguments);
+    let cases = cases::all(arguments.is_full());
+    if let Some(filter) = arguments.vain(&cases) {
+        eprintln!(
+            "No case has \"{filter}\" in its name, so that nothing would run; --list shows them."
+        );
+        return ExitCode::from(2);
+    }
+    let outcome = runner::run(&cases, &arguments);
     plane::stop_shared(outcome);
     match outcome {
         runner::Outcome::Passed => ExitCode::SUCCESS,

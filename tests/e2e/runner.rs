@@ -49,10 +49,23 @@ pub(crate) struct Arguments {
     filters: Vec<String>,
     skips: Vec<String>,
     exact: bool,
-    list: bool,
-    hold: bool,
+    /// Whether each filter has to select something: cargo passes a name to every suite, most of which lack it.
+    strict: bool,
+    wish: Wish,
     threads: Option<NonZero<usize>>,
     extent: Extent,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wish {
+    /// Cases are run.
+    #[default]
+    Run,
+    /// They are listed.
+    List,
+    /// A plane is started for a person.
+    Hold,
 }
 
 /// How much of what could be done for ever is done.
@@ -90,15 +103,18 @@ impl Arguments {
             };
             match flag {
                 "--exact" => arguments.exact = true,
-                "--list" => arguments.list = true,
-                "--hold" => arguments.hold = true,
+                "--strict" => arguments.strict = true,
+                "--list" => arguments.wish = Wish::List,
+                "--hold" => arguments.wish = Wish::Hold,
                 "--full" => arguments.extent.is_full = true,
                 "--seeds" => {
                     let seeds = value()?;
                     let bounds = seeds.split_once("..");
                     let bounds =
                         bounds.and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-                    let wrong = || format!("--seeds needs FROM..TO, not \"{seeds}\".");
+                    let bounds = bounds.filter(|bounds: &Range<u64>| !bounds.is_empty());
+                    let wrong =
+                        || format!("--seeds needs FROM..TO, which are some, not \"{seeds}\".");
                     arguments.extent.seeds = Some(bounds.ok_or_else(wrong)?);
                 }
                 "--skip" => arguments.skips.push(value()?),
@@ -114,7 +130,7 @@ impl Arguments {
                 _ if flag.starts_with('-') => {
                     return Err(format!(
                         "The end-to-end tests do not know {flag}; they know FILTER, --exact, --full, \
-                         --hold, --list, --seeds, --skip and --test-threads."
+                         --hold, --list, --seeds, --skip, --strict and --test-threads."
                     ));
                 }
                 _ => arguments.filters.push(word),
@@ -125,7 +141,7 @@ impl Arguments {
 
     /// Whether to start a plane for a person instead of running cases.
     pub(crate) fn hold(&self) -> bool {
-        self.hold
+        self.wish == Wish::Hold
     }
 
     /// Whether everything that is promised is to be shown.
@@ -133,10 +149,19 @@ impl Arguments {
         self.extent.is_full
     }
 
+    /// A filter that selects none of the cases, where that is an error.
+    pub(crate) fn vain(&self, cases: &[Case]) -> Option<&str> {
+        let is_vain = |filter: &&String| !cases.iter().any(|case| self.fits(shown(case), filter));
+        let mut filters = self.filters.iter().filter(|_| self.strict);
+        filters.find(is_vain).map(String::as_str)
+    }
+
+    fn fits(&self, name: &str, pattern: &str) -> bool {
+        if self.exact { name == pattern } else { name.contains(pattern) }
+    }
+
     fn selects(&self, name: &str) -> bool {
-        let fits = |pattern: &String| {
-            if self.exact { name == pattern } else { name.contains(pattern.as_str()) }
-        };
+        let fits = |pattern: &String| self.fits(name, pattern);
         (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skips.iter().any(fits)
     }
 }
@@ -145,7 +170,7 @@ impl Arguments {
 pub(crate) fn run(cases: &[Case], arguments: &Arguments) -> Outcome {
     let selected: Vec<Case> =
         cases.iter().copied().filter(|case| arguments.selects(shown(case))).collect();
-    if arguments.list {
+    if arguments.wish == Wish::List {
         for case in &selected {
             println!("{}: test", shown(case));
         }

@@ -19,9 +19,8 @@ tree=$work/tree
 log=$work/log
 # Of its own, as a mutant's binary must not be taken for ours; kept, as most of it is other people's code.
 export CARGO_TARGET_DIR=$work/build
-# `make soak` asks for optimised tests. Here that would build every library once more, into the folder above,
-# to save less than a minute for each mutant.
-unset CARGO_PROFILE_DEV_OPT_LEVEL
+# Optimised, a mutant takes half a minute longer to build, and its lives a minute less.
+export CARGO_PROFILE_DEV_OPT_LEVEL=${CARGO_PROFILE_DEV_OPT_LEVEL:-1}
 
 fail() {
 	echo "$1" >&2
@@ -112,6 +111,7 @@ table() {
 }
 echo
 table
-if [[ -n ${BINDERY_GENERATE:-} && -z ${MUTANTS:-} ]]; then
+# The page is for the seeds that it speaks of.
+if [[ -n ${BINDERY_GENERATE:-} && -z ${MUTANTS:-}${SEEDS:-}${SEEDS_MAX:-} ]]; then
 	{ sed '/^<!-- table -->$/q' "$page" && echo && table; } >"$page.new" && mv "$page.new" "$page"
 fi

@@ -6,7 +6,7 @@
 
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
-use crate::model::{BindingMode, Claim, Deletion, Node, NonEmpty, Volume, VolumePhase};
+use crate::model::{BindingMode, Claim, Deletion, Node, NonEmpty, Term, Volume, VolumePhase};
 
 /// Who asks whether a volume fits.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,11 @@ pub fn fit(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Result<Fit, NonE
         None => Ok(kept),
         Some(mismatches) => Err(mismatches),
     }
+}
+
+/// The first term of the claim's selector that the volume does not match. It does not count for one that is kept.
+pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
+    claim.selector.as_ref().and_then(|selector| selector.first_unmatched(&volume.labels))
 }
 
 fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
@@ -130,8 +135,7 @@ fn free_mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
     if volume.phase != VolumePhase::Available {
         found.push(Mismatch::NotAvailable { phase: volume.phase.clone() });
     }
-    let selector = claim.selector.as_ref();
-    if let Some(term) = selector.and_then(|selector| selector.first_unmatched(&volume.labels)) {
+    if let Some(term) = unmatched_term(volume, claim) {
         found.push(Mismatch::Selector { term: term.to_string() });
     }
     found.extend(class_mismatch(volume, claim));

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::fit::{Asker, Fit, fit};
+use super::fit::{Asker, Fit, fit, unmatched_term};
 use super::mismatch::Mismatch;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Reservation, Volume};
@@ -50,14 +50,8 @@ pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
         // No free volume is given before a pod has a node: not one of them needs a look.
         return Choice::Nothing;
     }
-    // `fit` says this too, but with a reason, and a selector may pass over thousands.
-    let is_selected = |volume: &Volume| match (asker, &claim.selector) {
-        (Asker::Prebind, _) | (_, None) => true,
-        (Asker::Controller(_) | Asker::Scheduler(_), Some(selector)) => {
-            selector.matches(&volume.labels)
-        }
-    };
-    let mut free = view.free_for(claim).filter(|volume| is_selected(volume));
+    // `fit` asks this too, and makes a sentence of it: a selector may rule out thousands.
+    let mut free = view.free_for(claim).filter(|volume| unmatched_term(volume, claim).is_none());
     let free = free.find(|volume| fit(volume, claim, asker).is_ok());
     free.map_or(Choice::Nothing, |volume| Choice::Free(Arc::clone(volume)))
 }

@@ -194,6 +194,20 @@ impl Write {
         }
     }
 
+    /// The volume that it keeps for a claim, and who chose it.
+    pub fn reserves(&self) -> Option<(&VolumeName, ChosenBy)> {
+        if let Self::Reserve { volume, chosen, .. } = self {
+            Some((&volume.name, *chosen))
+        } else {
+            None
+        }
+    }
+
+    /// The volume that it takes back from a claim.
+    pub fn gives_back(&self) -> Option<&VolumeName> {
+        if let Self::Unreserve { volume, .. } = self { Some(&volume.name) } else { None }
+    }
+
     /// Its name in logs and metrics.
     pub fn label(&self) -> &'static str {
         match self {

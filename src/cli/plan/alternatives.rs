@@ -98,7 +98,8 @@ impl<'a> Free<'a> {
     fn before(after: &'a View, writes: &[Write]) -> (Self, Vec<Option<Place>>) {
         let by_labels = after.claims().any(|claim| claim.selector.is_some());
         let mut free = Self { by_labels, ..Self::default() };
-        let given_back: BTreeSet<&VolumeName> = writes.iter().filter_map(given_back).collect();
+        let given_back: BTreeSet<&VolumeName> =
+            writes.iter().filter_map(Write::gives_back).collect();
         let was_free = |volume: &Volume| !given_back.contains(&volume.name);
         let taken = writes.iter().filter_map(taken).map(|name| {
             let volume = after.volume(name)?;
@@ -164,32 +165,10 @@ impl<'a> Stock<'a> {
 
 /// The volume that the binder takes.
 fn taken(write: &Write) -> Option<&VolumeName> {
-    match write {
-        Write::Reserve { volume, chosen: ChosenBy::Binder, .. } => Some(&volume.name),
-        Write::Reserve { chosen: ChosenBy::Other, .. }
-        | Write::Unreserve { .. }
-        | Write::Phase { .. }
-        | Write::Name { .. }
-        | Write::Status { .. }
-        | Write::SetClass { .. }
-        | Write::Ask { .. }
-        | Write::MigrateClaim { .. }
-        | Write::MigrateVolume { .. } => None,
-    }
-}
-
-/// The volume that is given back.
-fn given_back(write: &Write) -> Option<&VolumeName> {
-    match write {
-        Write::Unreserve { volume, .. } => Some(&volume.name),
-        Write::Reserve { .. }
-        | Write::Phase { .. }
-        | Write::Name { .. }
-        | Write::Status { .. }
-        | Write::SetClass { .. }
-        | Write::Ask { .. }
-        | Write::MigrateClaim { .. }
-        | Write::MigrateVolume { .. } => None,
+    let (name, chosen) = write.reserves()?;
+    match chosen {
+        ChosenBy::Binder => Some(name),
+        ChosenBy::Other => None,
     }
 }
 

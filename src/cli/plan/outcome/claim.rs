@@ -121,18 +121,8 @@ impl Planner<'_> {
 /// The volumes that were given away, as they were before.
 fn given(after: &View, writes: &[Write]) -> View {
     let mut view = View::default();
-    let reserved = writes.iter().filter_map(|write| match write {
-        Write::Reserve { volume, .. } => after.volume(&volume.name),
-        Write::Unreserve { .. }
-        | Write::Phase { .. }
-        | Write::Name { .. }
-        | Write::Status { .. }
-        | Write::SetClass { .. }
-        | Write::Ask { .. }
-        | Write::MigrateClaim { .. }
-        | Write::MigrateVolume { .. } => None,
-    });
-    for volume in reserved {
+    let reserved = writes.iter().filter_map(Write::reserves);
+    for volume in reserved.filter_map(|(name, _)| after.volume(name)) {
         view.apply(Observed::Volume(Arc::new(freed(volume))));
     }
     view

@@ -39,8 +39,9 @@ pub(super) struct Queue {
     numbered: u64,
 }
 
-/// Everything there is, to be looked at once: names alone, which of 200,000 objects are two megabytes. In the
-/// line they would be thirteen, more than anything else that a controller keeps for a moment.
+/// Everything there is, to be looked at once: names alone, in lists that are as long as they get. In the line each
+/// would be kept twice, in a list and in a tree that grow as they are filled: five times the memory, which a
+/// process does not give back.
 #[derive(Debug, Default)]
 struct Beginning {
     volumes: vec::IntoIter<VolumeName>,

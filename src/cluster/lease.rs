@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::request::request;
+use super::request::{is_absent, request};
 use super::suspend::{asleep, drop_after_sleep, has_slept};
 
 /// Which lease, and for whom.
@@ -223,9 +223,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
 
     async fn look(&self) -> Result<Record, Trouble> {
         match self.request(Method::GET, &self.path(), None).await {
-            Err(Trouble::Refused(kube::Error::Api(status)))
-                if status.code == 404 && status.reason == "NotFound" =>
-            {
+            Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
                 self.request(Method::POST, &self.collection(), Some(&self.empty())).await
             }
             other => other,

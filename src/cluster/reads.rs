@@ -12,6 +12,7 @@ use kube::Client;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::request::is_absent;
 use crate::binding::{Answer, LiveReads, PodUse, Read};
 use crate::k8s::bounded::LabelUse;
 use crate::k8s::claim::claim;
@@ -126,10 +127,7 @@ async fn fetch(client: &Client, path: String) -> Fetched {
     let Ok(request) = request else { return Fetched::Failed };
     match client.request_text(request).await {
         Ok(body) => Fetched::Found(body),
-        // The reason tells the API server's 404 from that of something in front of it.
-        Err(kube::Error::Api(status)) if status.code == 404 && status.reason == "NotFound" => {
-            Fetched::NotFound
-        }
+        Err(kube::Error::Api(status)) if is_absent(&status) => Fetched::NotFound,
         Err(error) => {
             tracing::warn!(%error, "a live read failed");
             Fetched::Failed

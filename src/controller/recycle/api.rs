@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::pod::{MARK, Volume};
-use crate::cluster::request::request;
+use crate::cluster::request::{is_absent, request};
 use crate::cluster::send::FIELD_MANAGER;
 use crate::model::{Uid, VolumeName};
 use crate::telemetry::logging::cause;
@@ -187,8 +187,7 @@ impl Api {
         let late = |_| Trouble::Unknown("no reply in time".to_owned());
         sent.map_err(late)?.map_err(|error| {
             let kube::Error::Api(status) = error else { return Trouble::Unknown(cause(&error)) };
-            // A proxy answers 404 too, and proves nothing by it.
-            if status.code == 404 && status.reason == "NotFound" {
+            if is_absent(&status) {
                 Trouble::NotFound(status.message)
             } else {
                 Trouble::Refused { code: status.code, message: status.message }
@@ -228,4 +227,34 @@ fn made(metadata: Metadata) -> Made {
 /// A selector in a query: names and uids need no more than this.
 fn escaped(selector: &str) -> String {
     selector.replace('=', "%3D").replace('/', "%2F")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use kube::client::Body;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// An API server that answers 404 with this text.
+    fn missing(text: &'static str) -> Api {
+        let service = service_fn(move |_: Request<Body>| async move {
+            Response::builder().status(404).body(Body::from(text.as_bytes().to_vec()))
+        });
+        Api { client: Client::new(service, "default"), namespace: "a".to_owned() }
+    }
+
+    #[tokio::test]
+    async fn only_the_api_server_itself_says_that_a_volume_or_a_pod_is_gone() {
+        let by_itself =
+            r#"{"kind": "Status", "reason": "NotFound", "code": 404, "message": "gone"}"#;
+        let pod = Made { name: "p".to_owned(), uid: "u".to_owned(), is_terminating: false };
+        for (text, is_gone) in [(by_itself, true), ("404 page not found", false)] {
+            let api = missing(text);
+            let volume = api.volume(&VolumeName::new("v")).await;
+            assert_eq!(volume.map(|found| found.is_none()).ok(), is_gone.then_some(true), "{text}");
+            assert_eq!(api.delete(&pod).await.is_ok(), is_gone, "{text}");
+        }
+    }
 }

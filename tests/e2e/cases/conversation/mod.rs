@@ -8,9 +8,13 @@ mod hook;
 #[path = "../../../sim/conversation/mod.rs"]
 mod script;
 
-use hyper::Method;
-use serde_json::Value;
+use std::time::Duration;
 
+use bindery::model::annotations::DEFAULT_CLASS;
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane, Reply};
 use crate::runner::{Case, case};
@@ -33,6 +37,10 @@ fn the_real_server_still_answers_as_recorded() {
         seen.remember(&document(step, &reply));
         let (warnings, reviews) = (&reply.warnings, hook.take());
         heard.push(record(step, reply.code, &document(step, &reply), warnings, &reviews));
+        if step.method != "GET" && step.path.starts_with(CLASSES) {
+            await_default_class(&plane);
+            hook.take();
+        }
     }
     if std::env::var_os("BINDERY_GENERATE").is_some() {
         let lines: Vec<String> = heard.iter().map(ToString::to_string).collect();
@@ -55,6 +63,29 @@ fn the_real_server_still_answers_as_recorded() {
         "run make generate if the server is right:\n{}",
         differences.join("\n")
     );
+}
+
+const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+
+/// Which class is the default, the server knows from a watch of its own: a claim that is made at once may get
+/// the one of a moment ago.
+fn await_default_class(plane: &Plane) {
+    let listed = plane.get(ADMIN, CLASSES).expect_ok();
+    let classes = listed["items"].as_array().cloned().unwrap_or_default();
+    let is_default = |class: &&Value| class["metadata"]["annotations"][DEFAULT_CLASS] == "true";
+    let defaults: Vec<&Value> =
+        classes.iter().filter(is_default).map(|class| &class["metadata"]["name"]).collect();
+    let probe = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "probe"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
+    eventually("the server knows the default class", Duration::from_secs(20), || {
+        let made = plane.request(ADMIN, Method::POST, path, Body::json(&probe)).expect_ok();
+        let given = made.pointer("/spec/storageClassName");
+        let is_known = given.map_or(defaults.is_empty(), |class| defaults.contains(&class));
+        if is_known { Ok(()) } else { Err(format!("{given:?}, not one of {defaults:?}")) }
+    });
 }
 
 fn send(plane: &Plane, step: &Step) -> Reply {

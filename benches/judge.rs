@@ -11,9 +11,9 @@ use std::hint::black_box;
 
 use among::{ASKER, among};
 use bindery::binding::{Asker, Evidence, LiveReads, View, choose, fit};
-use bindery::k8s::bounded::LabelUse;
 use bindery::k8s::claim::claim;
 use bindery::k8s::review::{Answer, answer, request};
+use bindery::k8s::volume::Wanted;
 use bindery::k8s::volume::volume;
 use bindery::model::Quantity;
 use bindery::rules::{Entry, Policy, Question, RULES, judge};
@@ -66,7 +66,7 @@ fn quantity(text: &str) -> Quantity {
 fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
     let review: serde_json::Value = serde_json::from_str(ALLOWED).expect("JSON");
     let text = review["request"]["oldObject"].to_string();
-    let volume = volume(&text, LabelUse::Collect).expect("a volume").value.volume;
+    let volume = volume(&text, Wanted::Both).expect("a volume").value.volume;
     let claim = claim(CLAIM, "default").expect("a claim").value;
     bencher
         .bench(|| fit(black_box(&volume), black_box(&claim), Asker::Prebind).expect("the two fit"));

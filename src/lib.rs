@@ -51,6 +51,7 @@
 //! | [`sim`] | an API server in memory, for the demonstration and for simulation |
 //! | [`telemetry`] | metrics and logs |
 //! | [`config`] | the configuration file: modes of rules, whom to trust, how volumes are recycled |
+//! | [`follow`] | files that somebody else replaces: a watch and a poll |
 //! | [`certificates`] | an authority and a serving pair for development |
 //! | [`cluster`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
@@ -137,6 +138,7 @@ pub mod cluster;
 pub mod config;
 pub mod controller;
 pub mod document;
+pub mod follow;
 pub mod k8s;
 pub mod model;
 pub mod rules;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bindery::binding::{Asker, Choice, Observed, View, choose};
-use bindery::k8s::bounded::LabelUse;
 use bindery::k8s::claim::claim;
+use bindery::k8s::volume::Wanted;
 use bindery::k8s::volume::volume;
 use bindery::model::{BindingMode, Claim, Quantity, Volume, VolumeName};
 
@@ -25,7 +25,7 @@ pub(crate) fn among(count: u64) -> Result<(View, Claim), String> {
     let size = |number: u64| {
         Quantity::parse(&format!("{}Mi", 1024 + number)).map_err(|error| error.to_string())
     };
-    let one = volume(VOLUME, LabelUse::Collect).map_err(|error| error.to_string())?;
+    let one = volume(VOLUME, Wanted::Both).map_err(|error| error.to_string())?;
     let mut view = View::default();
     for number in 0..count {
         view.apply(Observed::Volume(Arc::new(Volume {

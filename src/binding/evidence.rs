@@ -7,9 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arcstr::ArcStr;
+
 use super::view::View;
 use crate::model::{
-    Claim, ClaimKey, Class, ClassName, Node, NonEmpty, Pod, Uid, Volume, VolumeName,
+    Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod, Uid,
+    Volume, VolumeName,
 };
 
 /// What is known of one object.
@@ -57,6 +60,25 @@ pub enum Read {
     LivePods(ClaimKey),
     /// GET of a node.
     Node(Box<str>),
+    /// LIST of nodes, for whether there is one that this term admits.
+    AnyNode(NodeTerm),
+    /// GET of a namespace.
+    Namespace(ArcStr),
+    /// GET of an owner, of an object in this namespace.
+    Owner(ArcStr, Owner),
+    /// LIST of the classes, for the one that claims without a class get.
+    DefaultClass,
+}
+
+/// What became of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerFate {
+    /// It lives.
+    Alive,
+    /// Another object has its name.
+    Replaced,
+    /// We may not see it.
+    Hidden,
 }
 
 /// Whether pods use a claim.
@@ -99,6 +121,14 @@ pub struct LiveReads {
     pub live_pods: BTreeMap<ClaimKey, Answer<Vec<Pod>>>,
     /// Nodes by name.
     pub nodes: BTreeMap<Box<str>, Answer<Node>>,
+    /// Whether there is a node that a term admits.
+    pub any_nodes: BTreeMap<NodeTerm, Answer<()>>,
+    /// Namespaces by name.
+    pub namespaces: BTreeMap<ArcStr, Answer<Namespace>>,
+    /// Owners, by the namespace of what they own.
+    pub owners: BTreeMap<(ArcStr, Owner), Answer<OwnerFate>>,
+    /// The default class.
+    pub default_class: Option<Answer<Class>>,
     /// Volumes that need no read, as the view shows them as they were a moment ago.
     pub recent: Recent,
 }
@@ -133,6 +163,12 @@ impl LiveReads {
             Read::PodsUsing(key) => of(self.pods.get(key)),
             Read::LivePods(key) => of(self.live_pods.get(key)),
             Read::Node(name) => of(self.nodes.get(name)),
+            Read::AnyNode(term) => of(self.any_nodes.get(term)),
+            Read::Namespace(name) => of(self.namespaces.get(name)),
+            Read::Owner(namespace, owner) => {
+                of(self.owners.get(&(namespace.clone(), owner.clone())))
+            }
+            Read::DefaultClass => of(self.default_class.as_ref()),
         }
     }
 
@@ -144,6 +180,10 @@ impl LiveReads {
         self.pods.extend(other.pods);
         self.live_pods.extend(other.live_pods);
         self.nodes.extend(other.nodes);
+        self.any_nodes.extend(other.any_nodes);
+        self.namespaces.extend(other.namespaces);
+        self.owners.extend(other.owners);
+        self.default_class = other.default_class.or(self.default_class.take());
     }
 
     /// Answers `reads` from a view that shows everything there is: no pod but those that it shows. How
@@ -167,7 +207,13 @@ impl LiveReads {
                     let pods = view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
                     self.live_pods.insert(key.clone(), Answer::Found(Arc::new(pods)));
                 }
-                Read::PodsUsing(_) | Read::Node(_) => self.fail(read),
+                Read::Namespace(name) => {
+                    self.namespaces.insert(name.clone(), of(view.namespace_of(name)));
+                }
+                Read::DefaultClass => self.default_class = Some(of(view.default_class())),
+                Read::PodsUsing(_) | Read::Node(_) | Read::AnyNode(_) | Read::Owner(..) => {
+                    self.fail(read);
+                }
             }
         }
     }
@@ -199,6 +245,16 @@ impl LiveReads {
             Read::Node(name) => {
                 self.nodes.insert(name.clone(), Answer::Failed);
             }
+            Read::AnyNode(term) => {
+                self.any_nodes.insert(term.clone(), Answer::Failed);
+            }
+            Read::Namespace(name) => {
+                self.namespaces.insert(name.clone(), Answer::Failed);
+            }
+            Read::Owner(namespace, owner) => {
+                self.owners.insert((namespace.clone(), owner.clone()), Answer::Failed);
+            }
+            Read::DefaultClass => self.default_class = Some(Answer::Failed),
         }
     }
 }
@@ -284,6 +340,26 @@ impl<'a> Evidence<'a> {
     /// The node of this name; never known from the view.
     pub fn node(&self, name: &str) -> Lookup<'a, Node> {
         resolve(self.live.nodes.get(name), None)
+    }
+
+    /// Whether there is a node that the term admits; never known from the view.
+    pub fn any_node(&self, term: &NodeTerm) -> Lookup<'a, ()> {
+        resolve(self.live.any_nodes.get(term), None)
+    }
+
+    /// The namespace of this name.
+    pub fn namespace(&self, name: &ArcStr) -> Lookup<'a, Namespace> {
+        resolve(self.live.namespaces.get(name), self.view.namespace_of(name))
+    }
+
+    /// What became of an owner of an object in this namespace; never known from the view.
+    pub fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Lookup<'a, OwnerFate> {
+        resolve(self.live.owners.get(&(namespace.clone(), owner.clone())), None)
+    }
+
+    /// The class that claims without a class get. That the view shows none proves nothing.
+    pub fn default_class(&self) -> Lookup<'a, Class> {
+        resolve(self.live.default_class.as_ref(), self.view.default_class())
     }
 
     /// The volumes kept for a claim of this name, in order, as far as the view shows them.

@@ -25,6 +25,7 @@ mod recycle;
 mod reservations;
 mod settle;
 mod step;
+mod storages;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,9 @@ pub use announcement::{
 };
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
-pub use evidence::{Answer, Confirmation, Evidence, LiveReads, Lookup, PodUse, Read, Recent};
+pub use evidence::{
+    Answer, Confirmation, Evidence, LiveReads, Lookup, OwnerFate, PodUse, Read, Recent,
+};
 pub use fit::{Asker, Fit, fit};
 pub use index::ranks_alike;
 pub use mismatch::Mismatch;
@@ -47,6 +50,7 @@ pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};
 pub use recycle::{Recycling, after_recycling};
 pub use settle::{Settlement, settle};
 pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, ObjectKey, Reclaim, Write};
+pub use storages::LostVolume;
 pub use tally::{Tally, tally};
 pub use view::{Observed, View};
 pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

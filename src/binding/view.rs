@@ -15,10 +15,12 @@ use super::objects::Objects;
 use super::pods::WaitingPods;
 use super::reservations::Reservations;
 use super::step::ObjectKey;
+use super::storages::{LostVolume, Storages};
 use super::waiting::WaitingClaims;
 use crate::model::{
-    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Pod, PodKey,
-    Reservation, ResourceVersion, Uid, Volume, VolumeClass, VolumeName,
+    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Namespace,
+    NamespaceName, Pod, PodKey, Reservation, ResourceVersion, Storage, Uid, Volume, VolumeClass,
+    VolumeName,
 };
 
 /// One observation: an object as it is now, or that it is gone from the watch.
@@ -40,6 +42,10 @@ pub enum Observed {
     Pod(Arc<Pod>),
     /// The watch says that the pod is gone, or does not wait any more.
     PodGone(PodKey),
+    /// The namespace as it is now.
+    Namespace(Arc<Namespace>),
+    /// The watch says that the namespace is gone.
+    NamespaceGone(ArcStr),
 }
 
 impl Observed {
@@ -53,7 +59,9 @@ impl Observed {
             | Self::Class(_)
             | Self::ClassGone(_)
             | Self::Pod(_)
-            | Self::PodGone(_) => None,
+            | Self::PodGone(_)
+            | Self::Namespace(_)
+            | Self::NamespaceGone(_) => None,
         }
     }
 }
@@ -64,6 +72,8 @@ pub struct View {
     volumes: Objects<Volume>,
     claims: Objects<Claim>,
     classes: BTreeMap<ClassName, Arc<Class>>,
+    namespaces: BTreeMap<ArcStr, Arc<Namespace>>,
+    storages: Storages,
     reservations: Reservations,
     by_class: VolumesByClass,
     free: FreeVolumes,
@@ -104,6 +114,7 @@ impl View {
             Observed::ClaimGone(key) => {
                 let old = self.claims.remove(&key);
                 self.index_claim(&key, old.as_deref(), None);
+                self.storages.forget(&key);
             }
             Observed::Class(class) => {
                 self.classes.insert(class.name.clone(), class);
@@ -113,6 +124,12 @@ impl View {
             }
             Observed::Pod(pod) => self.pods.insert(pod),
             Observed::PodGone(key) => self.pods.remove(&key),
+            Observed::Namespace(namespace) => {
+                self.namespaces.insert(namespace.name.clone(), namespace);
+            }
+            Observed::NamespaceGone(name) => {
+                self.namespaces.remove(&name);
+            }
         }
     }
 
@@ -129,6 +146,16 @@ impl View {
     /// The class of this name, if it was observed.
     pub fn class(&self, name: &ClassName) -> Option<&Arc<Class>> {
         self.classes.get(name)
+    }
+
+    /// The namespace of this name, if it was observed.
+    pub fn namespace_of(&self, name: &ArcStr) -> Option<&Arc<Namespace>> {
+        self.namespaces.get(name)
+    }
+
+    /// All observed namespaces, by name.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.values()
     }
 
     /// When a claim is bound, by its class: at once, if that was not observed.
@@ -262,6 +289,16 @@ impl View {
         self.volumes.iter()
     }
 
+    /// The volumes on this storage, on what it is inside of, or on what is inside it.
+    pub fn volumes_on<'a>(&'a self, storage: &'a Storage) -> impl Iterator<Item = &'a Arc<Volume>> {
+        self.storages.touching(storage).filter_map(|name| self.volumes.get(name))
+    }
+
+    /// The volume that this claim had and that is gone, if that was seen.
+    pub fn lost_by(&self, key: &ClaimKey) -> Option<&LostVolume> {
+        self.storages.lost_by(key)
+    }
+
     /// How many volumes were observed.
     pub fn volumes_count(&self) -> usize {
         self.volumes.count()
@@ -275,6 +312,17 @@ impl View {
     /// All observed claims, by namespace and name.
     pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.claims.iter()
+    }
+
+    /// The observed claims of this namespace, by name.
+    pub fn claims_in<'a>(
+        &'a self,
+        namespace: &'a NamespaceName,
+    ) -> impl Iterator<Item = &'a Arc<Claim>> {
+        let first = ClaimKey { namespace: namespace.clone(), name: ArcStr::default() };
+        let keys = self.claims.names_from(Bound::Included(&first));
+        let here = keys.take_while(move |key| key.namespace == *namespace);
+        here.filter_map(|key| self.claims.get(key))
     }
 
     /// How many claims were observed.
@@ -328,6 +376,7 @@ impl View {
     }
 
     fn index_volume(&mut self, name: &VolumeName, old: Option<&Volume>, new: Option<&Volume>) {
+        self.storages.note(name, old, new);
         if let Some(old) = old {
             self.free.remove(old);
         }

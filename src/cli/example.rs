@@ -14,7 +14,8 @@ use super::check::{
 use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
 use crate::k8s::review::ReviewError;
-use crate::rules::{Example, Part, Persona, Send, User};
+use crate::rules::edits::REPAIRS;
+use crate::rules::{Example, Part, Persona, Policy, Send, Switch, User};
 
 /// Why an example cannot be played: a mistake in its notation.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +112,7 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
     Ok(Scene { stored, proposal })
 }
 
-/// What `example` comes to under the default configuration, edits first.
+/// What `example` comes to under the default configuration with every edit on, edits first.
 pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
     let Scene { stored, proposal } = scene(example)?;
     with_terms(stored, |terms| judge_proposal(&proposal, terms))
@@ -128,7 +129,8 @@ fn with_terms(
     judge: impl FnOnce(Terms<'_>) -> Result<Judged, ReviewError>,
 ) -> Result<Judged, ExampleError> {
     let mut known = Known::new(Reach::Dump);
-    known.mark_pods_listed();
+    known.mark_listed(Kind::Pod);
+    known.mark_listed(Kind::Node);
     for object in stored {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
         let kind = object["kind"].as_str().and_then(Kind::from_name);
@@ -136,7 +138,9 @@ fn with_terms(
         let key = ObjectKey { kind, namespace: text("namespace"), name: text("name") };
         known.store(key, object)?;
     }
-    let configuration = Configuration::default();
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let policy = Policy { edits, ..Policy::default() };
+    let configuration = Configuration { policy, ..Configuration::default() };
     // No example has an exemption, so the time does not matter.
     let terms = Terms { known: &known, configuration: &configuration, now: Timestamp::UNIX_EPOCH };
     Ok(judge(terms)?)

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::exit::Failure;
+use crate::document::{self, UnreadableError};
 use crate::telemetry::logging::cause;
 
 /// The name by which messages call standard input.
@@ -77,11 +78,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 fn text(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
-    String::from_utf8(bytes).map_err(|error| {
-        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        let before = String::from_utf8_lossy(before);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
-        Failure::usage(format!("{name}:{line}:{column}: is not UTF-8; save it as UTF-8"))
-    })
+    let refused =
+        |error: UnreadableError| Failure::usage(format!("{name}:{}: {}", error.at, error.reason));
+    document::text(bytes).map_err(refused)
 }

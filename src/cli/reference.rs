@@ -9,8 +9,8 @@ use super::example::{ExampleError, judge, judge_unedited};
 use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
-    Effect, Example, Exemptable, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
-    Send, Terminating,
+    Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
+    Send, Switch, Terminating, Verdict,
 };
 
 /// All pages, with a table of contents.
@@ -61,19 +61,25 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         }
         Exemptable::No => out.push_str("Nothing exempts from it.\n"),
     }
+    if let Some(told_as) = rule.told_as {
+        let _ = writeln!(out, "It speaks in the name of `{told_as}`.");
+    }
     page(&mut out, &rule.page);
     for example in rule.refuses {
         let judged = judge_unedited(example)?;
-        let denied = judged
-            .verdict
-            .rulings
-            .iter()
-            .filter(|ruling| ruling.rule.id == rule.id && ruling.effect == Effect::Denied);
-        let texts: Vec<String> = denied.map(ToString::to_string).collect();
-        scene(&mut out, "Refused", example);
-        let _ = writeln!(out, "\nThe answer:\n\n```\n{}\n```", texts.join("\n"));
+        let told = |verdict: &Verdict| {
+            let here = verdict.rulings.iter().filter(|ruling| ruling.rule.id == rule.id);
+            here.map(ToString::to_string).collect::<Vec<String>>()
+        };
+        let (word, answer) = match rule.mode {
+            Mode::Deny => ("Refused", "answer"),
+            Mode::Warn | Mode::Audit | Mode::Off => ("Warned about", "warning"),
+        };
+        scene(&mut out, word, example);
+        let texts = told(&judged.verdict).join("\n");
+        let _ = writeln!(out, "\nThe {answer}:\n\n```\n{texts}\n```");
         let edited = judge(example)?;
-        if edited.verdict.is_allowed() {
+        if told(&edited.verdict).is_empty() {
             let ids: Vec<String> =
                 edited.edits.iter().map(|edit| format!("`{}`", edit.id)).collect();
             let _ = writeln!(
@@ -92,6 +98,9 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
 /// The page of an edit.
 pub fn of_repair(repair: &Repair) -> Result<String, ExampleError> {
     let mut out = format!("## {}\n\nEdit. {}\n", repair.id, routes(repair.routes));
+    if repair.switch == Switch::Off {
+        out.push_str("It is off unless `edits` in the configuration switches it on.\n");
+    }
     page(&mut out, &repair.page);
     for example in repair.edits {
         let judged = judge(example)?;
@@ -152,6 +161,7 @@ fn routes(routes: &[Route]) -> String {
         let resource = match route.resource {
             Resource::Volumes => "persistentvolumes",
             Resource::Claims => "persistentvolumeclaims",
+            Resource::Namespaces => "namespaces",
         };
         let request = match route.operation {
             Operation::Create => format!("CREATE {resource}"),

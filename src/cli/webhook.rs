@@ -9,12 +9,12 @@ use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::Address;
 use crate::telemetry::logging;
+use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::tls::PairFiles;
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
-    let configuration = super::configuration(arguments.config.as_deref())?;
     let options = Options {
         listen: arguments.listen,
         health_listen: arguments.health_listen,
@@ -23,7 +23,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
             key: arguments.tls_private_key_file.clone(),
         },
         cluster: Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() },
-        policy: configuration.policy,
+        policy: arguments.config.clone().map_or_else(PolicySource::default, PolicySource::File),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
     };
@@ -71,6 +71,7 @@ fn failure(error: WebhookError) -> Failure {
         WebhookError::Cluster(error) => error.into(),
         WebhookError::Listen { .. }
         | WebhookError::Pair(_)
+        | WebhookError::Policy(_)
         | WebhookError::Serve(_)
         | WebhookError::Metrics(_)
         | WebhookError::Signals(_)

@@ -7,11 +7,11 @@ use arcstr::ArcStr;
 use serde::Deserialize;
 
 use crate::binding::{Observed, View};
-use crate::k8s::bounded::LabelUse;
 use crate::k8s::claim::claim;
 use crate::k8s::class::class;
+use crate::k8s::namespace::namespace;
 use crate::k8s::pods::pod;
-use crate::k8s::volume::volume;
+use crate::k8s::volume::{Wanted, volume};
 use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// A resource that is watched.
@@ -25,11 +25,15 @@ pub enum Watched {
     Classes,
     /// Pods of all namespaces that wait: those whose phase is Pending.
     Pods,
+    /// Namespaces.
+    Namespaces,
 }
 
 impl Watched {
-    /// What a verdict looks at.
+    /// What holds storage.
     pub const STORAGE: [Self; 3] = [Self::Volumes, Self::Claims, Self::Classes];
+    /// What a verdict looks at.
+    pub const JUDGED: [Self; 4] = [Self::Volumes, Self::Claims, Self::Classes, Self::Namespaces];
     /// What the bind loop looks at.
     pub const ALL: [Self; 4] = [Self::Volumes, Self::Claims, Self::Classes, Self::Pods];
 
@@ -40,6 +44,7 @@ impl Watched {
             Self::Claims => "persistentvolumeclaims",
             Self::Classes => "storageclasses",
             Self::Pods => "pods",
+            Self::Namespaces => "namespaces",
         }
     }
 
@@ -50,26 +55,33 @@ impl Watched {
             Self::Claims => "/api/v1/persistentvolumeclaims",
             Self::Classes => "/apis/storage.k8s.io/v1/storageclasses",
             Self::Pods => "/api/v1/pods",
+            Self::Namespaces => "/api/v1/namespaces",
         }
     }
 
     /// What a query for it must say besides, to be told of these objects only.
     pub fn selection(self) -> &'static str {
         match self {
-            Self::Volumes | Self::Claims | Self::Classes => "",
+            Self::Volumes | Self::Claims | Self::Classes | Self::Namespaces => "",
             Self::Pods => "&fieldSelector=status.phase%3DPending",
         }
     }
 
-    /// What an object (JSON text) that exists says.
+    /// What an object (JSON text) that exists says, as matching wants it.
     pub fn observed(self, object: &str) -> Result<Observed, serde_json::Error> {
+        self.observed_for(Wanted::Labels, object)
+    }
+
+    /// The same; of a volume, as much as is wanted.
+    pub fn observed_for(self, wanted: Wanted, object: &str) -> Result<Observed, serde_json::Error> {
         Ok(match self {
             Self::Volumes => {
-                let read = volume(object, LabelUse::Collect)?;
+                let read = volume(object, wanted)?;
                 Observed::Volume(Arc::new(read.value.volume))
             }
             Self::Claims => Observed::Claim(Arc::new(claim(object, "")?.value)),
             Self::Classes => Observed::Class(Arc::new(class(object)?)),
+            Self::Namespaces => Observed::Namespace(Arc::new(namespace(object)?)),
             Self::Pods => {
                 if let Some(pod) = pod(object)? {
                     return Ok(Observed::Pod(Arc::new(pod)));
@@ -89,6 +101,7 @@ impl Watched {
             Self::Claims => Observed::ClaimGone(ClaimKey::new(namespace, name)),
             Self::Classes => Observed::ClassGone(ClassName::new(name)),
             Self::Pods => Observed::PodGone(PodKey::new(namespace, name)),
+            Self::Namespaces => Observed::NamespaceGone(name),
         }
     }
 
@@ -102,6 +115,7 @@ impl Watched {
         match self {
             Self::Volumes => view.volumes().map(|volume| alone(volume.name.text())).collect(),
             Self::Classes => view.classes().map(|class| alone(class.name.text())).collect(),
+            Self::Namespaces => view.namespaces().map(|space| alone(space.name.clone())).collect(),
             Self::Claims => {
                 let keys = view.claims().map(|claim| &claim.key);
                 keys.map(|key| in_namespace(&key.namespace, &key.name)).collect()
@@ -144,6 +158,8 @@ impl Identity {
             Observed::ClassGone(name) => (Watched::Classes, alone(name.text())),
             Observed::Pod(pod) => of_pod(&pod.key),
             Observed::PodGone(key) => of_pod(key),
+            Observed::Namespace(namespace) => (Watched::Namespaces, alone(namespace.name.clone())),
+            Observed::NamespaceGone(name) => (Watched::Namespaces, alone(name.clone())),
         }
     }
 }

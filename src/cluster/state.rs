@@ -9,6 +9,7 @@ use super::listing::Listings;
 use super::resource::Watched;
 use super::watch::{Sink, Unreadable};
 use crate::binding::{Observed, View};
+use crate::k8s::volume::Wanted;
 use crate::model::ResourceVersion;
 
 /// A view and how far it can be believed.
@@ -16,7 +17,7 @@ use crate::model::ResourceVersion;
 pub struct Shared {
     view: RwLock<View>,
     listings: Mutex<Listings>,
-    freshness: [Freshness; 4],
+    freshness: [Freshness; 5],
 }
 
 /// How fresh one resource of the view is.
@@ -42,7 +43,7 @@ impl Shared {
     /// Whether everything that a verdict looks at was listed completely once. It never turns false again: a watch that
     /// is cut would take all replicas down at the same time.
     pub fn is_synced(&self) -> bool {
-        Watched::STORAGE.into_iter().all(|watched| self.is_listed(watched))
+        Watched::JUDGED.into_iter().all(|watched| self.is_listed(watched))
     }
 
     /// Whether this resource was listed completely once.
@@ -60,12 +61,13 @@ impl Shared {
     }
 
     fn of(&self, watched: Watched) -> &Freshness {
-        let [volumes, claims, classes, pods] = &self.freshness;
+        let [volumes, claims, classes, pods, namespaces] = &self.freshness;
         match watched {
             Watched::Volumes => volumes,
             Watched::Claims => claims,
             Watched::Classes => classes,
             Watched::Pods => pods,
+            Watched::Namespaces => namespaces,
         }
     }
 }
@@ -90,6 +92,10 @@ impl Sink for Shared {
     fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
         self.apply([watched.gone(&unreadable.identity)]);
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted::Storage
     }
 
     fn heard(&self, watched: Watched, now: u64) {

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::resource::{Identity, Watched};
 use crate::binding::Observed;
+use crate::k8s::volume::Wanted;
 use crate::model::{ResourceVersion, Uid};
 use crate::telemetry::logging::cause;
 
@@ -37,6 +38,11 @@ pub trait Sink: Send + Sync {
 
     /// The API server was heard of at `now`, in seconds of the caller's clock.
     fn heard(&self, watched: Watched, now: u64);
+
+    /// What it wants of volumes: what matching does, unless it says otherwise.
+    fn wanted(&self) -> Wanted {
+        Wanted::Labels
+    }
 }
 
 /// The API server sends a bookmark about every minute; twice that without a word is a dead stream.
@@ -325,7 +331,7 @@ impl<S: Sink> Follower<S> {
     }
 
     fn observe(&self, head: &HeadWire, text: &str) {
-        match self.watched.observed(text) {
+        match self.watched.observed_for(self.sink.wanted(), text) {
             Ok(observed) => self.sink.observe(self.watched, observed, version(head), text),
             Err(error) => {
                 let identity = identity(head);

@@ -7,11 +7,16 @@
 //! apiVersion: bindery.dev/v1
 //! kind: Config
 //! profile: baseline            # audit, baseline or strict
-//! rules: {modes: {prebind-taken: warn}}
+//! rules: {modes: {prebind-taken: warn}, parameters: {maxWaste: 10, unlisted: allow}}
+//! overrides:                   # other modes in some namespaces; of several that match, the last counts
+//! - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-capacity: off}}
 //! edits: {delayed-binding: false}
 //! trusted: {binders: ["system:serviceaccount:x:binder"], populators: []}
 //! ownController: system:serviceaccount:bindery:bindery-controller
-//! exemptions: {maxDuration: 168h}
+//! exemptions:
+//!   maxDuration: 168h          # how far ahead an annotation may exempt
+//!   list:                      # without an annotation; namespaces and users: all unless named
+//!   - {rules: [bound-volume-delete], users: [jane], until: 2030-01-31T18:00:00Z, reason: moving to new disks}
 //! recycler:                    # how the controller empties volumes with the policy Recycle
 //!   namespace: bindery         # of its pods; default: that of the controller's lease
 //!   image: registry.k8s.io/build-image/debian-base:bookworm-v1.0.6    # of the built-in pod
@@ -36,6 +41,8 @@
 //!       nodeSelector: {storage.example.com/zone: a}
 //! ```
 
+mod exemptions;
+mod overrides;
 mod read;
 mod recycler;
 
@@ -96,6 +103,15 @@ impl fmt::Display for ConfigurationError {
         }
         Ok(())
     }
+}
+
+/// The same from the bytes of a file.
+pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, ConfigurationError> {
+    let text = document::text(bytes.to_vec()).map_err(|error| ConfigurationError {
+        file: file.to_owned(),
+        problems: vec![Problem { at: error.at, text: error.reason }],
+    })?;
+    read(&text, file)
 }
 
 /// Reads a configuration. `file` is its name, for messages.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Span};
 use super::{Configuration, Problem};
 use crate::document::{Entry, Node, Position, Shape};
 use crate::rules::edits::{self, REPAIRS};
-use crate::rules::{self, Mode, RULES};
+use crate::rules::{Mode, Parameters, RULES, Switch, Unlisted};
 
 /// What was found wrong so far.
 #[derive(Default)]
@@ -42,12 +42,13 @@ pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Proble
                     configuration.own_controller = name;
                 }
             }
-            "exemptions" => reader.exemptions(value, &mut configuration),
+            "exemptions" => reader.exemptions(value, &mut configuration.policy),
+            "overrides" => configuration.policy.overrides = reader.overrides(value),
             "recycler" => reader.recycler(value, &mut configuration.recycler),
             _ => reader.unknown(
                 entry,
-                "apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, \
-                 recycler",
+                "apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, \
+                 exemptions, recycler",
             ),
         }
     }
@@ -76,6 +77,21 @@ impl Reader {
         node.entries()
     }
 
+    /// Notes the keys that a map lacks.
+    pub(super) fn needs(&mut self, node: &Node, name: &str, keys: &[&str]) {
+        let is_map = matches!(node.shape, Shape::Map(_));
+        for key in keys.iter().filter(|key| is_map && node.get(key).is_none()) {
+            self.add(node.at, format!("{name} needs {key}"));
+        }
+    }
+
+    pub(super) fn list<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Node] {
+        if !matches!(node.shape, Shape::List(_) | Shape::Null) {
+            self.add(node.at, format!("{name} must be a list, not {}", node.kind()));
+        }
+        node.items()
+    }
+
     pub(super) fn text(&mut self, node: &Node, name: &str) -> Option<String> {
         let text = node.text().filter(|text| !text.is_empty());
         if text.is_none() {
@@ -101,34 +117,44 @@ impl Reader {
 
     fn rules(&mut self, node: &Node, configuration: &mut Configuration) {
         for entry in self.map(node, "rules") {
-            if entry.key != "modes" {
-                self.unknown(entry, "modes");
-                continue;
-            }
-            for entry in self.map(&entry.value, "rules.modes") {
-                self.mode(entry, configuration);
+            match entry.key.as_str() {
+                "modes" => {
+                    for entry in self.map(&entry.value, "rules.modes") {
+                        if let Some(mode) = self.mode(entry) {
+                            configuration.policy.modes.insert(entry.key.clone(), mode);
+                        }
+                    }
+                }
+                "parameters" => {
+                    for entry in self.map(&entry.value, "rules.parameters") {
+                        self.parameter(entry, &mut configuration.policy.parameters);
+                    }
+                }
+                _ => self.unknown(entry, "modes, parameters"),
             }
         }
     }
 
-    fn mode(&mut self, entry: &Entry, configuration: &mut Configuration) {
-        if rules::find(&entry.key).is_none() {
-            let text = format!("unknown rule {:?}; `bindery rule` lists them", entry.key);
-            self.add(entry.at, text);
-        }
-        let mode = match &entry.value.shape {
-            Shape::Text(text) => Mode::ALL.into_iter().find(|mode| mode.as_str() == text),
-            // YAML reads a bare `off` as false.
-            Shape::Bool(false) => Some(Mode::Off),
-            Shape::Null | Shape::Bool(true) | Shape::Number(_) | Shape::List(_) | Shape::Map(_) => {
-                None
-            }
-        };
-        if let Some(mode) = mode {
-            configuration.policy.modes.insert(entry.key.clone(), mode);
-        } else {
-            let text = format!("mode of {} must be deny, warn, audit or off", entry.key);
-            self.add(entry.value.at, text);
+    fn parameter(&mut self, entry: &Entry, parameters: &mut Parameters) {
+        match entry.key.as_str() {
+            "maxWaste" => match &entry.value.shape {
+                Shape::Number(number) => match number.to_string().parse() {
+                    Ok(most) => parameters.max_waste = most,
+                    Err(_) => self.add(entry.value.at, NO_WASTE.to_owned()),
+                },
+                Shape::Null | Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => {
+                    self.add(entry.value.at, NO_WASTE.to_owned());
+                }
+            },
+            "unlisted" => match entry.value.text() {
+                Some("allow") => parameters.unlisted = Unlisted::Allow,
+                Some("deny") => parameters.unlisted = Unlisted::Deny,
+                _ => self.add(
+                    entry.value.at,
+                    "rules.parameters.unlisted must be allow or deny".to_owned(),
+                ),
+            },
+            _ => self.unknown(entry, "maxWaste, unlisted"),
         }
     }
 
@@ -142,9 +168,9 @@ impl Reader {
                 );
             }
             match &entry.value.shape {
-                Shape::Bool(true) => {}
-                Shape::Bool(false) => {
-                    configuration.policy.edits_off.insert(entry.key.clone());
+                Shape::Bool(is_on) => {
+                    let switch = if *is_on { Switch::On } else { Switch::Off };
+                    configuration.policy.edits.insert(entry.key.clone(), switch);
                 }
                 Shape::Null
                 | Shape::Number(_)
@@ -173,32 +199,18 @@ impl Reader {
         }
     }
 
-    fn names(&mut self, node: &Node, name: &str) -> Vec<String> {
-        if !matches!(node.shape, Shape::List(_) | Shape::Null) {
-            self.add(node.at, format!("{name} must be a list of user names, not {}", node.kind()));
-        }
-        node.items().iter().filter_map(|item| self.text(item, "a user name")).collect()
-    }
-
-    fn exemptions(&mut self, node: &Node, configuration: &mut Configuration) {
-        for entry in self.map(node, "exemptions") {
-            if entry.key != "maxDuration" {
-                self.unknown(entry, "maxDuration");
-                continue;
-            }
-            match entry.value.text().and_then(duration) {
-                Some(longest) => configuration.policy.longest_exemption = longest,
-                None => self.add(
-                    entry.value.at,
-                    "exemptions.maxDuration must be a time like 168h or 30m".to_owned(),
-                ),
-            }
-        }
+    /// A list of names.
+    pub(super) fn names(&mut self, node: &Node, name: &str) -> Vec<String> {
+        let items = self.list(node, name);
+        items.iter().filter_map(|item| self.text(item, &format!("an entry of {name}"))).collect()
     }
 }
 
+const NO_WASTE: &str = "rules.parameters.maxWaste must be a whole number above 0: how many times as large as \
+     its claim a volume may be";
+
 /// A positive duration such as `168h` or `1h30m`.
-fn duration(text: &str) -> Option<SignedDuration> {
+pub(super) fn duration(text: &str) -> Option<SignedDuration> {
     time(text).filter(SignedDuration::is_positive)
 }
 

@@ -3,7 +3,8 @@
 use jiff::SignedDuration;
 
 use super::{Configuration, read};
-use crate::rules::{Mode, RULES};
+use crate::model::{Deletion, Namespace};
+use crate::rules::{self, Mode, RULES, Switch, Unlisted};
 
 const HEAD: &str = "apiVersion: bindery.dev/v1\nkind: Config\n";
 
@@ -25,7 +26,8 @@ fn an_empty_configuration_is_the_default() {
 fn every_key_has_its_effect() {
     let read = good(
         "profile: audit\n\
-         rules: {modes: {prebind-class: deny, prebind-taken: off}}\n\
+         rules: {modes: {prebind-class: deny, prebind-taken: off},\n\
+         \x20 parameters: {maxWaste: 3, unlisted: deny}}\n\
          edits: {legacy-class: false, delayed-binding: true}\n\
          trusted: {binders: [a], populators: [b, c]}\n\
          ownController: d\n\
@@ -36,7 +38,10 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.modes["prebind-taken"], Mode::Off);
     assert_eq!(policy.modes["bound-volume-delete"], Mode::Audit);
     assert_eq!(policy.modes.len(), RULES.len());
-    assert_eq!(policy.edits_off.iter().collect::<Vec<_>>(), ["legacy-class"]);
+    let edits = [("delayed-binding", Switch::On), ("legacy-class", Switch::Off)];
+    assert_eq!(policy.edits, edits.map(|(id, switch)| (id.to_owned(), switch)).into());
+    assert_eq!(policy.parameters.max_waste.get(), 3);
+    assert_eq!(policy.parameters.unlisted, Unlisted::Deny);
     assert_eq!(policy.trusted_binders, ["a"]);
     assert_eq!(policy.trusted_populators, ["b", "c"]);
     assert_eq!(policy.longest_exemption, SignedDuration::from_hours(24));
@@ -65,14 +70,79 @@ fn all_problems_are_told_at_once() {
     c.yaml:3:10: profile must be audit, baseline or strict
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:7:20: mode of prebind-class must be deny, warn, audit or off
-    c.yaml:8:3: unknown key "mode"; known are modes
-    c.yaml:9:9: unknown edit "no-such-edit"; known are strip-binder-annotations, legacy-class, delayed-binding, restore-binding
+    c.yaml:8:3: unknown key "mode"; known are modes, parameters
+    c.yaml:9:9: unknown edit "no-such-edit"; known are strip-binder-annotations, legacy-class, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
     c.yaml:9:23: edit no-such-edit must be true or false
-    c.yaml:10:20: trusted.binders must be a list of user names, not text
+    c.yaml:10:20: trusted.binders must be a list, not text
     c.yaml:10:23: unknown key "others"; known are binders, populators
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, recycler
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, exemptions, recycler
+    "#);
+}
+
+#[test]
+fn overrides_and_exemptions_are_read_in_order() {
+    let policy = good(
+        "overrides:\n\
+         - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-class: off}}\n\
+         - namespaceSelector: {matchExpressions: [{key: team, operator: In, values: [qa, db]}]}\n\
+         \x20 rules: {prebind-class: warn, prebind-taken: audit}\n\
+         exemptions:\n\
+         \x20 list:\n\
+         \x20 - {rules: [prebind-class], users: [jane], until: \"2030-01-31T18:00:00Z\", reason: why}\n",
+    )
+    .policy;
+    let namespace = |team: &str| Namespace {
+        name: "a".into(),
+        labels: [("team", team)].into_iter().collect(),
+        deletion: Deletion::NotAsked,
+    };
+    let mode =
+        |team: &str, id: &str| policy.mode_in(&namespace(team), rules::find(id).expect("a rule"));
+    assert_eq!(mode("qa", "prebind-class"), Mode::Warn, "the last that matches counts");
+    assert_eq!(mode("db", "prebind-taken"), Mode::Audit);
+    assert_eq!(mode("x", "prebind-class"), Mode::Deny);
+    let [exemption] = policy.exemptions.as_slice() else { panic!("one exemption") };
+    assert_eq!(
+        (&*exemption.rules, &*exemption.users),
+        (&["prebind-class".into()][..], &["jane".into()][..])
+    );
+    assert_eq!(
+        (exemption.until.to_string(), &*exemption.reason),
+        ("2030-01-31T18:00:00Z".to_owned(), "why")
+    );
+}
+
+#[test]
+fn a_wrong_override_or_exemption_is_told_with_its_place() {
+    let told = bad("overrides:\n\
+         - {rules: {no-such-rule: deny}}\n\
+         - {namespaceSelector: {}, rules: {prebind-class: maybe}}\n\
+         - namespaceSelector: {matchLabels: {team: 1}, matchExpressions: [{key: a, operator: Near}, {}]}\n\
+         \x20 rules: {}\n\
+         - x\n\
+         exemptions:\n\
+         \x20 list:\n\
+         \x20 - {rules: [protection-finalizer, none], until: tomorrow, who: me}\n\
+         rules: {parameters: {maxWaste: 0, unlisted: maybe, more: 1}}\n");
+    insta::assert_snapshot!(told, @r#"
+    c.yaml:4:3: an override needs namespaceSelector
+    c.yaml:4:12: unknown rule "no-such-rule"; `bindery rule` lists them
+    c.yaml:5:23: namespaceSelector selects every namespace; name a label, or use rules.modes
+    c.yaml:5:50: mode of prebind-class must be deny, warn, audit or off
+    c.yaml:6:43: the value of a label must be text, not a number; quote it
+    c.yaml:6:66: "Near" is not an operator of the term on "a"; use one of In, NotIn, Exists, DoesNotExist
+    c.yaml:6:92: an entry of matchExpressions needs key and operator
+    c.yaml:8:3: an override must be a map, not text
+    c.yaml:11:5: an exemption needs reason
+    c.yaml:11:14: rule protection-finalizer knows no exemption; leave it out
+    c.yaml:11:36: unknown rule "none"; `bindery rule` lists them
+    c.yaml:11:50: until must be a time like 2030-01-31T18:00:00Z
+    c.yaml:11:60: unknown key "who"; known are rules, namespaces, users, until, reason
+    c.yaml:12:32: rules.parameters.maxWaste must be a whole number above 0: how many times as large as its claim a volume may be
+    c.yaml:12:45: rules.parameters.unlisted must be allow or deny
+    c.yaml:12:52: unknown key "more"; known are maxWaste, unlisted
     "#);
 }
 

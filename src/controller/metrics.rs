@@ -226,7 +226,8 @@ impl Metrics {
             let plugin = match &volume.backend {
                 Backend::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
                 Backend::Nfs => "kubernetes.io/nfs".to_owned(),
-                Backend::Other => "N/A".to_owned(),
+                Backend::HostPath => "kubernetes.io/host-path".to_owned(),
+                Backend::Local | Backend::Other => "N/A".to_owned(),
             };
             plugins.add(0, vec![plugin, volume.mode.to_string()]);
         }

@@ -175,7 +175,13 @@ fn seen(view: &View, read: &Read) -> Seen {
         Read::Class(name) => {
             view.class(name).map_or(Seen::Nothing, |class| Seen::Class(Arc::clone(class)))
         }
-        Read::PodsUsing(_) | Read::LivePods(_) | Read::Node(_) => Seen::Nothing,
+        Read::PodsUsing(_)
+        | Read::LivePods(_)
+        | Read::Node(_)
+        | Read::AnyNode(_)
+        | Read::Namespace(_)
+        | Read::Owner(..)
+        | Read::DefaultClass => Seen::Nothing,
     }
 }
 
@@ -201,6 +207,12 @@ fn found(live: &LiveReads, read: &Read) -> Option<Seen> {
         Read::Claim(key) => of(live.claims.get(key), |claim| version(&claim.version)),
         Read::Volume(name) => of(live.volumes.get(name), |volume| version(&volume.version)),
         Read::Class(name) => of(live.classes.get(name), |class| Seen::Class(Arc::clone(class))),
-        Read::PodsUsing(_) | Read::LivePods(_) | Read::Node(_) => None,
+        Read::PodsUsing(_)
+        | Read::LivePods(_)
+        | Read::Node(_)
+        | Read::AnyNode(_)
+        | Read::Namespace(_)
+        | Read::Owner(..)
+        | Read::DefaultClass => None,
     }
 }

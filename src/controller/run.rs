@@ -172,7 +172,9 @@ impl Sink for Feed {
             | Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => News::Observed(observed, version),
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => News::Observed(observed, version),
         });
     }
 

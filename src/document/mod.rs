@@ -32,6 +32,19 @@ pub fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
     Ok(documents.into_iter().filter(|document| document.shape != Shape::Null).collect())
 }
 
+/// The text that `bytes` are.
+pub fn text(bytes: Vec<u8>) -> Result<String, UnreadableError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let before = String::from_utf8_lossy(before);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
+        let counted = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let at = Position { line: counted(line), column: counted(column) };
+        UnreadableError { at, reason: "is not UTF-8; save it as UTF-8".to_owned() }
+    })
+}
+
 /// Whether `text` is meant as JSON: an object with a quoted key. A flow map of YAML that begins so is
 /// JSON too, or a mistake.
 pub fn is_json(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! PersistentVolumeClaim: wire form to model.
 
 use serde::Deserialize;
-use serde::de::Error as _;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::bounded::{Bounded, LabelUse, List, MatchLabels, Object, Text, read};
@@ -10,8 +10,8 @@ use super::object::{ObjectWire, StatusWire};
 use super::topology::{RequirementWire, selector};
 use super::volume::{CapacityWire, storage, text_of};
 use crate::model::{
-    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Reported, Uid, VolumeMode,
-    VolumeName,
+    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported,
+    VolumeMode, VolumeName,
 };
 
 #[derive(Default, Deserialize)]
@@ -25,6 +25,9 @@ struct SpecWire<'a> {
     volume_attributes_class_name: Option<Text<'a>>,
     selector: Option<Object<SelectorWire<'a>>>,
     volume_name: Option<Text<'a>>,
+    /// Only that it is there is read; the API server makes one of the other.
+    data_source: Option<IgnoredAny>,
+    data_source_ref: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -86,7 +89,7 @@ fn assemble(
 ) -> Claim {
     let status = status.unwrap_or_default().0;
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
-    let owners = metadata.owner_references.0.iter();
+    let owners = metadata.owners();
     Claim {
         key: ClaimKey::new(
             filled(metadata.namespace.as_ref()).unwrap_or(namespace),
@@ -96,13 +99,17 @@ fn assemble(
         version: metadata.version(),
         created: metadata.created(),
         deletion: metadata.deletion(),
-        owners: owners.filter_map(|owner| filled(owner.0.uid.as_ref())).map(Uid::new).collect(),
+        owners: owners.map(|owner| owner.uid).collect(),
         access_modes: AccessModes::from_names(mode_names),
         request: storage(spec.resources.and_then(|resources| resources.0.requests)),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
         selector: None,
+        content: match (spec.data_source, spec.data_source_ref) {
+            (None, None) => Content::Empty,
+            _ => Content::Copied,
+        },
         volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
         reported: Reported {

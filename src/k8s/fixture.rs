@@ -4,11 +4,14 @@
 //! pages read them from it. It is not a format for users.
 //!
 //! ```text
-//! class  NAME [wait] [expand] [provisioner=P]
+//! class  NAME [wait] [expand] [default] [provisioner=P]
 //! volume NAME SIZE MODES [options]
 //! claim  NAMESPACE/NAME SIZE MODES [options]
 //! pair   VOLUME NAMESPACE/NAME SIZE MODES [options]     a volume and a claim bound to each other
+//! lost   VOLUME NAMESPACE/NAME SIZE MODES [options]     a claim whose volume is gone
 //! pod    NAMESPACE/NAME claim=NAME [node=NODE]
+//! node   NAME
+//! namespace NAME [KEY:VALUE]                            with this label
 //! ```
 //!
 //! `{uid:NAMESPACE/NAME}` stands for the uid of that claim, wherever it occurs.
@@ -18,7 +21,7 @@ use serde_json::{Map, Value, json};
 /// An object of a fixture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME` or `pod/NAMESPACE/NAME`.
+    /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME`, `ns/NAME` or `pod/NAMESPACE/NAME`.
     pub target: String,
     /// The object, with status; uids of claims are still written `{uid:…}`.
     pub object: Value,
@@ -52,6 +55,9 @@ pub fn parse(text: &str) -> Result<Vec<Item>, FixtureError> {
             "volume" => volume(words).map(|item| vec![item]),
             "claim" => claim(words).map(|item| vec![item]),
             "pair" => pair(words),
+            "lost" => lost(words).map(|item| vec![item]),
+            "node" => node(words).map(|item| vec![item]),
+            "namespace" => namespace(words).map(|item| vec![item]),
             "pod" => pod(words).map(|item| vec![item]),
             _ => Err("unknown kind of object"),
         };
@@ -91,6 +97,10 @@ fn class(words: &[&str]) -> Parsed<Item> {
                 object["volumeBindingMode"] = json!("WaitForFirstConsumer");
             }
             None if *option == "expand" => object["allowVolumeExpansion"] = json!(true),
+            None if *option == "default" => {
+                let mark = "storageclass.kubernetes.io/is-default-class:true";
+                annotate(&mut object, mark)?;
+            }
             _ => return Err("unknown option of a class"),
         }
     }
@@ -144,11 +154,18 @@ fn volume_option(item: &mut Item, option: &str) -> Parsed<()> {
         Some(("phase", phase)) => object["status"]["phase"] = json!(phase),
         Some(("csi", driver)) => {
             let handle = object["metadata"]["name"].clone();
-            let source = json!({"driver": driver, "volumeHandle": handle});
-            if let Some(spec) = object["spec"].as_object_mut() {
-                spec.remove("nfs");
-                spec.insert("csi".to_owned(), source);
-            }
+            source(object, "csi", json!({"driver": driver, "volumeHandle": handle}));
+        }
+        Some(("handle", handle)) => object["spec"]["csi"]["volumeHandle"] = json!(handle),
+        Some(("share", path)) => object["spec"]["nfs"]["path"] = json!(path),
+        Some(("owner", owner)) => own(object, owner)?,
+        Some((kind @ ("hostPath" | "local"), path)) => source(object, kind, json!({"path": path})),
+        Some(("node", node)) => {
+            object["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [
+                {"matchExpressions": [
+                    {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+                ]},
+            ]}});
         }
         Some(("for", key)) => object["spec"]["claimRef"] = reference(key, None)?,
         Some(("held", key)) => {
@@ -162,6 +179,10 @@ fn volume_option(item: &mut Item, option: &str) -> Parsed<()> {
                 serde_json::from_str(text).map_err(|_| "claimRef is not JSON")?;
         }
         Some(("annotation", note)) => annotate(object, note)?,
+        Some(("label", label)) => {
+            let (key, value) = label.split_once(':').ok_or("a label is KEY:VALUE")?;
+            object["metadata"]["labels"] = json!({key: value});
+        }
         Some(("finalizer", name)) => {
             if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
                 list.push(json!(name));
@@ -171,6 +192,14 @@ fn volume_option(item: &mut Item, option: &str) -> Parsed<()> {
         _ => return Err("unknown option of a volume"),
     }
     Ok(())
+}
+
+/// Puts the volume on other storage.
+fn source(object: &mut Value, kind: &str, source: Value) {
+    if let Some(spec) = object["spec"].as_object_mut() {
+        spec.remove("nfs");
+        spec.insert(kind.to_owned(), source);
+    }
 }
 
 fn reference(key: &str, uid: Option<String>) -> Parsed<Value> {
@@ -189,6 +218,17 @@ fn annotate(object: &mut Value, note: &str) -> Parsed<()> {
     let metadata = object["metadata"].as_object_mut().ok_or("an object has metadata")?;
     let notes = metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
     notes[key] = json!(value);
+    Ok(())
+}
+
+/// Gives the object an owner: `APIVERSION:KIND:NAME`, of a uid that nobody has.
+fn own(object: &mut Value, owner: &str) -> Parsed<()> {
+    let parts: Vec<&str> = owner.split(':').collect();
+    let [version, kind, name] = parts.as_slice() else {
+        return Err("an owner is APIVERSION:KIND:NAME");
+    };
+    object["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": version, "kind": kind, "name": name, "uid": DEAD_UID}]);
     Ok(())
 }
 
@@ -225,6 +265,16 @@ fn claim(words: &[&str]) -> Parsed<Item> {
             Some(("request", size)) => {
                 object["spec"]["resources"]["requests"]["storage"] = json!(size);
             }
+            Some(("selector", label)) => {
+                let (key, value) = label.split_once(':').ok_or("a selector is KEY:VALUE")?;
+                object["spec"]["selector"] = json!({"matchLabels": {key: value}});
+            }
+            Some(("snapshot", name)) => {
+                object["spec"]["dataSource"] = json!({
+                    "apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": name,
+                });
+            }
+            Some(("owner", owner)) => own(object, owner)?,
             Some(("annotation", note)) => annotate(object, note)?,
             None if *option == "terminating" => item.is_terminating = true,
             _ => return Err("unknown option of a claim"),
@@ -259,6 +309,14 @@ fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
                 volume_option(&mut volume, option)?;
                 claim.object["spec"]["volumeMode"] = json!(mode);
             }
+            Some(("attributes", class)) => {
+                volume_option(&mut volume, option)?;
+                claim.object["spec"]["volumeAttributesClassName"] = json!(class);
+            }
+            // What the claim asks for by now; its driver is at work.
+            Some(("wants", class)) => {
+                claim.object["spec"]["volumeAttributesClassName"] = json!(class);
+            }
             Some(("request", size)) => {
                 claim.object["spec"]["resources"]["requests"]["storage"] = json!(size);
             }
@@ -268,6 +326,34 @@ fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
         }
     }
     Ok(vec![claim, volume])
+}
+
+/// A claim as the binder leaves it when its volume is gone.
+fn lost(words: &[&str]) -> Parsed<Item> {
+    let made = pair(words)?;
+    let mut claim = made.into_iter().next().ok_or("a pair begins with its claim")?;
+    claim.object["status"] = json!({"phase": "Lost"});
+    Ok(claim)
+}
+
+fn node(words: &[&str]) -> Parsed<Item> {
+    let [name] = words else { return Err("a node has a name and nothing else") };
+    let labels = json!({"kubernetes.io/hostname": name});
+    let metadata = json!({"name": name, "labels": labels});
+    let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata});
+    Ok(Item { target: format!("node/{name}"), object, is_terminating: false })
+}
+
+fn namespace(words: &[&str]) -> Parsed<Item> {
+    let (name, labels) = words.split_first().ok_or("a namespace needs a name")?;
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {}},
+    });
+    for label in labels {
+        let (key, value) = label.split_once(':').ok_or("a label is KEY:VALUE")?;
+        object["metadata"]["labels"][key] = json!(value);
+    }
+    Ok(Item { target: format!("ns/{name}"), object, is_terminating: false })
 }
 
 fn pod(words: &[&str]) -> Parsed<Item> {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::bounded::{List, Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
-use crate::model::{Created, Deletion, ResourceVersion, Uid};
+use crate::model::{Created, Deletion, Owner, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
 #[derive(Debug, Default, Deserialize)]
@@ -31,14 +31,21 @@ pub struct Metadata<'a> {
     /// The finalizers that decisions read.
     pub finalizers: ReadFinalizers,
     /// The owners.
-    pub owner_references: List<Object<Owner<'a>>>,
+    pub owner_references: List<Object<OwnerWire<'a>>>,
 }
 
 /// The wire form of an owner reference.
-#[derive(Debug, Deserialize)]
-pub struct Owner<'a> {
-    /// The owner's uid.
-    #[serde(borrow, default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerWire<'a> {
+    /// Its group and version.
+    #[serde(borrow)]
+    pub api_version: Option<Text<'a>>,
+    /// Its kind.
+    pub kind: Option<Text<'a>>,
+    /// Its name.
+    pub name: Option<Text<'a>>,
+    /// Its uid.
     pub uid: Option<Text<'a>>,
 }
 
@@ -54,6 +61,18 @@ impl Metadata<'_> {
     /// The uid, where one was given.
     pub fn uid(&self) -> Option<Uid> {
         filled(self.uid.as_ref()).map(Uid::new)
+    }
+
+    /// Its owners, but for those without a uid.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.owner_references.0.iter().filter_map(|Object(owner)| {
+            Some(Owner {
+                api_version: or_empty(owner.api_version.as_ref()).into(),
+                kind: or_empty(owner.kind.as_ref()).into(),
+                name: or_empty(owner.name.as_ref()).into(),
+                uid: Uid::new(filled(owner.uid.as_ref())?),
+            })
+        })
     }
 
     /// When it was created, where that is told and a time.

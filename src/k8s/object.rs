@@ -1,5 +1,5 @@
-//! What volumes and claims have in common on the wire, so that a review is read in one go before it
-//! is known which of them it brings.
+//! What volumes, claims and namespaces have in common on the wire, so that a review is read in one go
+//! before it is known which of them it brings.
 //!
 //! Not here: the two specs (`volume`, `claim`), which stay text until then.
 
@@ -10,7 +10,7 @@ use super::bounded::{List, Object, Text};
 use super::metadata::Metadata;
 use super::volume::CapacityWire;
 
-/// A volume or a claim.
+/// A volume, a claim or a namespace.
 #[derive(Debug, Deserialize)]
 pub(super) struct ObjectWire<'a> {
     #[serde(default)]

@@ -199,6 +199,7 @@ fn spelling(resource: Resource, operation: Operation) -> (&'static str, &'static
     let (main, status) = match resource {
         Resource::Volumes => ("persistentvolumes", "persistentvolumes/status"),
         Resource::Claims => ("persistentvolumeclaims", "persistentvolumeclaims/status"),
+        Resource::Namespaces => ("namespaces", "namespaces/status"),
     };
     match operation {
         Operation::Create => (main, "CREATE"),

@@ -8,9 +8,10 @@ use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
 use super::object::{ObjectWire, StatusWire};
 use super::quantity::WireQuantity;
+use super::storage::{Found, found};
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{
-    AccessModes, Backend, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
+    AccessModes, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
     ReservationKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
 };
 
@@ -26,9 +27,8 @@ struct SpecWire<'a> {
     claim_ref: Option<Object<ReferenceWire<'a>>>,
     persistent_volume_reclaim_policy: Option<Text<'a>>,
     node_affinity: Option<Object<NodeAffinityWire<'a>>>,
-    csi: Option<Object<CsiWire<'a>>>,
-    /// Only that it is there is read.
-    nfs: Option<IgnoredAny>,
+    /// As it was sent: that it changes is all that is asked of it.
+    mount_options: Option<&'a RawValue>,
 }
 
 /// Amounts of a volume or a claim by resource; only storage is read.
@@ -57,25 +57,39 @@ struct NodeAffinityWire<'a> {
     required: Option<Object<NodeSelectorWire<'a>>>,
 }
 
-#[derive(Deserialize)]
-struct CsiWire<'a> {
-    #[serde(borrow)]
-    driver: Option<Text<'a>>,
+/// What of a volume is wanted besides what every decision reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All labels, for matching.
+    Labels,
+    /// Which piece of storage it is, and the few labels that verdicts read.
+    Storage,
+    /// Both.
+    Both,
 }
 
-/// A volume, and the text of its `spec` as it was sent.
+/// A volume, and texts of its `spec` as they were sent.
 #[derive(Debug)]
 pub struct ReadVolume<'a> {
     /// The volume.
     pub volume: Volume,
-    /// The text of `spec`; empty where there is none.
+    /// The text of `spec`; `{}` where there is none.
     pub spec: &'a str,
+    /// The text of `spec.mountOptions`; empty where there is none.
+    pub mount_options: &'a str,
 }
 
 /// Reads a volume from its JSON text.
-pub fn volume(text: &str, labels: LabelUse) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
+pub fn volume(text: &str, wanted: Wanted) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
+    let labels = match wanted {
+        Wanted::Labels | Wanted::Both => LabelUse::Collect,
+        Wanted::Storage => LabelUse::Judged,
+    };
     let outer: Bounded<ObjectWire<'_>> = read(text, labels)?;
-    let volume = volume_of(outer.value)?;
+    let mut volume = volume_of(outer.value)?;
+    if wanted == Wanted::Labels {
+        volume.value.volume.storage = None;
+    }
     Ok(Bounded { is_cut: outer.is_cut || volume.is_cut, ..volume })
 }
 
@@ -83,20 +97,20 @@ pub fn volume(text: &str, labels: LabelUse) -> Result<Bounded<ReadVolume<'_>>, s
 pub(super) fn volume_of(
     wire: ObjectWire<'_>,
 ) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
-    let spec_text = wire.spec.map_or("", RawValue::get);
-    let spec: Bounded<SpecWire<'_>> = if spec_text.is_empty() {
-        Bounded { value: SpecWire::default(), is_cut: false }
-    } else {
-        read(spec_text, LabelUse::Skip)?
-    };
-    let volume = assemble(wire.metadata.0, spec.value, wire.status);
-    Ok(Bounded { value: ReadVolume { volume, spec: spec_text }, is_cut: spec.is_cut })
+    let spec_text = wire.spec.map_or("{}", RawValue::get);
+    let spec: Bounded<SpecWire<'_>> = read(spec_text, LabelUse::Skip)?;
+    let found = found(spec_text)?;
+    let mount_options = spec.value.mount_options.map_or("", RawValue::get);
+    let is_cut = spec.is_cut || found.is_cut;
+    let volume = assemble(wire.metadata.0, spec.value, wire.status, found.value);
+    Ok(Bounded { value: ReadVolume { volume, spec: spec_text, mount_options }, is_cut })
 }
 
 fn assemble(
     metadata: Metadata<'_>,
     spec: SpecWire<'_>,
     status: Option<Object<StatusWire<'_>>>,
+    found: Found,
 ) -> Volume {
     let phase = status.unwrap_or_default().0.phase;
     let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
@@ -118,11 +132,8 @@ fn assemble(
             None => NodeAffinity::Unrestricted,
             Some(required) => affinity(&required.0),
         },
-        backend: match (spec.csi, spec.nfs) {
-            (Some(csi), _) => Backend::Csi(or_empty(csi.0.driver.as_ref()).into()),
-            (None, Some(_)) => Backend::Nfs,
-            (None, None) => Backend::Other,
-        },
+        backend: found.backend,
+        storage: found.storage,
         phase: VolumePhase::from_text(filled(phase.as_ref())),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,

@@ -66,6 +66,11 @@ pub struct AccessModes {
 struct Newer(Vec<Box<str>>);
 
 impl AccessModes {
+    /// Whether this mode is among them.
+    pub fn has(&self, mode: AccessMode) -> bool {
+        self.known & mode.bit() != 0
+    }
+
     /// The set of the modes spelled as in the API, in any order.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut modes = Self::default();

@@ -56,6 +56,26 @@ pub const EXTERNAL_DELETION: &str = "external-provisioner.volume.kubernetes.io/f
 /// What the finalizers of attachers begin with; the driver's name follows.
 pub const ATTACHER_PREFIX: &str = "external-attacher/";
 
+/// Labels by which the scheduler keeps a pod where its volume is.
+///
+/// Kubernetes: `volumezone/volume_zone.go`, `topologyLabels`.
+pub const TOPOLOGY_LABELS: [&str; 4] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
+/// Ours, on namespaces and volumes: whose it is. Only namespaces with this label and value may claim
+/// the volume.
+pub const TENANT: &str = "bindery.dev/tenant";
+/// The labels that verdicts read.
+pub const JUDGED_LABELS: [&str; 5] = {
+    let [zone, region, beta_zone, beta_region] = TOPOLOGY_LABELS;
+    [zone, region, beta_zone, beta_region, TENANT]
+};
+/// Ours, on a volume: the namespaces that may claim it, separated by commas.
+pub const ALLOWED_NAMESPACES: &str = "bindery.dev/allowed-namespaces";
+
 /// Whether a decision may read this annotation of a volume, claim or class.
 ///
 /// `populator` covers the keys by which populators name the claim that a helper claim stands for;
@@ -76,6 +96,7 @@ pub fn is_read(key: &str) -> bool {
                 | LAST_APPLIED
                 | BINDING_MODE_NOTE
                 | PROVISIONER_NOTE
+                | ALLOWED_NAMESPACES
         )
 }
 

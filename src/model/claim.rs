@@ -44,6 +44,8 @@ pub struct Claim {
     pub attributes_class: Option<ClassName>,
     /// `spec.selector`.
     pub selector: Option<Selector>,
+    /// What `spec.dataSource` asks for.
+    pub content: Content,
     /// `spec.volumeName`.
     pub volume: Option<VolumeName>,
     /// `status.phase`.
@@ -52,6 +54,15 @@ pub struct Claim {
     pub reported: Reported,
     /// The largest size in `status.allocatedResources.storage`: an expansion under way.
     pub allocated: Option<Quantity>,
+}
+
+/// What is to be on the volume of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing in particular.
+    Empty,
+    /// A copy of a snapshot, of another claim, or of what a populator brings.
+    Copied,
 }
 
 /// `metadata.creationTimestamp`, in seconds since 1970.

@@ -9,27 +9,35 @@ mod claim;
 mod class;
 mod finalizers;
 mod names;
+mod namespace;
 mod nonempty;
+mod owner;
 mod pairs;
 mod pod;
 mod quantity;
 mod selector;
+mod storage;
 mod topology;
 mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Created, Reported, Stage};
+pub use claim::{Claim, ClaimPhase, Content, Created, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };
 pub use finalizers::Finalizers;
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
+pub use namespace::{Namespace, NamespaceName};
 pub use nonempty::NonEmpty;
+pub use owner::Owner;
 pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
 pub use selector::{Labels, Selector, Term, TermError};
-pub use topology::{Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeTerm, NodeTermError};
+pub use storage::{Storage, StorageKind};
+pub use topology::{
+    Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeQuery, NodeTerm, NodeTermError,
+};
 pub use volume::{
     Backend, Deletion, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume,
     VolumeMode, VolumePhase,

@@ -13,6 +13,7 @@ use super::finalizers::Finalizers;
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Labels;
+use super::storage::Storage;
 use super::topology::NodeAffinity;
 
 /// A PersistentVolume.
@@ -52,6 +53,8 @@ pub struct Volume {
     pub node_affinity: NodeAffinity,
     /// What kind of storage is behind it.
     pub backend: Backend,
+    /// Which piece of storage; absent where it cannot be told, or nobody wanted to know.
+    pub storage: Option<Storage>,
     /// `status.phase`.
     pub phase: VolumePhase,
 }
@@ -209,6 +212,10 @@ pub enum Backend {
     Csi(ArcStr),
     /// A path on an NFS server. Kubernetes knows it, to recycle and not to delete.
     Nfs,
+    /// Any folder of whatever node a pod runs on.
+    HostPath,
+    /// A disk or folder of one node.
+    Local,
     /// Anything else: no driver grows or deletes it by itself.
     Other,
 }

@@ -9,6 +9,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "spec.accessModes of a bound volume is changed.",
         consequence: "The binder copies the new modes to the claim. A disk that only one node may \

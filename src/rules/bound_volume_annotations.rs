@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "An annotation under pv.kubernetes.io/ of a bound volume is added, changed or \
             removed by hand.",

@@ -10,6 +10,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "spec.capacity.storage of a bound volume is edited by hand.",
         consequence: "A smaller number shrinks no disk; the claim goes on reporting the old size. \
@@ -115,7 +116,7 @@ fn grown(from_to: &str, old: &Volume) -> Violation {
             ),
         ),
         // No driver will ever do it: by hand is the only way.
-        Backend::Nfs | Backend::Other => Violation::new(
+        Backend::Nfs | Backend::HostPath | Backend::Local | Backend::Other => Violation::new(
             field,
             format!("{from_to}; nothing grows the storage itself; make sure that it has the room"),
         )

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "spec.claimRef of a bound volume is removed, loses its uid, or is pointed at \
             another claim.",

@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "The class of a bound volume is changed, by spec.storageClassName or by the legacy \
             annotation.",

@@ -9,6 +9,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
         consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \

@@ -9,6 +9,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "spec.nodeAffinity of a bound volume is set or changed so that it admits other \
             nodes.",

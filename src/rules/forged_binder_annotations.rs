@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "bind-completed or bound-by-controller is put on a claim, or taken off it, by \
             somebody who is not a binder.",

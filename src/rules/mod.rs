@@ -7,10 +7,10 @@ pub mod edits;
 pub mod judging;
 
 pub use judging::actor::{Actor, User};
-pub use judging::amend::{Amendment, Edit, Plan, Repair, amend};
-pub use judging::change::{Change, Extent, Part, Spec, Subject, Transition};
+pub use judging::amend::{Amendment, Edit, Plan, Repair, Switch, amend};
+pub use judging::change::{Change, Detail, Extent, Field, Part, Subject, Transition};
 pub use judging::judge::{Question, judge};
-pub use judging::policy::Policy;
+pub use judging::policy::{ConfiguredExemption, Override, Parameters, Policy, Unlisted};
 pub use judging::rule::{
     Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
     Terminating,
@@ -39,6 +39,7 @@ rules! {
     protection_finalizer
     released_volume_policy
     status_forgery
+    foreign_namespace_volume
     prebind_incomplete
     prebind_taken
     prebind_class
@@ -47,6 +48,27 @@ rules! {
     prebind_access_modes
     prebind_attributes_class
     forged_binder_annotations
+    stale_claim_ref
+    orphan_owner
+    volume_substitution
+    duplicate_backend
+    recycle_policy
+    released_volume_reuse
+    claim_delete_in_use
+    static_volume_delete_policy
+    bound_volume_reclaim_policy
+    host_path_volume
+    local_volume_immediate_class
+    unreachable_node_affinity
+    ignored_by_prebind
+    missing_volume
+    unknown_class
+    static_claim_default_class
+    oversized_volume
+    bound_volume_mount_options
+    bound_volume_labels
+    bound_volume_attributes_class
+    namespace_delete_bound_claims
 }
 
 /// The rule of this id.

@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "spec.claimRef lacks a namespace or a name, or names another kind of object.",
         consequence: "The volume is kept for nobody and is never bound; with a uid in it, it is \

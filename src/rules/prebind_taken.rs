@@ -1,7 +1,7 @@
 //! Prebinding to what somebody else has.
 
 use super::judging::actor::Actor;
-use super::judging::prebind::{ROUTES, is_kept_for};
+use super::judging::prebind::{ROUTES, is_kept_for, not_available};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::BOUND_BY_CONTROLLER;
@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "A claim names a volume that is kept for another claim, or a volume is kept for a \
             claim that has another volume.",
@@ -102,7 +103,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             volume(Some(old), new, evidence)
         }
         Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | Subject::Volume(Transition::Update { .. } | Transition::Delete(_)) => None,
+        | Subject::Volume(Transition::Update { .. } | Transition::Delete(_))
+        | Subject::Namespace(_) => None,
     };
     violation.into_iter().collect()
 }
@@ -116,12 +118,7 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     if pairing(volume, new) != Pairing::VolumeElsewhere {
         return None;
     }
-    let text = format!(
-        "volume \"{name}\" is not available to claim \"{}\"; the claim would stay Pending; remove \
-         spec.volumeName or ask your platform team",
-        new.key.name
-    );
-    let violation = Violation::new("spec.volumeName", text)
+    let violation = Violation::new("spec.volumeName", not_available(name, &new.key.name))
         .resting_on(Rest::on(Read::Volume(name.clone()), lookup));
     Some(match &volume.reservation {
         Reservation::Held(key, uid) => {

@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Judged,
     extent: Extent::Essentials,
     exemption: Exemptable::No,
+    told_as: None,
     page: Page {
         hazard: "A finalizer that keeps a bound volume, a claim in use, or storage that is still to \
             be deleted is taken off by hand.",
@@ -84,7 +85,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             claim(change.actor, old, new, evidence).into_iter().collect()
         }
         Subject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_)) => Vec::new(),
+        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | Subject::Namespace(_) => Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Passes,
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "The reclaim policy of a volume whose claim is gone is switched to Delete or \
             Recycle.",

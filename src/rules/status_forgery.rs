@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     terminating: Terminating::Judged,
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
+    told_as: None,
     page: Page {
         hazard: "status.phase of a volume or a claim is written by somebody who is not a binder.",
         consequence: "The phase alone protects a volume that is being deleted, and opens a claim's \
@@ -70,7 +71,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Subject::Volume(Transition::Update { old, new }) => volume(old, new, evidence),
         Subject::Claim(Transition::Update { old, new }) => claim(old, new, evidence),
         Subject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_)) => None,
+        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | Subject::Namespace(_) => None,
     };
     violation.into_iter().collect()
 }

@@ -38,6 +38,9 @@ pub struct Metrics {
     /// When the serving certificate ends, in seconds since 1970.
     pub certificate_expiry: Gauge,
     reloads: IntCounterVec,
+    /// Whether the configuration file as it is now can be used: 1 or 0.
+    pub configuration_good: IntGauge,
+    configurations: IntCounterVec,
 }
 
 /// What became of a review.
@@ -110,6 +113,19 @@ impl Metrics {
                 &registry,
                 "bindery_certificate_reloads_total",
                 "Reloads of the serving pair, by outcome.",
+                &["outcome"],
+            )?,
+            configuration_good: register(
+                &registry,
+                IntGauge::new(
+                    "bindery_configuration_last_reload_successful",
+                    "Whether the configuration file as it is now can be used; if not, the last good one counts.",
+                )?,
+            )?,
+            configurations: counters(
+                &registry,
+                "bindery_configuration_reloads_total",
+                "Reloads of the configuration file, by outcome.",
                 &["outcome"],
             )?,
             panics: register(
@@ -186,6 +202,11 @@ impl Metrics {
     /// Counts a reload of the serving pair.
     pub fn count_reload(&self, outcome: &str) {
         self.reloads.with_label_values(&[outcome]).inc();
+    }
+
+    /// Counts what became of a new configuration file.
+    pub fn count_configuration(&self, outcome: &str) {
+        self.configurations.with_label_values(&[outcome]).inc();
     }
 
     /// All metrics as text.

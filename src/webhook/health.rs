@@ -65,7 +65,7 @@ async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
             "the serving certificate has expired\n".to_owned(),
         );
     }
-    let missing = Watched::STORAGE.into_iter().filter(|watched| !health.shared.is_listed(*watched));
+    let missing = Watched::JUDGED.into_iter().filter(|watched| !health.shared.is_listed(*watched));
     let missing: Vec<&str> = missing.map(Watched::label).collect();
     if missing.is_empty() {
         return (StatusCode::OK, "ok\n".to_owned());
@@ -80,7 +80,7 @@ fn seconds_now() -> f64 {
 
 async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     let now = health.start.elapsed();
-    for watched in Watched::STORAGE {
+    for watched in Watched::JUDGED {
         let heard = Duration::from_secs(health.shared.heard_at(watched));
         let age = now.saturating_sub(heard).as_secs_f64();
         health.metrics.watch_age.with_label_values(&[watched.label()]).set(age);

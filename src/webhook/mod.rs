@@ -6,6 +6,7 @@
 pub mod handlers;
 pub mod health;
 mod observe;
+pub mod policy;
 pub mod reader;
 pub mod run;
 pub mod service;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use kube::Client;
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -15,6 +14,7 @@ use tokio::time::Instant;
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
 use super::observe::Counting;
+use super::policy::{PolicyError, PolicySource, PolicyWatch};
 use super::reader::Reader;
 use super::service::Service;
 use super::transport::admission::Admission;
@@ -25,7 +25,7 @@ use crate::cluster::client::{Address, ConnectError, connect};
 use crate::cluster::resource::Watched;
 use crate::cluster::state::Shared;
 use crate::cluster::watch::follow;
-use crate::rules::{Policy, RULES, Rule};
+use crate::rules::{RULES, Rule};
 use crate::telemetry::logging::cause;
 use crate::telemetry::metrics::Metrics;
 
@@ -41,7 +41,7 @@ pub struct Options {
     /// The cluster.
     pub cluster: Address,
     /// The operator's decisions.
-    pub policy: Policy,
+    pub policy: PolicySource,
     /// How many threads answer reviews.
     pub threads: NonZeroUsize,
     /// How long every reply asks to close its connection before nothing more is accepted.
@@ -64,6 +64,9 @@ pub enum WebhookError {
     /// The serving pair cannot be used.
     #[error(transparent)]
     Pair(#[from] PairError),
+    /// There is no policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// There is no client for the cluster.
     #[error(transparent)]
     Cluster(#[from] ConnectError),
@@ -90,6 +93,7 @@ pub struct Webhook {
     watches: tokio::task::JoinSet<()>,
     drain_delay: Duration,
     _pair: PairWatch,
+    _policy: PolicyWatch,
 }
 
 impl std::fmt::Debug for Counting {
@@ -115,18 +119,19 @@ impl Webhook {
         let metrics = Arc::new(Metrics::register()?);
         let reviews_listener = listen(options.listen, "--listen")?;
         let health_listener = listen(options.health_listen, "--health-listen")?;
+        let policy = PolicyWatch::start(options.policy, Arc::clone(&metrics))?;
         let pair = follow_pair(options.pair, Arc::clone(&metrics))?;
         let start = Instant::now();
         let shared = Arc::new(Shared::default());
         let mut watches = tokio::task::JoinSet::new();
-        for watched in Watched::STORAGE {
+        for watched in Watched::JUDGED {
             watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
         }
         let service = Arc::new(Service {
             rules,
             shared: Arc::clone(&shared),
             reader: Reader::new(client, Handle::current()),
-            policy: ArcSwap::from_pointee(options.policy),
+            policy: policy.current(),
             metrics: Arc::clone(&metrics),
         });
         let health = Arc::new(Health {
@@ -158,6 +163,7 @@ impl Webhook {
             watches,
             drain_delay: options.drain_delay,
             _pair: pair,
+            _policy: policy,
         })
     }
 

@@ -33,7 +33,7 @@ pub struct Service {
     /// How more is found out.
     pub reader: Reader,
     /// The operator's decisions.
-    pub policy: ArcSwap<Policy>,
+    pub policy: Arc<ArcSwap<Policy>>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
 }
@@ -153,6 +153,7 @@ impl Service {
             Subject::Claim(transition) => {
                 ("PersistentVolumeClaim", transition.latest().key.to_string())
             }
+            Subject::Namespace(transition) => ("Namespace", transition.latest().name.to_string()),
         };
         let took = Timestamp::now().duration_since(started).as_micros();
         tracing::info!(

@@ -11,6 +11,7 @@ use bindery::cluster::client::Address;
 use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
+use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::tls::PairFiles;
 use hyper::Method;
@@ -73,6 +74,11 @@ pub(crate) fn pair() -> Pair {
 impl Installed {
     /// Starts a webhook for `plane`, registers it and waits until it is asked.
     pub(crate) fn on(plane: &Plane, registered: Registered) -> Self {
+        Self::under(Policy::default(), plane, registered)
+    }
+
+    /// The same under another policy than the default.
+    pub(crate) fn under(policy: Policy, plane: &Plane, registered: Registered) -> Self {
         let pair = pair();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -85,7 +91,7 @@ impl Installed {
             health_listen: loopback,
             pair: pair.files.clone(),
             cluster: Address { kubeconfig: Some(plane.kubeconfig(BINDERY)), ..Address::default() },
-            policy: Policy::default(),
+            policy: PolicySource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay: Duration::ZERO,
         };

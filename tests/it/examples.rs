@@ -9,7 +9,9 @@ use bindery::rules::edits::REPAIRS;
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
-use bindery::rules::{Entry, Example, Fact, Persona, Policy, RULES, Route, Rule, Send};
+use bindery::rules::{
+    Entry, Example, Fact, Mode, Persona, Policy, RULES, Route, Rule, Send, Switch,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -24,8 +26,12 @@ struct Played {
 
 impl Played {
     async fn new(example: &'static Example) -> Self {
+        Self::under(Policy::default(), example).await
+    }
+
+    async fn under(policy: Policy, example: &'static Example) -> Self {
         let scene = Scene::of(example.given);
-        let stage = Stage::before(&scene).await;
+        let stage = Stage::under(policy, &scene, RULES).await;
         Self { example, scene, stage }
     }
 
@@ -90,6 +96,28 @@ fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {
     answers
 }
 
+/// The profile `baseline`, but that this rule refuses.
+fn insisting_on(rule: &Rule) -> Policy {
+    let modes = [(rule.id.to_owned(), Mode::Deny)].into();
+    Policy { modes, ..Policy::default() }
+}
+
+/// The profile `baseline` with every edit on.
+fn repairing() -> Policy {
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    Policy { edits, ..Policy::default() }
+}
+
+/// The ids of the rules that warn.
+fn warning(answer: &Value) -> BTreeSet<String> {
+    let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
+    let id = |warning: &Value| {
+        let (id, _) = warning.as_str()?.strip_prefix('[')?.split_once("] ")?;
+        Some(id.to_owned())
+    };
+    warnings.iter().filter_map(id).collect()
+}
+
 /// All rules but one.
 fn all_but(rule: &Rule) -> &'static [&'static Rule] {
     let rest = RULES.iter().filter(|other| other.id != rule.id).copied();
@@ -102,17 +130,17 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
         assert!(!rule.refuses.is_empty() && !rule.allows.is_empty(), "{}", rule.id);
         for example in rule.refuses {
             let what = format!("{}: {}", rule.id, example.title);
-            let played = Played::new(example).await;
+            let played = Played::under(insisting_on(rule), example).await;
             let review = played.review("");
             let answers = answers(&played.stage, &review).await;
 
             let by: BTreeSet<String> =
                 answers.iter().flat_map(|(_, answer)| refusing(answer)).collect();
-            assert_eq!(by, BTreeSet::from([rule.id.to_owned()]), "{what}: {answers:?}");
+            assert_eq!(by, BTreeSet::from([rule.told_id().to_owned()]), "{what}: {answers:?}");
 
             let through: Vec<Entry> = answers
                 .iter()
-                .filter(|(_, answer)| refusing(answer).contains(rule.id))
+                .filter(|(_, answer)| refusing(answer).contains(rule.told_id()))
                 .map(|(entry, _)| *entry)
                 .collect();
             assert_eq!(through, routes(rule.routes, &review), "{what}");
@@ -124,6 +152,26 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
 
             let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
             assert_eq!(without_uid(dry), without_uid(answers), "{what}, as a dry run");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_rule_does_by_default_what_its_mode_says() {
+    for rule in RULES {
+        for example in rule.refuses {
+            let what = format!("{}: {}", rule.id, example.title);
+            let played = Played::new(example).await;
+            let answers = answers(&played.stage, &played.review("")).await;
+            let refuses =
+                answers.iter().any(|(_, answer)| refusing(answer).contains(rule.told_id()));
+            let warns = answers.iter().any(|(_, answer)| warning(answer).contains(rule.told_id()));
+            let expected = match rule.mode {
+                Mode::Deny => (true, false),
+                Mode::Warn => (false, true),
+                Mode::Audit | Mode::Off => (false, false),
+            };
+            assert_eq!((refuses, warns), expected, "{what}: {answers:?}");
         }
     }
 }
@@ -154,7 +202,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
         let unwanted = repair.leaves.iter().map(|example| (example, false));
         for (example, is_edited) in wanted.chain(unwanted) {
             let what = format!("{}: {}", repair.id, example.title);
-            let played = Played::new(example).await;
+            let played = Played::under(repairing(), example).await;
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
@@ -192,7 +240,7 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
     for (entry, send, by, told) in [
         (
             Entry::Advise,
-            Send::Create("claim db/data 10Gi RWO volume=pv-a"),
+            Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             Persona::Tenant,
             format!("exempt from prebind-capacity until {until}"),
         ),

@@ -15,8 +15,8 @@ async fn it_is_ready_when_every_resource_was_listed_and_not_before() {
     for (held, missing) in [
         ("/storageclasses", "storageclasses"),
         ("/persistentvolumes", "persistentvolumes"),
-        ("/api/", "persistentvolumes, persistentvolumeclaims"),
-        ("/", "persistentvolumes, persistentvolumeclaims, storageclasses"),
+        ("/api/", "persistentvolumes, persistentvolumeclaims, namespaces"),
+        ("/", "persistentvolumes, persistentvolumeclaims, storageclasses, namespaces"),
     ] {
         let scene = Scene::of("class fast\npair pv-a db/data 10Gi RWO");
         let gate = Gate::closed(held);

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
-use bindery::k8s::bounded::LabelUse;
+use bindery::k8s::volume::Wanted;
 use bindery::k8s::{claim, fixture, volume};
-use bindery::model::{Annotations, Claim, ClaimKey, Volume};
+use bindery::model::{Annotations, Claim, ClaimKey, Deletion, Namespace, Selector, Term, Volume};
 use bindery::rules::judging::judge::{Question, judge};
 use bindery::rules::judging::policy::Policy;
 use bindery::rules::judging::rule::{Entry, Mode};
 use bindery::rules::judging::verdict::{Effect, Judgement};
-use bindery::rules::{Change, Extent, Part, RULES, Spec, Subject, Transition, User, find};
+use bindery::rules::{
+    Change, ConfiguredExemption, Detail, Extent, Override, Parameters, Part, RULES, Subject,
+    Transition, User, find,
+};
 
 /// One bound pair and what is known of it.
 struct Scene {
@@ -35,7 +38,7 @@ fn scene(line: &str) -> Scene {
     };
     let mut claim = claim::claim(&text("pvc/"), "").unwrap().value;
     claim.uid = Some(bindery::model::Uid::new("uid-1"));
-    let volume = volume::volume(&text("pv/"), LabelUse::Collect).unwrap().value.volume;
+    let volume = volume::volume(&text("pv/"), Wanted::Both).unwrap().value.volume;
     let mut view = View::default();
     view.apply(Observed::Volume(Arc::new(volume.clone())));
     view.apply(Observed::Claim(Arc::new(claim.clone())));
@@ -72,9 +75,10 @@ impl Scene {
         let change = Change {
             actor: self.policy.actor(&user),
             user,
+            parameters: Parameters::default(),
             part: Part::Main,
             extent: Extent::Whole,
-            spec: Spec::Same,
+            detail: Detail::default(),
             subject: Subject::Volume(Transition::Delete(self.volume.clone())),
         };
         let question = Question { entry, change: &change, policy: &self.policy, now: now() };
@@ -88,9 +92,10 @@ impl Scene {
         let change = Change {
             actor: self.policy.actor(&user),
             user,
+            parameters: Parameters::default(),
             part: Part::Main,
             extent: Extent::Whole,
-            spec: Spec::Same,
+            detail: Detail::default(),
             subject: Subject::Claim(Transition::Update { old: self.claim.clone(), new }),
         };
         let question =
@@ -156,6 +161,56 @@ fn another_uid_in_the_view_proves_nothing() {
     older.uid = Some(bindery::model::Uid::new("uid-0"));
     scene.view.apply(Observed::Claim(Arc::new(older)));
     assert_eq!(scene.delete(Entry::Guard).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
+}
+
+#[test]
+fn other_modes_hold_in_the_namespaces_of_an_override() {
+    let mut scene = scene(PAIR).found();
+    let quiet = Term::equals("team", "qa").unwrap();
+    scene.policy.overrides = vec![Override {
+        namespaces: Selector::new(vec![quiet]),
+        modes: [("bound-volume-delete".to_owned(), Mode::Warn)].into(),
+    }];
+    // Whose the volume is, nobody has seen yet.
+    let open = scene.delete(Entry::Guard);
+    assert_eq!(open.reads, vec![Read::Namespace("db".into())]);
+    let mut with_labels = |labels: &[(&str, &str)]| {
+        let labels = labels.iter().copied().collect();
+        let namespace = Namespace { name: "db".into(), labels, deletion: Deletion::NotAsked };
+        scene.live.namespaces.insert("db".into(), Answer::Found(Arc::new(namespace)));
+        scene.effects()
+    };
+    assert_eq!(with_labels(&[("team", "qa")]), vec![Effect::Warned]);
+    assert_eq!(with_labels(&[("team", "x")]), vec![Effect::Denied]);
+    scene.live.namespaces.insert("db".into(), Answer::Failed);
+    assert_eq!(scene.effects(), vec![Effect::Denied], "unseen, the mode is that of everybody");
+}
+
+#[test]
+fn the_configuration_exempts_whom_it_names_until_its_time() {
+    let effects = |change: &dyn Fn(&mut ConfiguredExemption)| {
+        let mut scene = scene(PAIR).found();
+        let mut exemption = ConfiguredExemption {
+            rules: vec!["bound-volume-delete".to_owned()],
+            namespaces: Vec::new(),
+            users: Vec::new(),
+            until: now() + SignedDuration::from_hours(1000),
+            reason: "moving".to_owned(),
+        };
+        change(&mut exemption);
+        scene.policy.exemptions = vec![exemption];
+        scene.effects()
+    };
+    let is_exempted = |change: &dyn Fn(&mut ConfiguredExemption)| {
+        matches!(effects(change).as_slice(), [Effect::Exempted(_)])
+    };
+    assert!(is_exempted(&|_| {}));
+    assert!(is_exempted(&|one| one.namespaces = vec!["qa".to_owned(), "db".to_owned()]));
+    assert!(is_exempted(&|one| one.users = vec!["jane".to_owned()]));
+    assert!(!is_exempted(&|one| one.namespaces = vec!["qa".to_owned()]));
+    assert!(!is_exempted(&|one| one.users = vec!["joe".to_owned()]));
+    assert!(!is_exempted(&|one| one.rules = vec!["prebind-class".to_owned()]));
+    assert!(!is_exempted(&|one| one.until = now()));
 }
 
 #[test]
@@ -254,9 +309,10 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
     let change = Change {
         actor: scene.policy.actor(&user),
         user,
+        parameters: Parameters::default(),
         part: Part::Main,
         extent: Extent::Whole,
-        spec: Spec::Same,
+        detail: Detail::default(),
         subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =

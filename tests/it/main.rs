@@ -11,6 +11,7 @@ mod properties;
 mod reads;
 mod recycler;
 mod stage;
+mod tenancy;
 mod transport;
 mod watch;
 mod wire;

@@ -16,6 +16,7 @@ static PLANTED: Rule = Rule {
     terminating: Terminating::Judged,
     extent: Extent::Essentials,
     exemption: Exemptable::No,
+    told_as: None,
     page: Page { hazard: "", consequence: "", instead: "" },
     refuses: &[],
     allows: &[],

@@ -134,7 +134,9 @@ fn read_of(watched: Watched, metadata: &Value) -> Read {
     match watched {
         Watched::Volumes => Read::Volume(VolumeName::new(of("name"))),
         Watched::Claims => Read::Claim(ClaimKey::new(of("namespace"), of("name"))),
-        Watched::Classes | Watched::Pods => panic!("{metadata} can be read"),
+        Watched::Classes | Watched::Pods | Watched::Namespaces => {
+            panic!("{metadata} can be read")
+        }
     }
 }
 

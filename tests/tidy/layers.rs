@@ -43,6 +43,7 @@ const SHELL: &[&str] = &[
     "document",
     "telemetry",
     "config",
+    "follow",
     "certificates",
     "cluster",
 ];
@@ -107,6 +108,7 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "jiff", "serde_json"]),
         reach: Reach::Values,
     },
+    Layer { name: "follow", imports: &[], libraries: Libraries::Any, reach: Reach::World },
     Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
         name: "cluster",

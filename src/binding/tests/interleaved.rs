@@ -194,7 +194,9 @@ fn held_version(view: &View, event: &Observed) -> usize {
         | Observed::Class(_)
         | Observed::ClassGone(_)
         | Observed::Pod(_)
-        | Observed::PodGone(_) => None,
+        | Observed::PodGone(_)
+        | Observed::Namespace(_)
+        | Observed::NamespaceGone(_) => None,
     };
     version.map_or(0, |version| version.to_string().parse().unwrap())
 }

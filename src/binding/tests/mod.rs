@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use super::{Asker, Fit, Mismatch, fit, pairing};
 use crate::model::{
     AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
-    ClassRequest, Deletion, Finalizers, Labels, Node, NodeAffinity, NodeExpression, NodeTerm,
-    Quantity, ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid, Volume,
-    VolumeMode, VolumeName, VolumePhase,
+    ClassRequest, Content, Deletion, Finalizers, Labels, Node, NodeAffinity, NodeExpression,
+    NodeTerm, Quantity, ReclaimPolicy, Reported, Reservation, ReservationKind, Selector, Term, Uid,
+    Volume, VolumeMode, VolumeName, VolumePhase,
 };
 
 fn quantity(text: &str) -> Quantity {
@@ -41,6 +41,7 @@ pub(super) fn volume() -> Volume {
         policy: ReclaimPolicy::Retain,
         node_affinity: NodeAffinity::Unrestricted,
         backend: Backend::Other,
+        storage: None,
         phase: VolumePhase::Available,
     }
 }
@@ -61,6 +62,7 @@ pub(super) fn claim() -> Claim {
         class_field: ClassRequest::Unset,
         attributes_class: None,
         selector: None,
+        content: Content::Empty,
         volume: None,
         phase: ClaimPhase::Pending,
         reported: Reported::default(),

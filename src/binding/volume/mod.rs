@@ -87,7 +87,9 @@ pub(super) fn no_deleter(volume: &Volume) -> String {
         Some(_) | None => {
             let plugin = match volume.backend {
                 Backend::Nfs => "deletable volume plugin",
-                Backend::Csi(_) | Backend::Other => "volume plugin",
+                Backend::Csi(_) | Backend::HostPath | Backend::Local | Backend::Other => {
+                    "volume plugin"
+                }
             };
             let name = &volume.name;
             format!(

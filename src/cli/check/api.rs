@@ -26,7 +26,7 @@ pub(super) fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal
     match key.kind {
         Kind::Volume => of_volume(key, specs),
         Kind::Claim => of_claim(key, old, specs),
-        Kind::Class | Kind::Pod => Vec::new(),
+        Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => Vec::new(),
     }
 }
 
@@ -120,7 +120,9 @@ fn request(
 
 fn fixed(key: &ObjectKey, field: &str) -> Refusal {
     let (object, remedy) = match key.kind {
-        Kind::Volume | Kind::Class | Kind::Pod => ("volume", "make a new volume"),
+        Kind::Volume | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => {
+            ("volume", "make a new volume")
+        }
         Kind::Claim => ("claim", "make a new claim"),
     };
     Refusal {

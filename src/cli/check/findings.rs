@@ -58,18 +58,23 @@ impl About<'_> {
 
 /// The findings of a verdict.
 pub(super) fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
-    let rulings = judged.verdict.rulings.iter().map(|ruling| of_ruling(ruling, judged, about));
+    let rulings =
+        judged.verdict.rulings.iter().filter_map(|ruling| of_ruling(ruling, judged, about));
     let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
         about.finding(Outcome::Warned, Some("metadata.annotations"), warning.clone())
     });
     rulings.chain(warnings).collect()
 }
 
-fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Finding {
+/// What one ruling is in a report; nothing if it warns of what nobody looked at.
+fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Option<Finding> {
     let is_unread = ruling.violation.rests_on.iter().any(|rest| judged.unread.contains(&rest.read));
     let result = match &ruling.effect {
+        // That a volume is not known is told of the claim as a whole.
+        Effect::Denied if is_unread && ruling.rule.told_as.is_some() => return None,
         Effect::Denied if is_unread => Outcome::Unverified,
         Effect::Denied => Outcome::Denied,
+        Effect::Warned | Effect::Audited if is_unread => return None,
         Effect::Warned => Outcome::Warned,
         Effect::Audited => Outcome::Audited,
         Effect::Exempted(_) => Outcome::Exempted,
@@ -83,7 +88,7 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Finding {
         finding.exempt =
             Some(Exempt { until: exemption.until.to_string(), reason: exemption.reason.clone() });
     }
-    finding
+    Some(finding)
 }
 
 /// What the API server itself would refuse.

@@ -13,8 +13,8 @@ use super::objects::{Kind, ObjectKey};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::document::{self, Node, Position, Shape};
-use crate::k8s::bounded::LabelUse;
-use crate::k8s::{claim, class, volume};
+use crate::k8s::volume::Wanted;
+use crate::k8s::{claim, class, namespace, volume};
 use crate::telemetry::logging;
 
 /// A storage object of the input.
@@ -168,7 +168,9 @@ impl Reader<'_> {
             return items.try_for_each(|item| self.object(item, file, of_items));
         }
         // Pods are read from a dump only.
-        let Some(kind) = Kind::from_name(&kind).filter(|kind| *kind != Kind::Pod) else {
+        let Some(kind) =
+            Kind::from_name(&kind).filter(|kind| !matches!(kind, Kind::Pod | Kind::Node))
+        else {
             self.input.others += 1;
             return Ok(());
         };
@@ -285,10 +287,11 @@ fn branch(path: &[Step], value: Value) -> Value {
 fn refusal(kind: Kind, object: &Value) -> Option<String> {
     let text = object.to_string();
     let error = match kind {
-        Kind::Volume => volume::volume(&text, LabelUse::Collect).err(),
+        Kind::Volume => volume::volume(&text, Wanted::Both).err(),
         Kind::Claim => claim::claim(&text, "").err(),
         Kind::Class => class::class(&text).err(),
-        Kind::Pod => None,
+        Kind::Namespace => namespace::namespace(&text).err(),
+        Kind::Pod | Kind::Node => None,
     }?;
     Some(told(&error))
 }

@@ -192,7 +192,8 @@ impl Proposal {
     pub fn body(&self) -> Vec<u8> {
         let resource = match self.key.kind {
             Kind::Volume => "persistentvolumes",
-            Kind::Claim | Kind::Class | Kind::Pod => "persistentvolumeclaims",
+            Kind::Namespace => "namespaces",
+            Kind::Claim | Kind::Class | Kind::Pod | Kind::Node => "persistentvolumeclaims",
         };
         let mut request = json!({
             "uid": "check", "operation": self.operation(), "dryRun": true,

@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde_json::{Value, json};
 
 use super::live::Cluster;
 use super::objects::{Kind, ObjectKey};
-use crate::binding::{Answer, LiveReads, Observed, Read, View};
-use crate::k8s::bounded::LabelUse;
+use crate::binding::{Answer, LiveReads, Observed, OwnerFate, PodUse, Read, View};
 use crate::k8s::pods::pod_use;
-use crate::k8s::{claim, class, volume};
+use crate::k8s::volume::Wanted;
+use crate::k8s::{claim, class, namespace, node, volume};
+use crate::model::{ClaimKey, Class, Namespace, Node, NodeTerm, Owner, Uid};
 
 /// How far what is known reaches.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Known {
     expected: BTreeSet<ObjectKey>,
     /// Pods by namespace; absent if nobody listed pods.
     pods: Option<BTreeMap<String, Vec<Value>>>,
+    /// Nodes; absent if nobody listed nodes.
+    nodes: Option<Vec<Node>>,
 }
 
 impl Known {
@@ -42,7 +46,7 @@ impl Known {
     pub fn new(reach: Reach) -> Self {
         let (view, objects) = (View::default(), BTreeMap::new());
         let (changed, expected) = (BTreeSet::new(), BTreeSet::new());
-        Self { reach, view, objects, changed, expected, pods: None }
+        Self { reach, view, objects, changed, expected, pods: None, nodes: None }
     }
 
     /// What is known, for the rules.
@@ -66,12 +70,17 @@ impl Known {
         matches!(self.reach, Reach::Input)
     }
 
+    /// Whether an object that nobody has shown may be there all the same: a dump need not have namespaces.
+    pub fn may_have(&self, key: &ObjectKey) -> bool {
+        self.is_input_alone() || key.kind == Kind::Namespace
+    }
+
     /// Takes in an object as it is stored.
     pub fn store(&mut self, key: ObjectKey, object: Value) -> Result<(), serde_json::Error> {
         let text = object.to_string();
         match key.kind {
             Kind::Volume => {
-                let volume = volume::volume(&text, LabelUse::Collect)?.value.volume;
+                let volume = volume::volume(&text, Wanted::Both)?.value.volume;
                 self.view.apply(Observed::Volume(Arc::new(volume)));
             }
             Kind::Claim => {
@@ -79,6 +88,13 @@ impl Known {
                 self.view.apply(Observed::Claim(Arc::new(claim)));
             }
             Kind::Class => self.view.apply(Observed::Class(Arc::new(class::class(&text)?))),
+            Kind::Namespace => {
+                self.view.apply(Observed::Namespace(Arc::new(namespace::namespace(&text)?)));
+            }
+            Kind::Node => {
+                self.nodes.get_or_insert_default().push(node::node(&text)?);
+                return Ok(());
+            }
             Kind::Pod => {
                 let pods = self.pods.get_or_insert_default();
                 pods.entry(key.namespace).or_default().push(object);
@@ -100,9 +116,18 @@ impl Known {
         self.expected.contains(key)
     }
 
-    /// Notes that pods were listed, be there any or none.
-    pub fn mark_pods_listed(&mut self) {
-        self.pods.get_or_insert_default();
+    /// Notes that objects of a kind were listed, be there any or none. It matters to those of which a dump need
+    /// not have any.
+    pub fn mark_listed(&mut self, kind: Kind) {
+        match kind {
+            Kind::Pod => {
+                self.pods.get_or_insert_default();
+            }
+            Kind::Node => {
+                self.nodes.get_or_insert_default();
+            }
+            Kind::Volume | Kind::Claim | Kind::Class | Kind::Namespace => {}
+        }
     }
 
     /// Takes in an object as the input leaves it.
@@ -121,62 +146,116 @@ impl Known {
 
     /// Answers `reads` as far as possible; those that nobody can answer stay open.
     pub fn answer(&self, reads: &[Read], live: &mut LiveReads) {
-        let mut open = Vec::new();
-        for read in reads {
-            let is_settled = match read {
-                Read::Volume(name) => {
-                    let found = self.view.volume(name).cloned();
-                    let key = volume_key(name.as_str());
-                    self.settle(&key, found)
-                        .map(|answer| live.volumes.insert(name.clone(), answer))
-                        .is_some()
-                }
-                Read::Claim(claim) => {
-                    let found = self.view.claim(claim).cloned();
-                    let key = claim_key(&claim.namespace, &claim.name);
-                    self.settle(&key, found)
-                        .map(|answer| live.claims.insert(claim.clone(), answer))
-                        .is_some()
-                }
-                Read::Class(name) => {
-                    let found = self.view.class(name).cloned();
-                    let key = class_key(name.as_str());
-                    self.settle(&key, found)
-                        .map(|answer| live.classes.insert(name.clone(), answer))
-                        .is_some()
-                }
-                // No rule asks for these.
-                Read::LivePods(_) | Read::Node(_) => false,
-                Read::PodsUsing(claim) => {
-                    let listed = self.pods.as_ref().map(|pods| {
-                        let items = pods.get(&*claim.namespace).cloned().unwrap_or_default();
-                        pod_use(&json!({"items": items}).to_string(), claim)
-                    });
-                    listed
-                        .map(|used| {
-                            let answer =
-                                used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used)));
-                            live.pods.insert(claim.clone(), answer)
-                        })
-                        .is_some()
-                }
-            };
-            if !is_settled {
-                open.push(read.clone());
-            }
-        }
+        let open = reads.iter().filter(|read| !self.settle(read, live));
+        let open: Vec<Read> = open.cloned().collect();
         match &self.reach {
             Reach::Cluster(cluster) => cluster.read(&open, live),
             Reach::Input | Reach::Dump => {}
         }
     }
 
+    /// Puts the answer to one read, if there is one without asking a cluster.
+    fn settle(&self, read: &Read, live: &mut LiveReads) -> bool {
+        fn put<K: Ord + Clone, T>(
+            answers: &mut BTreeMap<K, Answer<T>>,
+            key: &K,
+            answer: Option<Answer<T>>,
+        ) -> bool {
+            answer.map(|answer| answers.insert(key.clone(), answer)).is_some()
+        }
+        match read {
+            Read::Volume(name) => {
+                let answer = self.object_of(&volume_key(name.as_str()), self.view.volume(name));
+                put(&mut live.volumes, name, answer)
+            }
+            Read::Claim(key) => {
+                let answer =
+                    self.object_of(&claim_key(&key.namespace, &key.name), self.view.claim(key));
+                put(&mut live.claims, key, answer)
+            }
+            Read::Class(name) => {
+                let answer = self.object_of(&class_key(name.as_str()), self.view.class(name));
+                put(&mut live.classes, name, answer)
+            }
+            Read::PodsUsing(key) => put(&mut live.pods, key, self.pod_use(key)),
+            Read::Namespace(name) => put(&mut live.namespaces, name, self.namespace(name)),
+            Read::AnyNode(term) => put(&mut live.any_nodes, term, self.any_node(term)),
+            Read::DefaultClass => {
+                live.default_class = self.default_class();
+                live.default_class.is_some()
+            }
+            Read::Owner(namespace, owner) => {
+                let key = (namespace.clone(), owner.clone());
+                put(&mut live.owners, &key, self.owner(namespace, owner))
+            }
+            // No rule asks for these.
+            Read::LivePods(_) | Read::Node(_) => false,
+        }
+    }
+
+    fn pod_use(&self, key: &ClaimKey) -> Option<Answer<PodUse>> {
+        let items = self.pods.as_ref()?.get(&*key.namespace).cloned().unwrap_or_default();
+        let used = pod_use(&json!({"items": items}).to_string(), key);
+        Some(used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used))))
+    }
+
+    /// A dump shows owners of the kinds that it lists whole.
+    fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Option<Answer<OwnerFate>> {
+        let of_uid = |uid: Option<&Uid>| {
+            let is_same = uid == Some(&owner.uid);
+            let fate = if is_same { OwnerFate::Alive } else { OwnerFate::Replaced };
+            Answer::Found(Arc::new(fate))
+        };
+        match (&*owner.api_version, &*owner.kind) {
+            ("v1", "PersistentVolumeClaim") => {
+                let key = ClaimKey::new(namespace.clone(), &*owner.name);
+                let found =
+                    self.object_of(&claim_key(&key.namespace, &key.name), self.view.claim(&key))?;
+                Some(match found {
+                    Answer::Found(claim) => of_uid(claim.uid.as_ref()),
+                    Answer::NotFound => Answer::NotFound,
+                    Answer::Unreadable | Answer::Failed => Answer::Failed,
+                })
+            }
+            ("v1", "Pod") => {
+                let pods = self.pods.as_ref()?.get(&**namespace).map_or(&[][..], Vec::as_slice);
+                let is_it = |pod: &&Value| pod["metadata"]["name"] == *owner.name;
+                Some(pods.iter().find(is_it).map_or(Answer::NotFound, |pod| {
+                    of_uid(pod["metadata"]["uid"].as_str().map(Uid::new).as_ref())
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// A dump need not have the namespaces.
+    fn namespace(&self, name: &ArcStr) -> Option<Answer<Namespace>> {
+        match self.reach {
+            Reach::Cluster(_) => None,
+            Reach::Input | Reach::Dump => self.view.namespace_of(name).cloned().map(Answer::Found),
+        }
+    }
+
+    fn any_node(&self, term: &NodeTerm) -> Option<Answer<()>> {
+        let is_one = self.nodes.as_ref()?.iter().any(|node| term.admits(node));
+        Some(if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound })
+    }
+
+    fn default_class(&self) -> Option<Answer<Class>> {
+        let found = self.view.default_class().cloned().map(Answer::Found);
+        match self.reach {
+            Reach::Dump => Some(found.unwrap_or(Answer::NotFound)),
+            Reach::Input => found,
+            Reach::Cluster(_) => None,
+        }
+    }
+
     /// The answer about one object, if there is one without asking a cluster.
-    fn settle<T>(&self, key: &ObjectKey, found: Option<Arc<T>>) -> Option<Answer<T>> {
+    fn object_of<T>(&self, key: &ObjectKey, found: Option<&Arc<T>>) -> Option<Answer<T>> {
         let asks = matches!(self.reach, Reach::Cluster(_)) && !self.changed.contains(key);
         match found {
             _ if asks => None,
-            Some(object) => Some(Answer::Found(object)),
+            Some(object) => Some(Answer::Found(Arc::clone(object))),
             None if self.is_input_alone() => None,
             None => Some(Answer::NotFound),
         }
@@ -191,6 +270,11 @@ pub fn volume_key(name: &str) -> ObjectKey {
 /// The key of a claim.
 pub fn claim_key(namespace: &str, name: &str) -> ObjectKey {
     ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// The key of a namespace.
+pub fn namespace_key(name: &str) -> ObjectKey {
+    ObjectKey { kind: Kind::Namespace, namespace: String::new(), name: name.to_owned() }
 }
 
 fn class_key(name: &str) -> ObjectKey {

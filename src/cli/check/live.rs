@@ -184,8 +184,8 @@ fn take(
     if let (Some(of_items), Some(Value::Array(items))) =
         (kind.strip_suffix("List"), object.get_mut("items"))
     {
-        if of_items == Kind::Pod.name() {
-            known.mark_pods_listed();
+        if let Some(kind) = Kind::from_name(of_items) {
+            known.mark_listed(kind);
         }
         let of_items = (!of_items.is_empty()).then_some(of_items);
         let mut items = std::mem::take(items).into_iter();

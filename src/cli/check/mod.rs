@@ -15,7 +15,7 @@ mod report;
 mod server;
 
 pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
-pub use known::{Known, Reach, claim_key, volume_key};
+pub use known::{Known, Reach, claim_key, namespace_key, volume_key};
 pub use objects::{Kind, ObjectKey};
 pub use server::{created, replaced};
 
@@ -83,7 +83,7 @@ fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectKey>, Failure> {
     let parse = |text: &String| {
         ObjectKey::parse(text, &arguments.namespace).ok_or_else(|| {
             Failure::usage(format!(
-                "--delete {text}: names no object; write pv/NAME or pvc/NAMESPACE/NAME"
+                "--delete {text}: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME"
             ))
         })
     };
@@ -137,11 +137,11 @@ impl<'a> Run<'a> {
         for manifest in &head.manifests {
             match manifest.key.kind {
                 Kind::Volume | Kind::Claim => self.manifest(manifest)?,
-                Kind::Class => {
+                Kind::Class | Kind::Namespace => {
                     let object = manifest.node.to_json();
                     self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
                 }
-                Kind::Pod => {}
+                Kind::Pod | Kind::Node => {}
             }
         }
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
@@ -149,7 +149,14 @@ impl<'a> Run<'a> {
             let stays = head.manifests.iter().any(|other| other.key == manifest.key);
             if !stays && !is_kept(&manifest.node.to_json()) {
                 let origin = Origin { file: &manifest.file, node: &manifest.node };
-                self.deletion(&manifest.key, Some(origin))?;
+                match manifest.key.kind {
+                    Kind::Volume | Kind::Claim | Kind::Namespace => {
+                        self.deletion(&manifest.key, Some(origin))?;
+                    }
+                    Kind::Class | Kind::Pod | Kind::Node => {
+                        self.known.delete(&manifest.key).map_err(|error| unreadable(&error))?;
+                    }
+                }
             }
         }
         for key in deletions {
@@ -182,7 +189,7 @@ impl<'a> Run<'a> {
         let old = match self.known.object(key) {
             Some(old) => old.clone(),
             // Of what nobody has shown, the name is known.
-            None if self.known.is_input_alone() => json!({"metadata": {"name": key.name}}),
+            None if self.known.may_have(key) => json!({"metadata": {"name": key.name}}),
             None if origin.is_some() => return Ok(()),
             None => {
                 let about = About { key, operation: "DELETE", origin };
@@ -241,8 +248,8 @@ impl<'a> Run<'a> {
         if let Some(user) = &self.arguments.for_user {
             request["userInfo"] = json!({"username": user, "groups": self.arguments.for_group});
         }
-        let text = |field: &str| request[field].as_str().unwrap_or_default().to_owned();
-        let is_volume = request["resource"]["resource"] == "persistentvolumes";
+        let text = |field: &str| text_of(&request[field]);
+        let resource = text_of(&request["resource"]["resource"]);
         let mut name = text("name");
         for field in ["object", "oldObject"] {
             if name.is_empty() {
@@ -250,7 +257,11 @@ impl<'a> Run<'a> {
                 given.and_then(Value::as_str).unwrap_or_default().clone_into(&mut name);
             }
         }
-        let key = if is_volume { volume_key(&name) } else { claim_key(&text("namespace"), &name) };
+        let key = match resource.as_str() {
+            "persistentvolumes" => volume_key(&name),
+            "namespaces" => namespace_key(&name),
+            _ => claim_key(&text("namespace"), &name),
+        };
         let operation = match text("operation").as_str() {
             "CREATE" => "CREATE",
             "DELETE" => "DELETE",
@@ -312,6 +323,10 @@ impl<'a> Run<'a> {
             others,
         }
     }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 /// The object of a manifest, with the namespace that it would be sent to.

@@ -13,10 +13,15 @@ pub enum Kind {
     Class,
     /// Pod: read by verdicts, never judged.
     Pod,
+    /// Node: read by verdicts, never judged.
+    Node,
+    /// Namespace: its deletion is judged.
+    Namespace,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Volume, Self::Claim, Self::Class, Self::Pod];
+    const ALL: [Self; 6] =
+        [Self::Volume, Self::Claim, Self::Class, Self::Pod, Self::Node, Self::Namespace];
 
     /// The kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -28,6 +33,7 @@ impl Kind {
         match text.to_ascii_lowercase().as_str() {
             "pv" | "persistentvolume" | "persistentvolumes" => Some(Self::Volume),
             "pvc" | "persistentvolumeclaim" | "persistentvolumeclaims" => Some(Self::Claim),
+            "ns" | "namespace" | "namespaces" => Some(Self::Namespace),
             _ => None,
         }
     }
@@ -39,13 +45,15 @@ impl Kind {
             Self::Claim => "PersistentVolumeClaim",
             Self::Class => "StorageClass",
             Self::Pod => "Pod",
+            Self::Node => "Node",
+            Self::Namespace => "Namespace",
         }
     }
 
     /// Its apiVersion.
     pub fn version(self) -> &'static str {
         match self {
-            Self::Volume | Self::Claim | Self::Pod => "v1",
+            Self::Volume | Self::Claim | Self::Pod | Self::Node | Self::Namespace => "v1",
             Self::Class => "storage.k8s.io/v1",
         }
     }
@@ -61,6 +69,8 @@ impl Kind {
             Self::Claim => "pvc",
             Self::Class => "sc",
             Self::Pod => "pod",
+            Self::Node => "node",
+            Self::Namespace => "ns",
         }
     }
 }
@@ -87,7 +97,7 @@ impl fmt::Display for ObjectKey {
 }
 
 impl ObjectKey {
-    /// Reads `pv/NAME` or `pvc/[NAMESPACE/]NAME`.
+    /// Reads `pv/NAME`, `ns/NAME` or `pvc/[NAMESPACE/]NAME`.
     pub fn parse(text: &str, namespace: &str) -> Option<Self> {
         let (kind, rest) = text.split_once('/')?;
         let kind = Kind::from_argument(kind)?;

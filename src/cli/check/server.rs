@@ -32,7 +32,7 @@ pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
     }
     let finalizer = match kind {
         Kind::Volume => VOLUME_PROTECTION,
-        Kind::Claim | Kind::Class | Kind::Pod => CLAIM_PROTECTION,
+        Kind::Claim | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => CLAIM_PROTECTION,
     };
     let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
     merge_set(finalizers, &json!([finalizer]), Clone::clone);
@@ -117,7 +117,7 @@ fn default_fields(kind: Kind, object: &mut Value) {
             put("persistentVolumeReclaimPolicy", "Retain");
         }
         Kind::Claim => put("volumeMode", "Filesystem"),
-        Kind::Class | Kind::Pod => {}
+        Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => {}
     }
 }
 

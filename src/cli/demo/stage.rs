@@ -17,8 +17,9 @@ use super::examples;
 use super::folder::Folder;
 use crate::certificates::{Names, development};
 use crate::cluster::client::Address;
-use crate::rules::{Policy, RULES};
+use crate::rules::RULES;
 use crate::sim::{Cluster, Method, Request, Server};
+use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook};
 use crate::webhook::transport::tls::PairFiles;
 
@@ -105,7 +106,7 @@ fn options(pair: PairFiles) -> Options {
         health_listen: anywhere,
         pair,
         cluster: Address::default(),
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
     }

@@ -113,7 +113,9 @@ impl Sink for Board {
             Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => {}
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => {}
         });
     }
 

@@ -43,7 +43,9 @@ impl Change {
             | Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => None,
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => None,
         }
     }
 
@@ -153,9 +155,12 @@ pub(super) fn object_of(observed: &Observed) -> Option<ObjectKey> {
         Observed::VolumeGone(name) => Some(ObjectKey::Volume(name.clone())),
         Observed::Claim(claim) => Some(ObjectKey::Claim(claim.key.clone())),
         Observed::ClaimGone(key) => Some(ObjectKey::Claim(key.clone())),
-        Observed::Class(_) | Observed::ClassGone(_) | Observed::Pod(_) | Observed::PodGone(_) => {
-            None
-        }
+        Observed::Class(_)
+        | Observed::ClassGone(_)
+        | Observed::Pod(_)
+        | Observed::PodGone(_)
+        | Observed::Namespace(_)
+        | Observed::NamespaceGone(_) => None,
     }
 }
 

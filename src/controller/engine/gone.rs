@@ -43,7 +43,9 @@ impl Engine {
             | Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => return,
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => return,
         };
         if self.reads_under_way > 0 {
             self.gone.0.insert(key, (version.clone(), now));

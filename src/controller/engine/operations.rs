@@ -103,7 +103,9 @@ impl Engine {
             | Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => {}
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => {}
         }
     }
 

@@ -79,6 +79,6 @@ fn subject(watched: Watched, identity: &Identity) -> Option<(ObjectKey, Subject)
             let key = ClaimKey::new(identity.namespace.clone(), identity.name.clone());
             Some((ObjectKey::Claim(key.clone()), Subject::Claim(key)))
         }
-        Watched::Classes | Watched::Pods => None,
+        Watched::Classes | Watched::Pods | Watched::Namespaces => None,
     }
 }

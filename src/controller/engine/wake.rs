@@ -41,6 +41,7 @@ impl Engine {
             Observed::Class(_) | Observed::ClassGone(_) => self.unbound(),
             Observed::Pod(pod) => pod.claims.iter().cloned().map(ObjectKey::Claim).collect(),
             Observed::PodGone(key) => self.of_pod(key),
+            Observed::Namespace(_) | Observed::NamespaceGone(_) => Vec::new(),
         };
         self.view.apply(observed);
         concerned

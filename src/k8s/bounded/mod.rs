@@ -14,7 +14,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::annotations::{
-    ATTACHER_PREFIX, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
+    ATTACHER_PREFIX, JUDGED_LABELS, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
 };
 use crate::model::{Annotations, Finalizers, Labels};
 
@@ -62,13 +62,15 @@ impl Drop for SharedAllowance {
     }
 }
 
-/// Whether the labels of an object are wanted: verdicts read none, matching does. The labels that
-/// a selector names are always wanted.
+/// Which labels of an object are wanted: matching reads all, a verdict a few. The labels that a selector
+/// names are always wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelUse {
-    /// They are collected.
+    /// All are collected.
     Collect,
-    /// They are skipped.
+    /// Those that verdicts read are.
+    Judged,
+    /// All are skipped.
     Skip,
 }
 
@@ -95,7 +97,7 @@ pub fn read<'a, T: Deserialize<'a>>(
 pub fn read_bytes<'a, T: Deserialize<'a>>(
     bytes: &'a [u8],
 ) -> Result<Bounded<T>, serde_json::Error> {
-    begin(LabelUse::Skip);
+    begin(LabelUse::Judged);
     let Object(value) = serde_json::from_slice(bytes)?;
     Ok(Bounded { value, is_cut: IS_CUT.get() })
 }
@@ -393,20 +395,62 @@ impl<'de> Visitor<'de> for LabelsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
         let mut kept = Unordered::default();
-        while self.0 == LabelUse::Collect && BYTES_LEFT.get() > 0 {
-            let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? else {
-                return Labels::new(kept).map_err(|key| duplicate(&key));
-            };
-            if collects(ENTRY_BYTES) {
-                kept.push(&key.0, &value.unwrap_or_default().0);
+        match self.0 {
+            LabelUse::Collect => collect_labels(&mut map, &mut kept)?,
+            LabelUse::Judged => {
+                while let Some(JudgedKey(key)) = map.next_key()? {
+                    let Some(key) = key else {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    };
+                    let value = map.next_value::<Option<Text<'_>>>()?.unwrap_or_default();
+                    if collects(ENTRY_BYTES) {
+                        kept.push(key, &value.0);
+                    }
+                }
             }
-        }
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-            if self.0 == LabelUse::Collect {
-                collects(ENTRY_BYTES);
-            }
+            LabelUse::Skip => while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {},
         }
         Labels::new(kept).map_err(|key| duplicate(&key))
+    }
+}
+
+fn collect_labels<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    kept: &mut Unordered,
+) -> Result<(), A::Error> {
+    while BYTES_LEFT.get() > 0 {
+        let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? else {
+            return Ok(());
+        };
+        if collects(ENTRY_BYTES) {
+            kept.push(&key.0, &value.unwrap_or_default().0);
+        }
+    }
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+        collects(ENTRY_BYTES);
+    }
+    Ok(())
+}
+
+/// A key of a label, kept only if a verdict reads it.
+struct JudgedKey(Option<&'static str>);
+
+impl<'de> Deserialize<'de> for JudgedKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = JudgedKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<JudgedKey, E> {
+                Ok(JudgedKey(JUDGED_LABELS.into_iter().find(|judged| *judged == key)))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
     }
 }
 

@@ -7,8 +7,8 @@ use base64::Engine;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::rules::Edit;
 
@@ -45,6 +45,8 @@ struct SpecShape<'a> {
     claim_ref: Option<&'a RawValue>,
     #[serde(borrow)]
     storage_class_name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    selector: Option<&'a RawValue>,
 }
 
 impl Patch {
@@ -98,13 +100,26 @@ impl Writer {
                 self.annotate(key, Value::String(value.clone()));
             }
             Edit::RemoveAnnotation(key) => {
-                let path = pointer(&["metadata", "annotations", key]);
-                self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
+                self.remove(&["metadata", "annotations", key]);
             }
             Edit::SetClass(name) => {
                 let is_there =
                     shape.spec.as_ref().is_some_and(|spec| spec.storage_class_name.is_some());
                 self.put("storageClassName", Value::String(name.clone()), is_there);
+            }
+            Edit::Select { key, value } => {
+                let selector = shape.spec.as_ref().and_then(|spec| spec.selector);
+                self.select(selector, key, Value::String(value.clone()))?;
+            }
+            Edit::ForgetHolder => {
+                let reference = shape.spec.as_ref().and_then(|spec| spec.claim_ref);
+                let Some(reference) = reference else { return Ok(()) };
+                let reference: Value = serde_json::from_str(reference.get())?;
+                for field in ["uid", "resourceVersion"] {
+                    if reference.get(field).is_some() {
+                        self.remove(&["spec", "claimRef", field]);
+                    }
+                }
             }
             Edit::RestoreReservation => {
                 let stored: Shape<'_> = serde_json::from_str(old)?;
@@ -135,11 +150,39 @@ impl Writer {
         Ok(())
     }
 
+    fn select(
+        &mut self,
+        selector: Option<&RawValue>,
+        key: &str,
+        value: Value,
+    ) -> Result<(), serde_json::Error> {
+        let selector: Value =
+            selector.map_or(Ok(Value::Null), |text| serde_json::from_str(text.get()))?;
+        let labels = json!({key: value});
+        match selector.get("matchLabels") {
+            Some(Value::Object(_)) => {
+                self.add(&["spec", "selector", "matchLabels", key], value);
+            }
+            Some(_) | None if selector.is_object() => {
+                self.add(&["spec", "selector", "matchLabels"], labels);
+            }
+            Some(_) | None => {
+                self.put("selector", json!({"matchLabels": labels}), false);
+            }
+        }
+        Ok(())
+    }
+
     fn annotate(&mut self, key: &str, value: Value) {
         if !std::mem::replace(&mut self.has_annotations, true) {
             self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
         }
         self.add(&["metadata", "annotations", key], value);
+    }
+
+    fn remove(&mut self, path: &[&str]) {
+        let path = pointer(path);
+        self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
     }
 
     fn add(&mut self, path: &[&str], value: Value) {

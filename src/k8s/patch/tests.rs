@@ -1,7 +1,5 @@
 //! Edits as operations that any JSON Patch library applies, and that touch nothing else.
 
-use serde_json::json;
-
 use super::*;
 
 /// `new` after the patch that makes `edits` in it.
@@ -85,4 +83,28 @@ fn a_finalizer_comes_back_after_those_that_are_there() {
         let object = edited(&edits, &new, &Value::Null);
         assert_eq!(object["metadata"]["finalizers"], wanted);
     }
+}
+
+#[test]
+fn a_holder_is_forgotten_and_the_name_stays() {
+    let reference = json!({"namespace": "db", "name": "data", "uid": "u", "resourceVersion": "1"});
+    let new = json!({"spec": {"claimRef": reference}});
+    let wanted = json!({"spec": {"claimRef": {"namespace": "db", "name": "data"}}});
+    assert_eq!(edited(&[Edit::ForgetHolder], &new, &Value::Null), wanted);
+    let new = json!({"spec": {"claimRef": {"namespace": "db", "name": "data", "uid": "u"}}});
+    assert_eq!(edited(&[Edit::ForgetHolder], &new, &Value::Null), wanted);
+}
+
+#[test]
+fn a_label_is_selected_beside_what_is_selected_already() {
+    let edit = Edit::Select { key: "a/b", value: "v".to_owned() };
+    let own = json!({"a/b": "v"});
+    for spec in [json!({}), json!({"selector": null}), json!({"selector": {}})] {
+        let object = edited(std::slice::from_ref(&edit), &json!({"spec": spec}), &Value::Null);
+        assert_eq!(object, json!({"spec": {"selector": {"matchLabels": own}}}));
+    }
+    let new = json!({"spec": {"selector": {"matchLabels": {"a/b": "x", "c": "d"}, "matchExpressions": []}}});
+    let both = json!({"matchLabels": {"a/b": "v", "c": "d"}, "matchExpressions": []});
+    let object = edited(&[edit], &new, &Value::Null);
+    assert_eq!(object, json!({"spec": {"selector": both}}));
 }

@@ -1,9 +1,9 @@
 //! AdmissionReview: bytes to a change, a verdict to bytes.
 //!
-//! The envelope is typed. What volumes and claims share is read with it; their specs stay borrowed
-//! text until the fields that decisions read are taken from them. A request that cannot be read is an error here and an HTTP 4xx on the
-//! wire, never a review without uid: the API server would take that for a failed call and, where
-//! the entry fails open, let the change pass.
+//! The envelope is typed. What all objects share is read with it; their specs stay borrowed text until
+//! the fields that decisions read are taken from them. A request that cannot be read is an error here and
+//! an HTTP 4xx on the wire, never a review without uid: the API server would take that for a failed call
+//! and, where the entry fails open, let the change pass.
 //!
 //! Nothing in the envelope is copied that a stranger could make large.
 
@@ -21,10 +21,12 @@ pub use self::body::prepare;
 use super::bounded::{LabelUse, List, Object, SharedAllowance, Text, read, read_bytes};
 use super::claim::claim_of;
 use super::metadata::or_empty;
+use super::namespace::namespace_of;
 use super::object::ObjectWire;
 use super::patch::Patch;
 use super::volume::{text_of, volume_of};
-use crate::rules::{Change, Extent, Part, Policy, Spec, Subject, Transition, User};
+use crate::model::Owner;
+use crate::rules::{Change, Detail, Extent, Field, Part, Policy, Subject, Transition, User};
 
 /// Why a request cannot be read. Each is one line.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +64,8 @@ pub enum ReviewError {
     },
     /// A resource that is not judged here.
     #[error(
-        "{0:?} is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"
+        "{0:?} is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces \
+         of v1 only"
     )]
     OtherResource(String),
     /// A subresource that is not judged here.
@@ -187,12 +190,16 @@ pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     };
     let uid = request.uid.into_owned();
     let dry_run = if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No };
-    let (subject, spec, is_cut) = match kind {
+    let owners_added = owners_added(&objects);
+    let (subject, detail, is_cut) = match kind {
         Kind::Volume => volumes(objects)?,
         Kind::Claim => claims(objects, or_empty(request.namespace.as_ref()))?,
+        Kind::Namespace => (namespaces(objects), Detail::default(), false),
     };
     let extent = if read.is_cut || is_cut { Extent::Essentials } else { Extent::Whole };
-    let change = Change { actor: policy.actor(&user), user, part, extent, spec, subject };
+    let detail = Detail { owners_added, ..detail };
+    let (actor, parameters) = (policy.actor(&user), policy.parameters);
+    let change = Change { user, actor, parameters, part, extent, detail, subject };
     Ok(Request { uid, change, dry_run })
 }
 
@@ -259,12 +266,14 @@ fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
 enum Kind {
     Volume,
     Claim,
+    Namespace,
 }
 
 fn kind(resource: &ResourceWire<'_>) -> Result<Kind, ReviewError> {
     match (&*resource.group.0, &*resource.version.0, &*resource.resource.0) {
         ("", "v1", "persistentvolumes") => Ok(Kind::Volume),
         ("", "v1", "persistentvolumeclaims") => Ok(Kind::Claim),
+        ("", "v1", "namespaces") => Ok(Kind::Namespace),
         (group, version, name) => {
             let separator = if group.is_empty() { "" } else { "/" };
             Err(ReviewError::OtherResource(format!("{name} of {group}{separator}{version}")))
@@ -292,33 +301,51 @@ fn transition<O>(
     }
 }
 
-fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Spec, bool), ReviewError> {
+/// The owners that the new object has and the old one has not.
+fn owners_added(objects: &Transition<ObjectWire<'_>>) -> Vec<Owner> {
+    let owners = |wire: &ObjectWire<'_>| wire.metadata.0.owners().collect::<Vec<Owner>>();
+    match objects {
+        Transition::Create(new) => owners(new),
+        Transition::Update { old, new } => {
+            let old = owners(old);
+            let is_new = |owner: &Owner| old.iter().all(|former| former.uid != owner.uid);
+            owners(new).into_iter().filter(is_new).collect()
+        }
+        Transition::Delete(_) => Vec::new(),
+    }
+}
+
+fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool), ReviewError> {
     let read = |field, wire| volume_of(wire).map_err(|error| ReviewError::Object { field, error });
-    let (transition, spec, is_cut) = match objects {
+    let (transition, detail, is_cut) = match objects {
         Transition::Create(new) => {
             let new = read(OBJECT, new)?;
-            (Transition::Create(new.value.volume), Spec::Same, new.is_cut)
+            (Transition::Create(new.value.volume), Detail::default(), new.is_cut)
         }
         Transition::Update { old, new } => {
             let (old, new) = (read(OLD_OBJECT, old)?, read(OBJECT, new)?);
-            let same = old.value.spec == new.value.spec;
-            let spec = if same { Spec::Same } else { Spec::Changed };
+            let field = |old, new| if old == new { Field::Same } else { Field::Changed };
+            let detail = Detail {
+                spec: field(old.value.spec, new.value.spec),
+                mount_options: field(old.value.mount_options, new.value.mount_options),
+                owners_added: Vec::new(),
+            };
             let is_cut = old.is_cut || new.is_cut;
             let (old, new) = (old.value.volume, new.value.volume);
-            (Transition::Update { old, new }, spec, is_cut)
+            (Transition::Update { old, new }, detail, is_cut)
         }
         Transition::Delete(old) => {
             let old = read(OLD_OBJECT, old)?;
-            (Transition::Delete(old.value.volume), Spec::Same, old.is_cut)
+            (Transition::Delete(old.value.volume), Detail::default(), old.is_cut)
         }
     };
-    Ok((Subject::Volume(transition), spec, is_cut))
+    Ok((Subject::Volume(transition), detail, is_cut))
 }
 
 fn claims(
     objects: Transition<ObjectWire<'_>>,
     namespace: &str,
-) -> Result<(Subject, Spec, bool), ReviewError> {
+) -> Result<(Subject, Detail, bool), ReviewError> {
     let read = |field, wire| {
         claim_of(wire, namespace).map_err(|error| ReviewError::Object { field, error })
     };
@@ -336,7 +363,17 @@ fn claims(
             (Transition::Delete(old.value), old.is_cut)
         }
     };
-    Ok((Subject::Claim(transition), Spec::Same, is_cut))
+    Ok((Subject::Claim(transition), Detail::default(), is_cut))
+}
+
+fn namespaces(objects: Transition<ObjectWire<'_>>) -> Subject {
+    Subject::Namespace(match objects {
+        Transition::Create(new) => Transition::Create(namespace_of(new)),
+        Transition::Update { old, new } => {
+            Transition::Update { old: namespace_of(old), new: namespace_of(new) }
+        }
+        Transition::Delete(old) => Transition::Delete(namespace_of(old)),
+    })
 }
 
 /// What to answer.

@@ -51,13 +51,13 @@ fn the_namespace_of_the_request_stands_in_for_that_of_the_object() {
 #[test]
 fn any_field_of_spec_counts_as_a_change_of_it_and_nothing_else_does() {
     let spec = |old: &Value, new: &Value| {
-        change(&json!({"operation": "UPDATE", "oldObject": old, "object": new})).spec
+        change(&json!({"operation": "UPDATE", "oldObject": old, "object": new})).detail.spec
     };
     let old = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"newer": 1}});
     let labelled = json!({"metadata": {"labels": {"a": "2"}}, "spec": {"newer": 1}});
-    assert_eq!(spec(&old, &labelled), Spec::Same);
-    assert_eq!(spec(&old, &json!({"spec": {"newer": 2}})), Spec::Changed);
-    assert_eq!(spec(&old, &json!({})), Spec::Changed);
+    assert_eq!(spec(&old, &labelled), Field::Same);
+    assert_eq!(spec(&old, &json!({"spec": {"newer": 2}})), Field::Changed);
+    assert_eq!(spec(&old, &json!({})), Field::Changed);
 }
 
 #[test]

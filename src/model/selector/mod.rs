@@ -86,14 +86,14 @@ impl Selector {
 }
 
 /// One condition on one label. Displays as `kubectl get -l` takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     key: Box<str>,
     test: Test,
 }
 
 /// What a term asks of its label.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Test {
     In(Values),
     NotIn(Values),
@@ -103,7 +103,7 @@ pub(super) enum Test {
 
 /// A set of label values, sorted, so that equal sets are equal and print alike. Nearly always there
 /// is one, so a slice is smaller and faster than a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Values(Box<[Box<str>]>);
 
 /// Why parts do not make a term.

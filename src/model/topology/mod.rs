@@ -5,6 +5,7 @@
 //!
 //! Not here: preferred affinity, pods, and the JSON shape.
 
+mod excluding;
 #[cfg(test)]
 mod tests;
 mod widening;
@@ -36,14 +37,23 @@ pub enum NodeAffinity {
 ///
 /// That is also the form of a term which Kubernetes can not make sense of (`Gt` with a text, for
 /// one): it passes over such a term and still asks the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeTerm {
     expressions: Vec<NodeExpression>,
     names: Vec<NodeName>,
 }
 
+/// What an API server is asked to find the nodes that a term admits, as it spells selectors.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeQuery {
+    /// The selector of labels; empty for none.
+    pub labels: Box<str>,
+    /// The selector of fields; empty for none.
+    pub fields: Box<str>,
+}
+
 /// One entry of `matchExpressions`: a condition on one label of the node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeExpression {
     /// `In`, `NotIn`, `Exists`, `DoesNotExist`.
     Label(Term),
@@ -54,14 +64,14 @@ pub enum NodeExpression {
 }
 
 /// The label and the limit of a `Gt` or `Lt`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound {
     key: Box<str>,
     limit: i64,
 }
 
 /// One entry of `matchFields`; the only field that Kubernetes knows is `metadata.name`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeName {
     /// `In` with its one value.
     Is(Box<str>),
@@ -115,11 +125,22 @@ impl NodeTerm {
         Self { expressions, names }
     }
 
+    /// What finds the nodes that it admits; nothing if it admits none.
+    pub fn query(&self) -> Option<NodeQuery> {
+        fn joined<T: fmt::Display>(parts: &[T]) -> Box<str> {
+            let parts: Vec<String> = parts.iter().map(T::to_string).collect();
+            parts.join(",").into()
+        }
+        let query = NodeQuery { labels: joined(&self.expressions), fields: joined(&self.names) };
+        (!self.is_empty()).then_some(query)
+    }
+
     fn is_empty(&self) -> bool {
         self.expressions.is_empty() && self.names.is_empty()
     }
 
-    fn admits(&self, node: &Node) -> bool {
+    /// Whether the node fulfils all its conditions.
+    pub fn admits(&self, node: &Node) -> bool {
         !self.is_empty()
             && self.expressions.iter().all(|expression| expression.admits(&node.labels))
             && (node.name.is_empty() || self.names.iter().all(|name| name.admits(&node.name)))

@@ -6,6 +6,7 @@ use crate::model::{BindingMode, ClassRequest, Provisioner};
 
 pub(super) static REPAIR: Repair = Repair {
     id: "delayed-binding",
+    switch: Switch::On,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Claims, Operation::Update),

@@ -6,6 +6,7 @@ use crate::model::annotations::LEGACY_CLASS;
 
 pub(super) static REPAIR: Repair = Repair {
     id: "legacy-class",
+    switch: Switch::On,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Volumes, Operation::Create),

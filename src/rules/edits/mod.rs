@@ -17,8 +17,10 @@ macro_rules! repairs {
 repairs! {
     strip_binder_annotations
     legacy_class
+    tenant_selector
     delayed_binding
     restore_binding
+    repair_stale_claim_ref
 }
 
 /// The repair of this id.
@@ -29,7 +31,7 @@ pub fn find(id: &str) -> Option<&'static Repair> {
 /// What a repair's file needs besides the model.
 mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
-    pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair};
+    pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair, Switch};
     pub(super) use crate::rules::judging::change::{Change, Transition};
     pub(super) use crate::rules::judging::rule::{
         Example, Fact, Operation, Page, Persona, Resource, Route, Send,

@@ -8,6 +8,7 @@ use crate::rules::judging::rule::Entry;
 
 pub(super) static REPAIR: Repair = Repair {
     id: "restore-binding",
+    switch: Switch::On,
     routes: &[Route {
         entry: Entry::Restore,
         resource: Resource::Volumes,

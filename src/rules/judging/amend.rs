@@ -16,6 +16,8 @@ use crate::binding::{Confirmation, Evidence, Read};
 pub struct Repair {
     /// Its stable name, in kebab case.
     pub id: &'static str,
+    /// Whether it is made unless the configuration says otherwise.
+    pub switch: Switch,
     /// The requests that it looks at: the only source of registrations.
     pub routes: &'static [Route],
     /// Its reference page.
@@ -26,6 +28,15 @@ pub struct Repair {
     pub leaves: &'static [Example],
     /// Plans the edits for a change.
     pub plan: fn(&Change, &Evidence<'_>) -> Option<Plan>,
+}
+
+/// Whether a repair is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 impl fmt::Debug for Repair {
@@ -48,6 +59,15 @@ pub enum Edit {
     RemoveAnnotation(&'static str),
     /// Puts `spec.storageClassName`.
     SetClass(String),
+    /// Puts this entry of `spec.selector.matchLabels`.
+    Select {
+        /// The label.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// Takes uid and resourceVersion out of `spec.claimRef`.
+    ForgetHolder,
     /// Puts `spec.claimRef` back as it is stored.
     RestoreReservation,
     /// Puts this annotation back as it is stored.
@@ -109,7 +129,7 @@ pub fn amend(
             && question.change.extent == Extent::Whole
             && !question.change.is_terminating()
             && !question.change.is_provisioner_create()
-            && !question.policy.edits_off.contains(repair.id);
+            && question.policy.switch(repair) == Switch::On;
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
             continue;
         };

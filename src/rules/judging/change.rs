@@ -4,8 +4,9 @@
 //! read from bytes is in `k8s`.
 
 use super::actor::{Actor, User};
+use super::policy::Parameters;
 use crate::model::annotations::{EXTERNAL_DELETION, LAST_APPLIED, PROVISIONED_BY};
-use crate::model::{Claim, Deletion, Reservation, Volume};
+use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Reservation, Volume};
 
 /// A requested change of one object.
 #[derive(Clone, Debug)]
@@ -14,12 +15,14 @@ pub struct Change {
     pub user: User,
     /// What the asker is to the rules.
     pub actor: Actor,
+    /// What the operator has set for the rules that ask.
+    pub parameters: Parameters,
     /// Which part of the object the request may write.
     pub part: Part,
     /// How much of the object was read.
     pub extent: Extent,
-    /// Whether an update changes `spec`, in any field.
-    pub spec: Spec,
+    /// What the request says beside the objects as decisions keep them.
+    pub detail: Detail,
     /// The object, before and after.
     pub subject: Subject,
 }
@@ -43,12 +46,24 @@ pub enum Extent {
     Essentials,
 }
 
-/// Whether an update changes `spec`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spec {
+/// What a request says that no view keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Whether an update changes `spec`.
+    pub spec: Field,
+    /// Whether an update changes `spec.mountOptions` of a volume.
+    pub mount_options: Field,
+    /// The owners that an object has at once, or that an update adds.
+    pub owners_added: Vec<Owner>,
+}
+
+/// Whether an update changes a field, in any part of it, known to us or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Field {
     /// It stays as it is; also where there is no old or no new object.
+    #[default]
     Same,
-    /// Some field of it changes, known to us or not.
+    /// It changes.
     Changed,
 }
 
@@ -59,6 +74,8 @@ pub enum Subject {
     Volume(Transition<Volume>),
     /// A claim.
     Claim(Transition<Claim>),
+    /// A namespace.
+    Namespace(Transition<Namespace>),
 }
 
 /// One object before and after.
@@ -110,7 +127,7 @@ impl Change {
     pub fn volume(&self) -> Option<&Transition<Volume>> {
         match &self.subject {
             Subject::Volume(transition) => Some(transition),
-            Subject::Claim(_) => None,
+            Subject::Claim(_) | Subject::Namespace(_) => None,
         }
     }
 
@@ -118,7 +135,7 @@ impl Change {
     pub fn claim(&self) -> Option<&Transition<Claim>> {
         match &self.subject {
             Subject::Claim(transition) => Some(transition),
-            Subject::Volume(_) => None,
+            Subject::Volume(_) | Subject::Namespace(_) => None,
         }
     }
 
@@ -138,11 +155,29 @@ impl Change {
         }
     }
 
+    /// The namespace that it concerns: itself, that of the claim, or of the claim that a volume is kept for as it is
+    /// stored, so that nobody moves a volume to where other rules hold to get past those that hold here.
+    pub fn namespace(&self) -> Option<&NamespaceName> {
+        match &self.subject {
+            Subject::Claim(transition) => Some(&transition.latest().key.namespace),
+            Subject::Namespace(transition) => Some(&transition.latest().name),
+            Subject::Volume(transition) => {
+                let kept_for = |volume: &'_ Volume| volume.reservation.key().is_some();
+                let stored = transition.stored().filter(|volume| kept_for(volume));
+                let volume = stored.or(transition.proposed())?;
+                volume.reservation.key().map(|key| &key.namespace)
+            }
+        }
+    }
+
     /// Whether the stored object is being deleted already.
     pub fn is_terminating(&self) -> bool {
         let deletion = match &self.subject {
             Subject::Volume(transition) => transition.stored().map(|volume| volume.deletion),
             Subject::Claim(transition) => transition.stored().map(|claim| claim.deletion),
+            Subject::Namespace(transition) => {
+                transition.stored().map(|namespace| namespace.deletion)
+            }
         };
         deletion == Some(Deletion::Terminating)
     }

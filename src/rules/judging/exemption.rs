@@ -6,6 +6,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, Subject, Transition};
+use super::judge::Question;
+use super::policy::ConfiguredExemption;
 use super::rule::{Exemptable, Rule};
 use crate::binding::{Evidence, Read};
 use crate::model::Volume;
@@ -60,19 +62,28 @@ impl Exemption {
     }
 }
 
-/// The exemption from `rule` that the change's volume carries.
+/// The exemption from `rule`: the one that the change's volume carries, or else one of the configuration.
 ///
 /// An update or deletion reads it from the stored volume only, so that an earlier request must have
 /// put it there; a claim's request reads it from the volume that the claim names.
-pub fn find(
-    rule: &Rule,
-    change: &Change,
-    evidence: &Evidence<'_>,
-    (now, longest): (Timestamp, SignedDuration),
-) -> Option<Exemption> {
-    let volume = carrier(change, evidence)?;
-    let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id))?;
-    Exemption::parse(text, now, longest).ok()
+pub fn find(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Option<Exemption> {
+    let Question { change, policy, now, .. } = question;
+    let key = format!("{ALLOW_PREFIX}{}", rule.id);
+    let text = carrier(change, evidence).and_then(|volume| volume.annotations.get(&key));
+    let carried = text.and_then(|text| Exemption::parse(text, now, policy.longest_exemption).ok());
+    carried.or_else(|| {
+        let found =
+            policy.exemptions.iter().find(|one| one.until > now && covers(one, rule, change));
+        found.map(|one| Exemption { until: one.until, reason: one.reason.clone() })
+    })
+}
+
+fn covers(exemption: &ConfiguredExemption, rule: &Rule, change: &Change) -> bool {
+    let has = |names: &[String], name: &str| names.iter().any(|other| other == name);
+    let in_namespace = || change.namespace().is_some_and(|name| has(&exemption.namespaces, name));
+    has(&exemption.rules, rule.id)
+        && (exemption.namespaces.is_empty() || in_namespace())
+        && (exemption.users.is_empty() || has(&exemption.users, &change.user.name))
 }
 
 /// Warnings about exemptions that this change writes and that would count for nothing.
@@ -114,5 +125,6 @@ fn carrier<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Option<&'a Volume
             let name = transition.latest().volume.as_ref()?;
             evidence.volume(name).present()
         }
+        Subject::Namespace(_) => None,
     }
 }

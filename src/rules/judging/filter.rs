@@ -4,7 +4,7 @@
 //! The two are compared over every recorded request by the end-to-end tests.
 
 use super::actor::{BREAK_GLASS, CONTROLLER_MANAGER, NODES, SCHEDULER, SYSTEM_ACCOUNTS};
-use super::change::{Change, Part, Spec, Subject, Transition};
+use super::change::{Change, Field, Part, Subject, Transition};
 use super::rule::Entry;
 use crate::model::annotations::{
     EXTERNAL_DELETION, IN_TREE_DELETION, VOLUME_PREFIX, VOLUME_PROTECTION,
@@ -89,7 +89,7 @@ pub fn is_dangerous(change: &Change) -> bool {
         Transition::Delete(old) => old.phase == VolumePhase::Bound,
         Transition::Update { old, new } => {
             matches!(old.phase, VolumePhase::Bound | VolumePhase::Released)
-                && (change.spec == Spec::Changed
+                && (change.detail.spec == Field::Changed
                     || drops_finalizer(old, new)
                     || !old.annotations.changed_keys(&new.annotations, VOLUME_PREFIX).is_empty())
         }
@@ -158,6 +158,7 @@ fn is_create(change: &Change) -> bool {
     match &change.subject {
         Subject::Volume(transition) => transition.stored().is_none(),
         Subject::Claim(transition) => transition.stored().is_none(),
+        Subject::Namespace(transition) => transition.stored().is_none(),
     }
 }
 

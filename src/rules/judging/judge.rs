@@ -12,7 +12,7 @@ use super::policy::Policy;
 use super::rule::{Entry, Exemptable, Mode, Rule};
 use super::verdict::{Effect, Judgement, Ruling, Verdict, WayPast};
 use super::violation::{Footing, Rest, Violation, Weight};
-use crate::binding::{Confirmation, Evidence, Read};
+use crate::binding::{Confirmation, Evidence, Lookup, Read};
 
 /// A change that came through an entry, and under which policy and at what time it is judged.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,9 @@ pub struct Question<'a> {
 ///
 /// 1. All rules look at the change, through the one entry to which it is sent: `guard` if it can
 ///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call.
-/// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read.
-/// 3. The caller makes the reads and asks again. A failed read leaves a denial standing only on
+/// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read; so does any that
+///    rests on something that nobody has seen.
+/// 3. The caller makes the reads and asks again. A failed read leaves a violation standing only on
 ///    positive evidence: an object that was seen. Otherwise the change passes with a warning.
 ///
 /// # Guarantees
@@ -46,26 +47,29 @@ pub fn judge(
     evidence: &Evidence<'_>,
 ) -> Judgement {
     let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
-    for rule in rules {
-        if !takes(rule, question) || question.policy.mode(rule) == Mode::Off {
-            continue;
-        }
-        for violation in merged((rule.check)(question.change, evidence)) {
-            let effect = effect_of(rule, &violation, question, evidence);
-            if effect == Effect::Denied {
-                judgement.reads.extend(unread(&violation.rests_on, evidence));
-                // An exemption that the view does not show yet counts as well.
-                let exemption = exemption::read(question.change).filter(|read| {
-                    rule.exemption == Exemptable::Yes
-                        && evidence.confirmation(read) == Confirmation::NotTried
-                });
-                judgement.reads.extend(exemption);
+    for Found { rule, violation, effect } in found(rules, question, evidence) {
+        let reads = unread(&violation.rests_on, evidence);
+        match effect {
+            Effect::Denied => judgement.reads.extend(reads),
+            // What was seen is good enough for a warning; what was only assumed is not.
+            Effect::Warned | Effect::Audited if violation.is_assumed() => {
+                judgement.reads.extend(reads);
             }
-            let effect = confirmed(effect, &violation, evidence);
-            let way_past = way_past(rule, question.change);
-            judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
+            Effect::Warned | Effect::Audited | Effect::Exempted(_) | Effect::Unconfirmed => {}
         }
+        if effect == Effect::Denied {
+            // An exemption that the view does not show yet counts as well.
+            let exemption = exemption::read(question.change).filter(|read| {
+                rule.exemption == Exemptable::Yes
+                    && evidence.confirmation(read) == Confirmation::NotTried
+            });
+            judgement.reads.extend(exemption);
+        }
+        let Some(effect) = confirmed(effect, &violation, evidence) else { continue };
+        let way_past = way_past(rule, question.change);
+        judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
     }
+    judgement.reads.extend(whose(question, evidence));
     judgement.reads.sort();
     judgement.reads.dedup();
     judgement.verdict.exemption_warnings = exemption::warnings(
@@ -74,6 +78,38 @@ pub fn judge(
         (question.now, question.policy.longest_exemption),
     );
     judgement
+}
+
+/// A violation and what the rule makes of it.
+struct Found {
+    rule: &'static Rule,
+    violation: Violation,
+    effect: Effect,
+}
+
+/// Everything that the rules have against a change. Where one of them must not let a stranger know more, nothing
+/// else that rests on other claims or volumes is said, nor read: both would tell.
+fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for rule in rules {
+        if !takes(rule, question) || mode(rule, question, evidence) == Mode::Off {
+            continue;
+        }
+        found.extend(merged((rule.check)(question.change, evidence)).into_iter().map(
+            |violation| {
+                let effect = effect_of(rule, &violation, question, evidence);
+                Found { rule, violation, effect }
+            },
+        ));
+    }
+    let is_veil = |found: &Found| found.rule.told_as.is_some() && found.effect == Effect::Denied;
+    if found.iter().any(is_veil) {
+        let tells = |rest: &Rest| matches!(rest.read, Read::Volume(_) | Read::Claim(_));
+        found.retain(|found| {
+            found.rule.told_as.is_some() || !found.violation.rests_on.iter().any(tells)
+        });
+    }
+    found
 }
 
 /// Each reason once: what is said of several objects without their names rests on all of them.
@@ -97,6 +133,24 @@ pub(super) fn unread(rests: &[Rest], evidence: &Evidence<'_>) -> Vec<Read> {
     rests.iter().filter(unread).map(|rest| rest.read.clone()).collect()
 }
 
+/// The mode of a rule for this change.
+fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Mode {
+    let namespace = question.change.namespace().filter(|_| !question.policy.overrides.is_empty());
+    match namespace.and_then(|name| evidence.namespace(name).present()) {
+        None => question.policy.mode(rule),
+        Some(namespace) => question.policy.mode_in(namespace, rule),
+    }
+}
+
+/// The read that shows which modes hold, if the view does not show the namespace yet.
+fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
+    let name = question.change.namespace().filter(|_| !question.policy.overrides.is_empty())?;
+    let read = Read::Namespace(name.clone());
+    let is_open = evidence.namespace(name) == Lookup::Unknown
+        && evidence.confirmation(&read) == Confirmation::NotTried;
+    is_open.then_some(read)
+}
+
 fn takes(rule: &Rule, question: Question<'_>) -> bool {
     let change = question.change;
     let (guards, advises) =
@@ -114,13 +168,12 @@ fn effect_of(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Effect {
-    let limits = (question.now, question.policy.longest_exemption);
     if rule.exemption == Exemptable::Yes
-        && let Some(exemption) = exemption::find(rule, question.change, evidence, limits)
+        && let Some(exemption) = exemption::find(rule, question, evidence)
     {
         return Effect::Exempted(exemption);
     }
-    match question.policy.mode(rule) {
+    match mode(rule, question, evidence) {
         Mode::Deny if violation.weight == Weight::Warning => Effect::Warned,
         // The storage exists already: refusing its volume would destroy it.
         Mode::Deny if question.change.is_provisioner_create() => Effect::Warned,
@@ -130,20 +183,25 @@ fn effect_of(
     }
 }
 
-fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> Effect {
+/// What becomes of a violation whose reads were tried. What nobody can know is not counted either.
+fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> Option<Effect> {
     let guessed = |rest: &Rest| {
         rest.footing == Footing::Assumed
             && evidence.confirmation(&rest.read) == Confirmation::Failed
     };
-    if effect == Effect::Denied && violation.rests_on.iter().any(guessed) {
-        return Effect::Unconfirmed;
+    if !violation.rests_on.iter().any(guessed) {
+        return Some(effect);
     }
-    effect
+    match effect {
+        Effect::Denied | Effect::Warned => Some(Effect::Unconfirmed),
+        Effect::Audited => None,
+        Effect::Exempted(_) | Effect::Unconfirmed => Some(effect),
+    }
 }
 
 fn way_past(rule: &Rule, change: &Change) -> WayPast {
     match &change.subject {
-        Subject::Claim(_) => WayPast::Untold,
+        Subject::Claim(_) | Subject::Namespace(_) => WayPast::Untold,
         Subject::Volume(_) if rule.exemption == Exemptable::No => WayPast::Untold,
         Subject::Volume(Transition::Create(_)) => WayPast::AnnotateNew,
         Subject::Volume(transition) => {

@@ -13,5 +13,6 @@ pub mod pair;
 pub mod policy;
 pub mod prebind;
 pub mod rule;
+pub mod tenancy;
 pub mod verdict;
 pub mod violation;

@@ -2,49 +2,125 @@
 //!
 //! A value; how it is read from a file is in `config`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::actor::{Actor, User};
+use super::amend::{Repair, Switch};
 use super::rule::{Mode, Rule};
+use crate::model::{Namespace, Selector};
 
 /// The operator's decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Modes that differ from a rule's own, by rule id.
     pub modes: BTreeMap<String, Mode>,
-    /// Ids of the edits that are switched off.
-    pub edits_off: BTreeSet<String>,
+    /// Edits that are switched otherwise than by default, by id.
+    pub edits: BTreeMap<String, Switch>,
     /// User names of binders to trust besides the in-tree one.
     pub trusted_binders: Vec<String>,
     /// User names of populators to trust.
     pub trusted_populators: Vec<String>,
     /// How far ahead an exemption may reach.
     pub longest_exemption: SignedDuration,
+    /// Values that rules compare with.
+    pub parameters: Parameters,
+    /// Modes in namespaces with certain labels; of several that match, the last counts.
+    pub overrides: Vec<Override>,
+    /// Exemptions that need no annotation.
+    pub exemptions: Vec<ConfiguredExemption>,
+}
+
+/// Other modes in some namespaces. A volume is in the namespace of its claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The namespaces, by their labels.
+    pub namespaces: Selector,
+    /// The modes there, by rule id.
+    pub modes: BTreeMap<String, Mode>,
+}
+
+/// An exemption that the operator has written into the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredExemption {
+    /// From which rules.
+    pub rules: Vec<String>,
+    /// In which namespaces; in all if none is named.
+    pub namespaces: Vec<String>,
+    /// For which users; for all if none is named.
+    pub users: Vec<String>,
+    /// When it ends.
+    pub until: Timestamp,
+    /// Why it was given.
+    pub reason: String,
+}
+
+/// Values that rules compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// How many times as large as its claim a volume may be (`oversized-volume`).
+    pub max_waste: NonZeroU32,
+    /// Whether a volume that names neither namespaces nor a tenant may be named by any claim
+    /// (`foreign-namespace-volume`).
+    pub unlisted: Unlisted,
+}
+
+/// What becomes of claims that name a volume which says nothing of who may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlisted {
+    /// They pass.
+    Allow,
+    /// They are refused.
+    Deny,
+}
+
+/// Sizes are often rounded up to what a disk shop sells; ten times as much is a mistake.
+const MAX_WASTE: NonZeroU32 = NonZeroU32::new(10).unwrap();
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { max_waste: MAX_WASTE, unlisted: Unlisted::Allow }
+    }
 }
 
 /// A week: long enough for a migration, short enough that a forgotten exemption is harmless.
 const LONGEST_EXEMPTION: SignedDuration = SignedDuration::from_hours(168);
 
 impl Default for Policy {
-    /// The profile `baseline`: every rule in its own mode, every edit on, nobody trusted besides
+    /// The profile `baseline`: every rule in its own mode, every edit as it is by default, nobody trusted besides
     /// the control plane.
     fn default() -> Self {
         Self {
             modes: BTreeMap::new(),
-            edits_off: BTreeSet::new(),
+            edits: BTreeMap::new(),
             trusted_binders: Vec::new(),
             trusted_populators: Vec::new(),
             longest_exemption: LONGEST_EXEMPTION,
+            parameters: Parameters::default(),
+            overrides: Vec::new(),
+            exemptions: Vec::new(),
         }
     }
 }
 
 impl Policy {
-    /// The mode in which `rule` runs.
+    /// The mode in which `rule` runs where nothing is known of a namespace.
     pub fn mode(&self, rule: &Rule) -> Mode {
         self.modes.get(rule.id).copied().unwrap_or(rule.mode)
+    }
+
+    /// The mode in which `rule` runs in a namespace.
+    pub fn mode_in(&self, namespace: &Namespace, rule: &Rule) -> Mode {
+        let here = self.overrides.iter().filter(|one| one.namespaces.matches(&namespace.labels));
+        let mut modes = here.filter_map(|one| one.modes.get(rule.id));
+        modes.next_back().copied().unwrap_or_else(|| self.mode(rule))
+    }
+
+    /// Whether `repair` is made.
+    pub fn switch(&self, repair: &Repair) -> Switch {
+        self.edits.get(repair.id).copied().unwrap_or(repair.switch)
     }
 
     /// What `user` is to the rules.

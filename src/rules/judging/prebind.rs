@@ -8,7 +8,7 @@ use super::change::{Change, Subject, Transition};
 use super::rule::{Operation, Resource, Route};
 use super::violation::{Rest, Violation};
 use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
-use crate::model::{Claim, ClassName, Deletion, Reservation, Volume};
+use crate::model::{Claim, ClassName, Deletion, Reservation, Volume, VolumeName};
 
 /// A volume and a claim that one change makes name each other, or one the other.
 #[derive(Clone, Debug)]
@@ -80,6 +80,14 @@ impl Prebind<'_> {
             Side::ClaimFinds => format!("{first} or ask your platform team"),
         }
     }
+}
+
+/// What a claimant is told of a volume that it cannot have, whoever has it and whether it exists at all.
+pub fn not_available(volume: &VolumeName, claim: &str) -> String {
+    format!(
+        "volume \"{volume}\" is not available to claim \"{claim}\"; the claim would stay Pending; remove \
+         spec.volumeName or ask your platform team"
+    )
 }
 
 /// The requests that can make a prebind, for the rules of this family.
@@ -175,7 +183,8 @@ pub fn prebinds<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Vec<Prebind<
             from_claim(new, evidence)
         }
         Subject::Volume(Transition::Delete(_))
-        | Subject::Claim(Transition::Update { .. } | Transition::Delete(_)) => Vec::new(),
+        | Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
+        | Subject::Namespace(_) => Vec::new(),
     }
 }
 

@@ -22,6 +22,9 @@ pub struct Rule {
     pub extent: Extent,
     /// Whether an annotation can exempt from it.
     pub exemption: Exemptable,
+    /// The rule in whose name it speaks, where its own would tell a stranger too much. If it refuses, nothing else
+    /// is said that rests on other volumes or claims.
+    pub told_as: Option<&'static str>,
     /// Its reference page.
     pub page: Page,
     /// Changes that it refuses, each with the harm that follows where it is not installed.
@@ -39,6 +42,11 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
+    /// Its id as the asker is told it.
+    pub fn told_id(&self) -> &'static str {
+        self.told_as.unwrap_or(self.id)
+    }
+
     /// Whether the rule looks at `change` when it comes through `entry`.
     pub fn looks_at(&self, change: &Change, entry: Entry) -> bool {
         is_routed(self.routes, change, entry)
@@ -66,6 +74,9 @@ pub fn address(change: &Change) -> (Resource, Operation) {
     match &change.subject {
         Subject::Volume(transition) => (Resource::Volumes, operation(transition, change.part)),
         Subject::Claim(transition) => (Resource::Claims, operation(transition, change.part)),
+        Subject::Namespace(transition) => {
+            (Resource::Namespaces, operation(transition, change.part))
+        }
     }
 }
 
@@ -145,6 +156,8 @@ pub enum Resource {
     Volumes,
     /// `persistentvolumeclaims`.
     Claims,
+    /// `namespaces`.
+    Namespaces,
 }
 
 /// The operations that rules look at.
@@ -223,7 +236,7 @@ pub enum Send {
         /// The patch.
         patch: &'static str,
     },
-    /// Deletes `target`.
+    /// Deletes `target`; also `ns/NAME`.
     Delete(&'static str),
 }
 

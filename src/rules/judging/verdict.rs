@@ -108,7 +108,7 @@ impl Verdict {
             }
             Effect::Unconfirmed => Some(format!(
                 "[{}] could not be checked, because the cluster could not be read; look at it yourself",
-                ruling.rule.id
+                ruling.rule.told_id()
             )),
             Effect::Denied | Effect::Audited => None,
         };
@@ -133,7 +133,7 @@ pub(super) fn warning(text: &str) -> String {
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.rule.id;
+        let id = self.rule.told_id();
         write!(f, "[{id}] {}", self.violation.text)?;
         if self.effect != Effect::Denied || self.rule.exemption == Exemptable::No {
             return Ok(());

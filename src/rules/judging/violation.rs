@@ -18,7 +18,7 @@ pub struct Violation {
 }
 
 /// How much a rule makes of a violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// As much as the rule's mode says.
     Full,
@@ -64,6 +64,11 @@ impl Violation {
             text = text.replace(char::is_control, " ");
         }
         Self { field, text, weight: Weight::Full, rests_on: Vec::new() }
+    }
+
+    /// Whether something that it rests on was not seen.
+    pub fn is_assumed(&self) -> bool {
+        self.rests_on.iter().any(|rest| rest.footing == Footing::Assumed)
     }
 
     /// The same, resting on one more fact.

@@ -1,32 +1,15 @@
 //! Follows the two files of a serving pair and swaps the pair when they change.
 //!
-//! Kubernetes: the kubelet updates a mounted Secret by swapping the symbolic link `..data`, so the
-//! folder is watched, not the files. What a watch misses (other file systems, a folder that was
-//! replaced) a poll every ten seconds finds. A pair that cannot be used never replaces one that
-//! can. One thread of its own, no async: it reads two small files now and then.
+//! A pair that cannot be used never replaces one that can. How a change is noticed is in `follow`.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use rustls::ServerConfig;
 
 use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity};
-
-/// Time between two looks at the files when the watch is silent. 10 s: certificates are renewed
-/// days before their end, and two small reads cost nothing.
-const POLL: Duration = Duration::from_secs(10);
-
-/// Quiet time to wait for after a change. 50 ms: a certificate and its key written one after the
-/// other are then seen together.
-const SETTLE: Duration = Duration::from_millis(50);
-
-/// The longest wait for quiet: a folder that never rests must not stop reloads.
-const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
+use crate::follow::{Folders, Follower, POLL};
 
 /// What became of a change of the files.
 #[derive(Debug)]
@@ -62,9 +45,7 @@ impl Reload {
 #[derive(Debug)]
 pub struct PairWatch {
     current: Arc<ArcSwap<ServerConfig>>,
-    stop: Option<Sender<()>>,
-    watcher: Option<RecommendedWatcher>,
-    thread: Option<JoinHandle<()>>,
+    _follower: Follower,
 }
 
 impl PairWatch {
@@ -84,8 +65,7 @@ impl PairWatch {
         report: impl Fn(Reload) + Send + 'static,
     ) -> Result<Self, PairError> {
         // Watched before it is read: no change falls between.
-        let (stop, changes) = channel();
-        let watcher = watch_folders(&files, stop.clone());
+        let (folders, error) = Folders::watch(&[&files.certificate, &files.key]);
         let contents = PairContents::read(&files)?;
         let pair = ServingPair::from_contents(&contents, &files)?;
         let current = Arc::new(ArcSwap::new(pair.config()));
@@ -93,19 +73,20 @@ impl PairWatch {
             not_after: pair.not_after(),
             validity: pair.validity(SystemTime::now()),
         });
-        let watcher = watcher.map_err(|error| report(Reload::NotWatched(error))).ok();
-        let follower = Follower {
+        if let Some(error) = error {
+            report(Reload::NotWatched(error));
+        }
+        let mut followed = Followed {
             files,
             current: Arc::clone(&current),
             pair,
             seen: Ok(contents),
             waits_for_its_time: false,
         };
-        let thread = std::thread::Builder::new()
-            .name("certificates".to_owned())
-            .spawn(move || follower.follow(&changes, poll, &report))
+        let follower = folders
+            .follow("certificates", poll, move || followed.look(&report))
             .map_err(PairError::Unfollowed)?;
-        Ok(Self { current, stop: Some(stop), watcher, thread: Some(thread) })
+        Ok(Self { current, _follower: follower })
     }
 
     /// The configuration for [`Security::Tls`](super::Security::Tls), always of the last good pair.
@@ -114,43 +95,7 @@ impl PairWatch {
     }
 }
 
-impl Drop for PairWatch {
-    fn drop(&mut self) {
-        // The thread ends when the last sender is gone: ours and the watcher's.
-        self.watcher = None;
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // Only the caller's `report` can panic there, and its panic has been printed.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Watches the folders of both files; each change sends one `()`.
-fn watch_folders(files: &PairFiles, changes: Sender<()>) -> notify::Result<RecommendedWatcher> {
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading the files is an access too: reacting to it would never end.
-        if event.is_ok_and(|event| !event.kind.is_access()) {
-            // Nobody listens any more when the watch is being dropped.
-            let _ = changes.send(());
-        }
-    })?;
-    let mut folders = [folder(&files.certificate), folder(&files.key)].to_vec();
-    folders.dedup();
-    for folder in folders {
-        watcher.watch(&folder, RecursiveMode::NonRecursive)?;
-    }
-    Ok(watcher)
-}
-
-fn folder(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
-}
-
-struct Follower {
+struct Followed {
     files: PairFiles,
     current: Arc<ArcSwap<ServerConfig>>,
     pair: ServingPair,
@@ -160,18 +105,7 @@ struct Follower {
     waits_for_its_time: bool,
 }
 
-impl Follower {
-    fn follow(mut self, changes: &Receiver<()>, poll: Duration, report: &impl Fn(Reload)) {
-        loop {
-            match changes.recv_timeout(poll) {
-                Ok(()) => settle(changes),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            self.look(report);
-        }
-    }
-
+impl Followed {
     fn look(&mut self, report: &impl Fn(Reload)) {
         let read = PairContents::read(&self.files);
         let seen = match &read {
@@ -213,15 +147,10 @@ impl Follower {
     }
 }
 
-/// Waits until the folder has been quiet for a moment.
-fn settle(changes: &Receiver<()>) {
-    let end = Instant::now() + SETTLE_AT_MOST;
-    while Instant::now() < end && changes.recv_timeout(SETTLE).is_ok() {}
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::mpsc::channel;
 
     use rcgen::{CertificateParams, KeyPair};
 

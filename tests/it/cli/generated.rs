@@ -31,7 +31,7 @@ fn every_page_names_hazard_and_answer() {
     for rule in RULES {
         let page = generated(&["rule", rule.id]);
         assert!(page.contains(rule.page.hazard) && page.contains(rule.page.instead), "{page}");
-        let answers = page.matches(&format!("```\n[{}] ", rule.id)).count();
+        let answers = page.matches(&format!("```\n[{}] ", rule.told_id())).count();
         assert_eq!(answers, rule.refuses.len(), "{page}");
     }
     for repair in REPAIRS {

@@ -50,7 +50,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "--config",
         "config.yaml",
-        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, trusted, ownController, exemptions, recycler",
+        "config.yaml:3:1: unknown key \"rule\"; known are apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, exemptions, recycler",
     ),
     (
         "--tls-cert-file",
@@ -205,7 +205,8 @@ fn without_an_answer_of_the_cluster_it_serves_and_is_not_ready() {
     assert!(get(health, "/livez").starts_with("HTTP/1.1 200 "));
     let ready = get(health, "/readyz");
     assert!(ready.starts_with("HTTP/1.1 503 "), "{ready}");
-    let told = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses\n";
+    let told = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses, \
+        namespaces\n";
     assert!(ready.ends_with(told), "{ready}");
     let line = process.line_with("a watch was cut");
     assert!(line.contains("the API server cannot be reached: connection refused"), "{line}");

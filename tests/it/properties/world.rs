@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use bindery::binding::Observed;
 use bindery::cluster::resource::Watched;
 use bindery::cluster::state::Shared;
+use bindery::k8s::volume::Wanted;
 use bindery::rules::{Entry, Policy, RULES};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::reader::Reader;
@@ -48,7 +49,7 @@ impl World {
         } else {
             Reader::disconnected()
         };
-        let policy = ArcSwap::from_pointee(Policy::default());
+        let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
         let metrics = Arc::clone(&METRICS);
         Self { scene, service: Service { rules: RULES, shared, reader, policy, metrics } }
     }
@@ -109,7 +110,7 @@ fn observed(scene: &Scene, knowledge: Knowledge) -> Vec<Observed> {
             "StorageClass" => Watched::Classes,
             _ => return None,
         };
-        Some(watched.observed(&object.to_string()).unwrap())
+        Some(watched.observed_for(Wanted::Storage, &object.to_string()).unwrap())
     });
     let known = watched.enumerate().filter(|(number, _)| knowledge.hidden >> (number % 8) & 1 == 0);
     let mut known: Vec<(u64, Observed)> = known

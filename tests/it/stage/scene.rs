@@ -223,6 +223,7 @@ fn path(target: &str) -> String {
     match target.split('/').collect::<Vec<_>>()[..] {
         ["pv", name] => format!("/api/v1/persistentvolumes/{name}"),
         ["sc", name] => format!("/apis/storage.k8s.io/v1/storageclasses/{name}"),
+        ["node", name] => format!("/api/v1/nodes/{name}"),
         ["ns", name] => format!("/api/v1/namespaces/{name}"),
         ["pvc", namespace, name] => {
             format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")

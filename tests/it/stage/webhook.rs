@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bindery::cluster::client::Address;
 use bindery::rules::{Entry, Policy, RULES, Rule};
+use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
 use bindery::webhook::transport::tls::PairFiles;
 use kube::Client;
@@ -77,7 +78,26 @@ impl Stage {
 
     /// A webhook that judges by `rules` and has seen all of the scene.
     pub(crate) async fn judging(scene: &Scene, rules: &'static [&'static Rule]) -> Self {
-        let stage = Self::start(scene.client(), rules, Duration::ZERO);
+        Self::under(Policy::default(), scene, rules).await
+    }
+
+    /// The same under another policy than the default.
+    pub(crate) async fn under(
+        policy: Policy,
+        scene: &Scene,
+        rules: &'static [&'static Rule],
+    ) -> Self {
+        Self::through(scene.client(), policy, rules).await
+    }
+
+    /// The same through another client.
+    pub(crate) async fn through(
+        client: Client,
+        policy: Policy,
+        rules: &'static [&'static Rule],
+    ) -> Self {
+        let pair = AUTHORITY.1.clone();
+        let stage = Self::deciding(policy, pair, client, rules, Duration::ZERO);
         stage.until_ready().await;
         stage
     }
@@ -98,13 +118,23 @@ impl Stage {
         rules: &'static [&'static Rule],
         drain_delay: Duration,
     ) -> Self {
+        Self::deciding(Policy::default(), pair, client, rules, drain_delay)
+    }
+
+    fn deciding(
+        policy: Policy,
+        pair: PairFiles,
+        client: Client,
+        rules: &'static [&'static Rule],
+        drain_delay: Duration,
+    ) -> Self {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let options = Options {
             listen: any,
             health_listen: any,
             pair,
             cluster: Address::default(),
-            policy: Policy::default(),
+            policy: PolicySource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay,
         };

@@ -66,7 +66,7 @@ async fn a_claim_with_thirty_thousand_labels_is_judged_in_full() {
     let stage = Stage::before(&scene).await;
     let labels = members(30_000, "l");
     let claim = format!(
-        r#"{{"metadata":{{"namespace":"db","name":"data","labels":{{{labels}}}}},"spec":{{"volumeName":"pv-a","accessModes":["ReadWriteOnce"],"resources":{{"requests":{{"storage":"10Gi"}}}}}}}}"#
+        r#"{{"metadata":{{"namespace":"db","name":"data","labels":{{{labels}}}}},"spec":{{"volumeName":"pv-a","storageClassName":"","accessModes":["ReadWriteOnce"],"resources":{{"requests":{{"storage":"10Gi"}}}}}}}}"#
     );
     let body = super::claim_review(&claim);
     let response = stage.post("/validate/advise", &body).await.response();

@@ -231,7 +231,9 @@ impl State {
             | Observed::VolumeGone(_)
             | Observed::ClaimGone(_)
             | Observed::ClassGone(_)
-            | Observed::PodGone(_)) => self.view.apply(observed),
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_)) => self.view.apply(observed),
         }
     }
 

@@ -30,7 +30,7 @@ fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
         "spec":{{"capacity":{{"storage":"{size}"}},"accessModes":["ReadWriteOnce"]}},
         "status":{{"phase":"{phase}"}}}}"#
     );
-    volume(&text, crate::k8s::bounded::LabelUse::Collect).unwrap().value.volume
+    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().value.volume
 }
 
 fn pvc(name: &str, version: u32, created: u32) -> Claim {
@@ -312,7 +312,7 @@ fn held(version: u32) -> Volume {
         "capacity":{{"storage":"1Gi"}},"accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":
         "db","name":"c","uid":"u-c"}}}},"status":{{"phase":"Bound"}}}}"#
     );
-    volume(&text, crate::k8s::bounded::LabelUse::Collect).unwrap().value.volume
+    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().value.volume
 }
 
 fn gone() -> LiveReads {

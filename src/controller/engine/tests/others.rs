@@ -8,8 +8,8 @@ use crate::binding::Observed;
 use crate::cluster::resource::Watched;
 use crate::controller::engine::{Engine, Task};
 use crate::controller::mode::Mode;
-use crate::k8s::bounded::LabelUse;
 use crate::k8s::managers::InTree;
+use crate::k8s::volume::Wanted;
 use crate::k8s::volume::volume;
 use crate::model::{ResourceVersion, Volume};
 
@@ -21,7 +21,7 @@ fn kept(name: &str, version: u32, size: &str, claim: &str) -> Volume {
         "accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":"db","name":"{claim}","uid":"u-{claim}"}}
         }},"status":{{"phase":"Available"}}}}"#
     );
-    volume(&text, LabelUse::Collect).unwrap().value.volume
+    volume(&text, Wanted::Both).unwrap().value.volume
 }
 
 const THEIRS: InTree = InTree { reservation: true, phase: false };

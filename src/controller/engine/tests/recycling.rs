@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Stage, Task};
 use crate::binding::{Answer, LiveReads, Observed, Recycling};
 use crate::controller::engine::{RecycleOrder, Recycled};
-use crate::k8s::bounded::LabelUse;
+use crate::k8s::volume::Wanted;
 use crate::k8s::volume::volume;
 use crate::model::{ClaimKey, ResourceVersion, Uid, Volume, VolumeName};
 
@@ -18,7 +18,7 @@ fn released(uid: &str, version: u32) -> Volume {
         "nfs":{{"server":"a","path":"/"}},"claimRef":{{"namespace":"db","name":"c","uid":"u-c"}}}},
         "status":{{"phase":"Released"}}}}"#
     );
-    volume(&text, LabelUse::Collect).unwrap().value.volume
+    volume(&text, Wanted::Both).unwrap().value.volume
 }
 
 /// The next order, where every read finds the volume as it is seen, and nobody who uses it.

@@ -241,7 +241,9 @@ impl Sink for Changes {
             Observed::Class(_)
             | Observed::ClassGone(_)
             | Observed::Pod(_)
-            | Observed::PodGone(_) => {}
+            | Observed::PodGone(_)
+            | Observed::Namespace(_)
+            | Observed::NamespaceGone(_) => {}
         }
     }
 

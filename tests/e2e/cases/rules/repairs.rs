@@ -1,8 +1,8 @@
 //! Repairs on a real API server: the object is stored as repaired, the asker is warned, and what is
 //! not to be repaired is left alone.
 
-use bindery::rules::Example;
 use bindery::rules::edits::REPAIRS;
+use bindery::rules::{Example, Policy, Switch};
 
 use super::routes::{Route, natural, shot};
 use super::stage::{Stage, persona};
@@ -12,7 +12,9 @@ use crate::plane::{Peers, Plane};
 pub(crate) fn every_repair_repairs() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
-    let _installed = Installed::on(&plane, Registered::Everything);
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let policy = Policy { edits, ..Policy::default() };
+    let _installed = Installed::under(policy, &plane, Registered::Everything);
     await_registration(&mut stage);
     let mut wrong = Vec::new();
     for repair in REPAIRS {

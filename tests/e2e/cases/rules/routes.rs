@@ -88,6 +88,9 @@ pub(crate) fn shot(stage: &Stage<'_>, send: Send, route: Route) -> Result<Shot, 
             let path = path(&stage.fill(target));
             Ok(Shot { method: Method::DELETE, path, body: Body::none() })
         }
+        (Send::Delete(target), Route::DeleteCollection) if target.starts_with("ns/") => {
+            Err("the API server deletes no collection of namespaces")
+        }
         (Send::Delete(target), Route::DeleteCollection) => {
             let path = path(&stage.fill(target));
             let (collection, name) = path.rsplit_once('/').unwrap();

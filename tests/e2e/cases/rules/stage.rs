@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bindery::k8s::fixture::{DEAD_UID, Item, parse, with_uids};
+use bindery::model::annotations::TENANT;
 use bindery::rules::{Fact, Persona as Who};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -32,13 +33,31 @@ const NAMESPACES: [&str; 2] = ["db", "qa"];
 
 impl<'a> Stage<'a> {
     pub(crate) fn on(plane: &'a Plane) -> Self {
-        for name in NAMESPACES {
-            let object =
-                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            let path = "/api/v1/namespaces";
-            plane.request(ARRANGER, Method::POST, path, Body::json(&object)).expect_ok();
-        }
-        Self { plane, uids: BTreeMap::new() }
+        let stage = Self { plane, uids: BTreeMap::new() };
+        NAMESPACES.iter().for_each(|name| stage.make_namespace(name));
+        stage
+    }
+
+    fn make_namespace(&self, name: &str) {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let path = "/api/v1/namespaces";
+        self.plane.request(ARRANGER, Method::POST, path, Body::json(&object)).expect_ok();
+    }
+
+    /// Puts a namespace that an example has deleted back, as the controller that ends it may not run.
+    fn renew_namespace(&self, name: &str) {
+        let path = path(&format!("ns/{name}"));
+        let end = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        crate::eventually::eventually("a namespace goes", Duration::from_secs(20), || {
+            let stored = self.plane.get(ARRANGER, &path);
+            if stored.code == 404 {
+                return Ok(());
+            }
+            let finalize = format!("{path}/finalize");
+            self.plane.request(ARRANGER, Method::PUT, &finalize, Body::json(&end));
+            Err(stored.to_string())
+        });
+        self.make_namespace(name);
     }
 
     /// Removes what the last example left and puts this one's objects.
@@ -137,6 +156,10 @@ impl<'a> Stage<'a> {
             finalizers.push(json!(HOLD));
         }
         let path = path(&target);
+        if target.starts_with("ns/") {
+            self.label(&target, &object["metadata"]["labels"]);
+            return;
+        }
         let (collection, _) = path.rsplit_once('/').unwrap();
         let request =
             |method, path: &str, body| self.plane.request(ARRANGER, method, path, body).expect_ok();
@@ -154,12 +177,29 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Gives a namespace, which is there for all examples, the labels of this one.
+    fn label(&self, target: &str, labels: &Value) {
+        let patch = json!({"metadata": {"labels": labels}});
+        let body = Body::merge_patch(&patch);
+        self.plane.request(ARRANGER, Method::PATCH, &path(target), body).expect_ok();
+    }
+
     /// Deletes every object of an example, finalizers first.
     fn clear(&mut self) {
         for (collection, _) in COLLECTIONS {
             let list = self.plane.get(ARRANGER, collection).expect_ok();
             for item in list["items"].as_array().into_iter().flatten() {
                 self.remove(collection, item);
+            }
+        }
+        // Last: a namespace does not go before what is in it.
+        for name in NAMESPACES {
+            let target = format!("ns/{name}");
+            let stored = self.get(&target).unwrap_or_default();
+            if stored.pointer("/metadata/deletionTimestamp").is_some() {
+                self.renew_namespace(name);
+            } else {
+                self.label(&target, &json!({TENANT: null}));
             }
         }
         self.uids.clear();
@@ -186,11 +226,12 @@ impl<'a> Stage<'a> {
     }
 }
 
-const COLLECTIONS: [(&str, &str); 4] = [
+const COLLECTIONS: [(&str, &str); 5] = [
     ("/api/v1/pods", "Pod"),
     ("/api/v1/persistentvolumes", "PersistentVolume"),
     ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
     ("/apis/storage.k8s.io/v1/storageclasses", "StorageClass"),
+    ("/api/v1/nodes", "Node"),
 ];
 
 fn target_of(fact: Fact) -> &'static str {
@@ -208,7 +249,7 @@ pub(crate) fn items(given: &str) -> Vec<Item> {
     parse(given).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The path of `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME` or `pod/NAMESPACE/NAME`.
+/// The path of `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME` or `pod/NAMESPACE/NAME`.
 pub(crate) fn path(target: &str) -> String {
     let parts: Vec<&str> = target.split('/').collect();
     match parts.as_slice() {
@@ -218,6 +259,8 @@ pub(crate) fn path(target: &str) -> String {
         }
         ["pod", namespace, name] => format!("/api/v1/namespaces/{namespace}/pods/{name}"),
         ["sc", name] => format!("/apis/storage.k8s.io/v1/storageclasses/{name}"),
+        ["node", name] => format!("/api/v1/nodes/{name}"),
+        ["ns", name] => format!("/api/v1/namespaces/{name}"),
         _ => panic!("{target} is no target of an example"),
     }
 }

@@ -1,0 +1,107 @@
+//! Live reads that are lists: the pods of a claim, a node that can be reached, the default class.
+
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::sync::Semaphore;
+
+use super::{Missing, decoded, escaped, fetch};
+use crate::binding::{Answer, Observed, PodUse, View};
+use crate::k8s::class::class;
+use crate::k8s::list::items;
+use crate::k8s::pods::{PodPage, pod_page, users_page};
+use crate::model::{ClaimKey, Class, NodeTerm, Pod};
+
+/// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
+const PODS_COUNT_MAX: usize = 50;
+
+/// Lists of pods under way at once: tenants choose how large their pods are.
+static POD_LISTS: Semaphore = Semaphore::const_new(4);
+
+/// What a page of a list leaves to do.
+enum Turn<T> {
+    Done(T),
+    More(String),
+}
+
+/// Whether pods use the claim.
+pub(super) async fn pod_use(client: &Client, key: &ClaimKey) -> Answer<PodUse> {
+    let until_used = |page: &str| {
+        Ok(match pod_page(page, key)? {
+            PodPage::Used => Turn::Done(PodUse::Used),
+            PodPage::End => Turn::Done(PodUse::Unused),
+            PodPage::More(next) => Turn::More(next),
+        })
+    };
+    pods(client, key, until_used).await
+}
+
+/// All pods that use the claim and have not finished.
+pub(super) async fn live_pods(client: &Client, key: &ClaimKey) -> Answer<Vec<Pod>> {
+    let mut users = Vec::new();
+    let all = |page: &str| {
+        let page = users_page(page, key)?;
+        users.extend(page.users);
+        Ok(page.next.map_or_else(|| Turn::Done(std::mem::take(&mut users)), Turn::More))
+    };
+    pods(client, key, all).await
+}
+
+/// Pages through the pods of the claim's namespace until `take` has what it wants.
+async fn pods<T>(
+    client: &Client,
+    key: &ClaimKey,
+    mut take: impl FnMut(&str) -> Result<Turn<T>, serde_json::Error>,
+) -> Answer<T> {
+    // It is never closed.
+    let _turn = POD_LISTS.acquire().await;
+    let space = escaped(&key.namespace);
+    let mut token = String::new();
+    loop {
+        let path =
+            format!("/api/v1/namespaces/{space}/pods?limit={PODS_COUNT_MAX}&continue={token}");
+        // A list is never absent: that it is not found says nothing.
+        let Ok(text) = fetch(client, &path).await else { return Answer::Failed };
+        match take(&text) {
+            Ok(Turn::Done(found)) => return Answer::Found(Arc::new(found)),
+            Ok(Turn::More(next)) => token = next,
+            Err(error) => {
+                tracing::warn!(%error, "the API server sent pods that cannot be read");
+                return Answer::Failed;
+            }
+        }
+    }
+}
+
+/// Whether there is a node that the term admits.
+pub(super) async fn any_node(client: &Client, term: &NodeTerm) -> Answer<()> {
+    let Some(query) = term.query() else { return Answer::NotFound };
+    let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
+    let path = format!("/api/v1/nodes?limit=1&labelSelector={labels}&fieldSelector={fields}");
+    match fetch(client, &path).await {
+        Ok(text) => match items(&text) {
+            Ok(nodes) if nodes.is_empty() => Answer::NotFound,
+            Ok(_) => Answer::Found(Arc::new(())),
+            Err(error) => decoded(Err(error)),
+        },
+        Err(Missing::Absent | Missing::Forbidden | Missing::Failed) => Answer::Failed,
+    }
+}
+
+/// The class that claims without a class get.
+pub(super) async fn default_class(client: &Client) -> Answer<Class> {
+    let Ok(text) = fetch(client, "/apis/storage.k8s.io/v1/storageclasses").await else {
+        return Answer::Failed;
+    };
+    let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());
+    let classes: Vec<Class> = match classes {
+        Ok(classes) => classes,
+        Err(error) => return decoded(Err(error)),
+    };
+    let mut view = View::default();
+    for class in classes {
+        view.apply(Observed::Class(Arc::new(class)));
+    }
+    let found = view.default_class().map(Arc::clone);
+    found.map_or(Answer::NotFound, Answer::Found)
+}

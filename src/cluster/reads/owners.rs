@@ -1,0 +1,106 @@
+//! Live reads of owners, which may be of any kind.
+//!
+//! Kubernetes: `garbagecollector.go`, `getObject`: by the kind's resource, in the namespace of what is owned
+//! unless the kind has none.
+
+use std::sync::Arc;
+
+use kube::Client;
+use serde::Deserialize;
+
+use super::{Missing, decoded, escaped, fetch};
+use crate::binding::{Answer, OwnerFate};
+use crate::k8s::list::resource_of;
+use crate::model::{Owner, Uid};
+
+/// Kinds that own claims and volumes every day, and where they are: no question about them needs two requests.
+const USUAL: [(&str, &str, &str, Scope); 12] = [
+    ("v1", "Pod", "pods", Scope::Namespaced),
+    ("v1", "ConfigMap", "configmaps", Scope::Namespaced),
+    ("v1", "Secret", "secrets", Scope::Namespaced),
+    ("v1", "Service", "services", Scope::Namespaced),
+    ("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Scope::Namespaced),
+    ("v1", "PersistentVolume", "persistentvolumes", Scope::Cluster),
+    ("v1", "Namespace", "namespaces", Scope::Cluster),
+    ("v1", "Node", "nodes", Scope::Cluster),
+    ("apps/v1", "StatefulSet", "statefulsets", Scope::Namespaced),
+    ("apps/v1", "Deployment", "deployments", Scope::Namespaced),
+    ("apps/v1", "ReplicaSet", "replicasets", Scope::Namespaced),
+    ("batch/v1", "Job", "jobs", Scope::Namespaced),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+#[derive(Deserialize)]
+struct Owned {
+    metadata: OwnedMetadata,
+}
+
+#[derive(Deserialize)]
+struct OwnedMetadata {
+    uid: Box<str>,
+}
+
+/// What became of the owner of an object in this namespace; the name is empty where there is none.
+pub(super) async fn fate(client: &Client, namespace: &str, owner: &Owner) -> Answer<OwnerFate> {
+    let hidden = || Answer::Found(Arc::new(OwnerFate::Hidden));
+    let path = match path(client, namespace, owner).await {
+        Ok(Some(path)) => path,
+        Ok(None) | Err(Missing::Forbidden) => return hidden(),
+        Err(Missing::Absent | Missing::Failed) => return Answer::Failed,
+    };
+    match fetch(client, &path).await {
+        Ok(text) => decoded(serde_json::from_str::<Owned>(&text).map(|found| {
+            let is_same = Uid::new(&*found.metadata.uid) == owner.uid;
+            if is_same { OwnerFate::Alive } else { OwnerFate::Replaced }
+        })),
+        Err(Missing::Forbidden) => hidden(),
+        Err(missing) => missing.into(),
+    }
+}
+
+/// Where the owner is; nothing where the garbage collector does not know either, and keeps what is owned.
+async fn path(client: &Client, namespace: &str, owner: &Owner) -> Result<Option<String>, Missing> {
+    let base = match owner.api_version.split_once('/') {
+        None => format!("/api/{}", escaped(&owner.api_version)),
+        Some((group, version)) => format!("/apis/{}/{}", escaped(group), escaped(version)),
+    };
+    let Some((resource, scope)) = place(client, &base, owner).await? else { return Ok(None) };
+    let name = escaped(&owner.name);
+    Ok(match scope {
+        Scope::Cluster => Some(format!("{base}/{resource}/{name}")),
+        // What has no namespace cannot have such an owner.
+        Scope::Namespaced if namespace.is_empty() => None,
+        Scope::Namespaced => {
+            Some(format!("{base}/namespaces/{}/{resource}/{name}", escaped(namespace)))
+        }
+    })
+}
+
+/// The resource of the owner's kind; nothing if the group below `base` does not serve it.
+async fn place(
+    client: &Client,
+    base: &str,
+    owner: &Owner,
+) -> Result<Option<(String, Scope)>, Missing> {
+    let is_it = |(version, kind)| version == &*owner.api_version && kind == &*owner.kind;
+    let usual = USUAL.iter().find(|(version, kind, ..)| is_it((*version, *kind)));
+    if let Some((_, _, resource, scope)) = usual {
+        return Ok(Some(((*resource).to_owned(), *scope)));
+    }
+    let text = match fetch(client, base).await {
+        Err(Missing::Absent) => return Ok(None),
+        fetched => fetched?,
+    };
+    let found = resource_of(&text, &owner.kind).map_err(|error| {
+        tracing::warn!(%error, "the API server sent resources that cannot be read");
+        Missing::Failed
+    })?;
+    Ok(found.map(|(resource, is_namespaced)| {
+        (resource, if is_namespaced { Scope::Namespaced } else { Scope::Cluster })
+    }))
+}

@@ -1,0 +1,78 @@
+//! The `exemptions` part of a configuration document: how far ahead an annotation may exempt, and what the
+//! operator exempts without one.
+
+use jiff::Timestamp;
+
+use super::read::{Reader, duration};
+use crate::document::{Node, Position};
+use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
+
+impl Reader {
+    pub(super) fn exemptions(&mut self, node: &Node, policy: &mut Policy) {
+        for entry in self.map(node, "exemptions") {
+            match entry.key.as_str() {
+                "maxDuration" => match entry.value.text().and_then(duration) {
+                    Some(longest) => policy.longest_exemption = longest,
+                    None => self.add(
+                        entry.value.at,
+                        "exemptions.maxDuration must be a time like 168h or 30m".to_owned(),
+                    ),
+                },
+                "list" => {
+                    let list = self.list(&entry.value, "exemptions.list");
+                    policy.exemptions =
+                        list.iter().filter_map(|item| self.exemption(item)).collect();
+                }
+                _ => self.unknown(entry, "maxDuration, list"),
+            }
+        }
+    }
+
+    fn exemption(&mut self, node: &Node) -> Option<ConfiguredExemption> {
+        let (mut rules, mut until, mut reason) = (Vec::new(), None, None);
+        let (mut namespaces, mut users) = (Vec::new(), Vec::new());
+        for entry in self.map(node, "an exemption") {
+            let value = &entry.value;
+            match entry.key.as_str() {
+                "rules" => {
+                    rules = self.names(value, "exemptions.list.rules");
+                    for item in value.items() {
+                        self.exemptable(item);
+                    }
+                }
+                "namespaces" => namespaces = self.names(value, "exemptions.list.namespaces"),
+                "users" => users = self.names(value, "exemptions.list.users"),
+                "until" => until = self.time(value),
+                "reason" => reason = self.text(value, "reason"),
+                _ => self.unknown(entry, "rules, namespaces, users, until, reason"),
+            }
+        }
+        self.needs(node, "an exemption", &["rules", "until", "reason"]);
+        let (until, reason) = (until?, reason?);
+        Some(ConfiguredExemption { rules, namespaces, users, until, reason })
+    }
+
+    fn exemptable(&mut self, node: &Node) {
+        let Some(id) = node.text() else { return };
+        self.rule(node.at, id);
+        if rules::find(id).is_some_and(|rule| rule.exemption == Exemptable::No) {
+            self.add(node.at, format!("rule {id} knows no exemption; leave it out"));
+        }
+    }
+
+    fn time(&mut self, node: &Node) -> Option<Timestamp> {
+        let time = node.text().and_then(|text| text.parse().ok());
+        if time.is_none() {
+            let text = "until must be a time like 2030-01-31T18:00:00Z".to_owned();
+            self.add(node.at, text);
+        }
+        time
+    }
+
+    /// Notes an id that is no rule's.
+    pub(super) fn rule(&mut self, at: Position, id: &str) {
+        if rules::find(id).is_none() {
+            self.add(at, format!("unknown rule {id:?}; `bindery rule` lists them"));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Follows files that somebody else replaces: a watch on their folders, and a poll behind it.
+//!
+//! Kubernetes: the kubelet updates a mounted Secret or ConfigMap by swapping the symbolic link `..data`,
+//! so folders are watched, not files. What a watch misses (other file systems, a folder that was
+//! replaced) a poll finds. One thread for each set of files, no async: it reads a little now and then.
+//! Not here: what the files mean, and when new contents take the place of old ones.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+/// Time between two looks at the files when the watch is silent. 10 s: what is followed changes a few
+/// times a day, and a small read costs nothing.
+pub const POLL: Duration = Duration::from_secs(10);
+
+/// Quiet time to wait for after a change. 50 ms: files written one after the other are then seen
+/// together.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// The longest wait for quiet: a folder that never rests must not stop reloads.
+const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
+
+/// Folders that are watched already while nobody looks at the files yet: no change falls between a first
+/// read and the watch.
+#[derive(Debug)]
+pub struct Folders {
+    stop: Sender<()>,
+    changes: Receiver<()>,
+    watcher: Option<RecommendedWatcher>,
+}
+
+/// Somebody who looks at files whenever they may have changed, until dropped.
+#[derive(Debug)]
+pub struct Follower {
+    stop: Option<Sender<()>>,
+    watcher: Option<RecommendedWatcher>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Folders {
+    /// Watches the folders of `files`; and why that is not possible, if it is not. The poll remains.
+    pub fn watch(files: &[&Path]) -> (Self, Option<notify::Error>) {
+        let (stop, changes) = channel();
+        let (watcher, error) = match watcher(files, stop.clone()) {
+            Ok(watcher) => (Some(watcher), None),
+            Err(error) => (None, Some(error)),
+        };
+        (Self { stop, changes, watcher }, error)
+    }
+
+    /// Calls `look` on a thread of this name after each change, and every `poll` in between.
+    ///
+    /// # Errors
+    ///
+    /// The operating system gives no thread.
+    pub fn follow(
+        self,
+        name: &str,
+        poll: Duration,
+        mut look: impl FnMut() + Send + 'static,
+    ) -> io::Result<Follower> {
+        let Self { stop, changes, watcher } = self;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            loop {
+                match changes.recv_timeout(poll) {
+                    Ok(()) => settle(&changes),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                look();
+            }
+        })?;
+        Ok(Follower { stop: Some(stop), watcher, thread: Some(thread) })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        // The thread ends when the last sender is gone: ours and the watcher's.
+        self.watcher = None;
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // Only the caller's `look` can panic there, and its panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Watches the folders of the files; each change sends one `()`.
+fn watcher(files: &[&Path], changes: Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Reading the files is an access too: reacting to it would never end.
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            // Nobody listens any more when the watch is being dropped.
+            let _ = changes.send(());
+        }
+    })?;
+    let mut folders: Vec<PathBuf> = files.iter().map(|file| folder(file)).collect();
+    folders.dedup();
+    for folder in folders {
+        watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+fn folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Waits until the folder has been quiet for a moment.
+fn settle(changes: &Receiver<()>) {
+    let end = Instant::now() + SETTLE_AT_MOST;
+    while Instant::now() < end && changes.recv_timeout(SETTLE).is_ok() {}
+}

@@ -1,0 +1,228 @@
+//! The source of a volume: which kind of storage it is, and which piece of it.
+//!
+//! Only what tells one piece from another is read. Not here: what follows from two volumes on the same piece
+//! (`rules`).
+
+use serde::Deserialize;
+
+use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
+use super::metadata::{filled, or_empty};
+use crate::model::{Backend, Storage, StorageKind};
+
+/// The fields by which a source tells its storage from another; each source has a few of them.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SourceWire<'a> {
+    #[serde(borrow)]
+    driver: Option<Text<'a>>,
+    volume_handle: Option<Text<'a>>,
+    server: Option<Text<'a>>,
+    path: Option<Text<'a>>,
+    iqn: Option<Text<'a>>,
+    lun: Option<i64>,
+    #[serde(rename = "targetWWNs")]
+    target_wwns: List<Text<'a>>,
+    wwids: List<Text<'a>>,
+    monitors: List<Text<'a>>,
+    pool: Option<Text<'a>>,
+    image: Option<Text<'a>>,
+    pd_name: Option<Text<'a>>,
+    #[serde(rename = "volumeID")]
+    volume_id: Option<Text<'a>>,
+    #[serde(rename = "diskURI")]
+    disk_uri: Option<Text<'a>>,
+    secret_namespace: Option<Text<'a>>,
+    share_name: Option<Text<'a>>,
+    volume_path: Option<Text<'a>>,
+    system: Option<Text<'a>>,
+    volume_name: Option<Text<'a>>,
+}
+
+type Source<'a> = Option<Box<Object<SourceWire<'a>>>>;
+
+/// The sources of a volume's spec; the API server lets exactly one through.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SourcesWire<'a> {
+    #[serde(borrow)]
+    csi: Source<'a>,
+    nfs: Source<'a>,
+    host_path: Source<'a>,
+    local: Source<'a>,
+    iscsi: Source<'a>,
+    fc: Source<'a>,
+    rbd: Source<'a>,
+    cephfs: Source<'a>,
+    gce_persistent_disk: Source<'a>,
+    aws_elastic_block_store: Source<'a>,
+    azure_disk: Source<'a>,
+    azure_file: Source<'a>,
+    cinder: Source<'a>,
+    vsphere_volume: Source<'a>,
+    portworx_volume: Source<'a>,
+    #[serde(rename = "scaleIO")]
+    scale_io: Source<'a>,
+}
+
+/// What is behind a volume.
+pub(super) struct Found {
+    pub(super) backend: Backend,
+    /// Which piece of storage; absent where the source does not tell, or is not known.
+    pub(super) storage: Option<Storage>,
+}
+
+/// What is behind the volume of this spec (JSON text).
+pub(super) fn found(spec: &str) -> Result<Bounded<Found>, serde_json::Error> {
+    let sources: Bounded<SourcesWire<'_>> = read(spec, LabelUse::Skip)?;
+    let SourcesWire { csi, nfs, host_path, local, .. } = &sources.value;
+    let backend = match (csi, nfs, host_path, local) {
+        (Some(csi), ..) => Backend::Csi(or_empty(csi.0.driver.as_ref()).into()),
+        (_, Some(_), ..) => Backend::Nfs,
+        (_, _, Some(_), _) => Backend::HostPath,
+        (_, _, _, Some(_)) => Backend::Local,
+        (None, None, None, None) => Backend::Other,
+    };
+    let storage = sources.value.storage();
+    Ok(Bounded { value: Found { backend, storage }, is_cut: sources.is_cut })
+}
+
+impl SourcesWire<'_> {
+    fn storage(&self) -> Option<Storage> {
+        let place = |kind, path: &str| Some(Storage::new(kind, path));
+        if let Some(Object(folder)) = self.local.as_deref() {
+            return place(StorageKind::Local, filled(folder.path.as_ref())?);
+        }
+        if let Some(Object(folder)) = self.host_path.as_deref() {
+            return place(StorageKind::Folder, filled(folder.path.as_ref())?);
+        }
+        if let Some(Object(share)) = self.nfs.as_deref() {
+            let (server, path) = (filled(share.server.as_ref())?, filled(share.path.as_ref())?);
+            return place(StorageKind::Share, &format!("{server}:{path}"));
+        }
+        if let Some(Object(share)) = self.cephfs.as_deref() {
+            let path = filled(share.path.as_ref()).unwrap_or("/");
+            return place(StorageKind::Share, &format!("{}:{path}", all(&share.monitors)?));
+        }
+        place(StorageKind::Disk, &self.disk()?)
+    }
+
+    /// A disk by the name that its system gives it. A driver that took over from an in-tree plug-in names the same
+    /// disks: where it spells them as the plug-in did, so is the place here.
+    fn disk(&self) -> Option<String> {
+        if let Some(Object(csi)) = self.csi.as_deref() {
+            return Some(format!(
+                "{}:{}",
+                filled(csi.driver.as_ref())?,
+                filled(csi.volume_handle.as_ref())?
+            ));
+        }
+        if let Some(Object(disk)) = self.aws_elastic_block_store.as_deref() {
+            let id = filled(disk.volume_id.as_ref())?;
+            return Some(format!("ebs.csi.aws.com:{}", id.rsplit('/').next().unwrap_or(id)));
+        }
+        if let Some(Object(disk)) = self.azure_disk.as_deref() {
+            return Some(format!("disk.csi.azure.com:{}", filled(disk.disk_uri.as_ref())?));
+        }
+        if let Some(Object(disk)) = self.cinder.as_deref() {
+            return Some(format!("cinder.csi.openstack.org:{}", filled(disk.volume_id.as_ref())?));
+        }
+        if let Some(Object(disk)) = self.gce_persistent_disk.as_deref() {
+            return Some(format!("gcePersistentDisk:{}", filled(disk.pd_name.as_ref())?));
+        }
+        if let Some(Object(disk)) = self.vsphere_volume.as_deref() {
+            return Some(format!("vsphereVolume:{}", filled(disk.volume_path.as_ref())?));
+        }
+        if let Some(Object(disk)) = self.portworx_volume.as_deref() {
+            return Some(format!("pxd.portworx.com:{}", filled(disk.volume_id.as_ref())?));
+        }
+        if let Some(Object(disk)) = self.scale_io.as_deref() {
+            return Some(format!(
+                "scaleIO:{}/{}",
+                filled(disk.system.as_ref())?,
+                filled(disk.volume_name.as_ref())?
+            ));
+        }
+        self.network_disk()
+    }
+
+    /// A disk that is reached by the address of who serves it.
+    fn network_disk(&self) -> Option<String> {
+        if let Some(Object(disk)) = self.iscsi.as_deref() {
+            return Some(format!("iscsi:{}/{}", filled(disk.iqn.as_ref())?, disk.lun.unwrap_or(0)));
+        }
+        if let Some(Object(disk)) = self.fc.as_deref() {
+            let ids = if disk.wwids.0.is_empty() { &disk.target_wwns } else { &disk.wwids };
+            return Some(format!("fc:{}/{}", all(ids)?, disk.lun.unwrap_or(0)));
+        }
+        if let Some(Object(disk)) = self.rbd.as_deref() {
+            let pool = filled(disk.pool.as_ref()).unwrap_or("rbd");
+            return Some(format!(
+                "rbd:{}:{pool}/{}",
+                all(&disk.monitors)?,
+                filled(disk.image.as_ref())?
+            ));
+        }
+        if let Some(Object(share)) = self.azure_file.as_deref() {
+            let namespace = filled(share.secret_namespace.as_ref()).unwrap_or_default();
+            return Some(format!("azureFile:{namespace}/{}", filled(share.share_name.as_ref())?));
+        }
+        None
+    }
+}
+
+/// The texts in order, whatever order they were written in.
+fn all(texts: &List<Text<'_>>) -> Option<String> {
+    let mut texts: Vec<&str> = texts.0.iter().map(|text| &*text.0).collect();
+    texts.sort_unstable();
+    (!texts.is_empty()).then(|| texts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn place(spec: &Value) -> Option<String> {
+        found(&spec.to_string()).unwrap().value.storage.map(|storage| storage.to_string())
+    }
+
+    #[test]
+    fn each_source_tells_its_storage_by_what_its_own_system_calls_it() {
+        for (spec, told) in [
+            (
+                json!({"csi": {"driver": "d.example.com", "volumeHandle": "vol-1"}}),
+                "d.example.com:vol-1",
+            ),
+            (json!({"nfs": {"server": "s.example.com", "path": "/a/"}}), "s.example.com:/a"),
+            (json!({"local": {"path": "/mnt/a"}}), "/mnt/a"),
+            (json!({"hostPath": {"path": "/srv"}}), "/srv"),
+            (
+                json!({"iscsi": {"iqn": "iqn.a", "targetPortal": "x:3260", "lun": 2}}),
+                "iscsi:iqn.a/2",
+            ),
+            (json!({"fc": {"targetWWNs": ["b", "a"], "lun": 1}}), "fc:a,b/1"),
+            (json!({"fc": {"wwids": ["w"]}}), "fc:w/0"),
+            (json!({"rbd": {"monitors": ["n", "m"], "image": "i"}}), "rbd:m,n:rbd/i"),
+            (json!({"cephfs": {"monitors": ["m"], "path": "/a"}}), "m:/a"),
+            (
+                json!({"awsElasticBlockStore": {"volumeID": "aws://z/vol-1"}}),
+                "ebs.csi.aws.com:vol-1",
+            ),
+            (json!({"azureDisk": {"diskURI": "/s/d"}}), "disk.csi.azure.com:/s/d"),
+            (json!({"azureFile": {"shareName": "s", "secretNamespace": "n"}}), "azureFile:n/s"),
+            (json!({"cinder": {"volumeID": "c"}}), "cinder.csi.openstack.org:c"),
+            (json!({"gcePersistentDisk": {"pdName": "p"}}), "gcePersistentDisk:p"),
+            (json!({"vsphereVolume": {"volumePath": "[a] b.vmdk"}}), "vsphereVolume:[a] b.vmdk"),
+            (json!({"portworxVolume": {"volumeID": "x"}}), "pxd.portworx.com:x"),
+            (json!({"scaleIO": {"system": "s", "volumeName": "v"}}), "scaleIO:s/v"),
+        ] {
+            assert_eq!(place(&spec).as_deref(), Some(told), "{spec}");
+        }
+        for untold in
+            [json!({}), json!({"csi": {"driver": "d"}}), json!({"fc": {}}), json!({"newer": {}})]
+        {
+            assert_eq!(place(&untold), None, "{untold}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! A namespace as decisions see it: what it is called, how it is labelled, and whether it goes.
+
+use arcstr::ArcStr;
+
+use super::annotations::TENANT;
+use super::selector::Labels;
+use super::volume::Deletion;
+
+/// The name of a namespace; empty for what is in none. A clone shares the text.
+pub type NamespaceName = ArcStr;
+
+/// A Namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// Its name.
+    pub name: NamespaceName,
+    /// Its labels, by which an operator tells one kind of namespace from another.
+    pub labels: Labels,
+    /// Whether it is being deleted.
+    pub deletion: Deletion,
+}
+
+impl Namespace {
+    /// The tenant to whom it belongs.
+    pub fn tenant(&self) -> Option<&str> {
+        self.labels.get(TENANT).filter(|tenant| !tenant.is_empty())
+    }
+}

@@ -1,0 +1,78 @@
+//! Changing the attributes class of a bound volume by hand.
+
+use super::prelude::*;
+use crate::model::ClassName;
+
+pub(super) static RULE: Rule = Rule {
+    id: "bound-volume-attributes-class",
+    mode: Mode::Warn,
+    routes: &[Route::advise(Resource::Volumes, Operation::Update)],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "spec.volumeAttributesClassName of a bound volume is changed by hand.",
+        consequence: "The driver is not asked to change anything. The volume claims attributes that \
+            its disk does not have, and differs from its claim.",
+        instead: "Change spec.volumeAttributesClassName of the claim: its driver then changes the disk \
+            and writes the volume.",
+    },
+    refuses: &[Example {
+        title: "changing the attributes class of a bound volume by hand",
+        given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver",
+        by: Persona::Admin,
+        send: Send::Merge {
+            target: "pv/pv-a",
+            patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
+        },
+        then: &[Fact::Is("pv/pv-a", "/spec/volumeAttributesClassName", "\"gold\"")],
+    }],
+    allows: &[
+        Example {
+            title: "a driver giving a volume the attributes class that its claim asks for",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver wants=gold",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
+            },
+            then: &[],
+        },
+        Example {
+            title: "changing the attributes class of a volume that nobody has",
+            given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=silver phase=Available",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
+            },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some((old, new)) = change.volume_update() else { return Vec::new() };
+    if old.attributes_class == new.attributes_class {
+        return Vec::new();
+    }
+    let Pair::Bound { key, claim, rest } = pair(old, evidence) else { return Vec::new() };
+    // Kubernetes: `external-resizer`, `modify_volume.go`: the volume follows its claim.
+    if claim.is_some_and(|claim| claim.attributes_class == new.attributes_class) {
+        return Vec::new();
+    }
+    let told = |class: &Option<ClassName>| match class {
+        None => "none".to_owned(),
+        Some(name) => format!("\"{name}\""),
+    };
+    let text = format!(
+        "attributes class of bound volume \"{}\" would change from {} to {}; its driver is not asked \
+         to change the disk; change it on claim \"{key}\" instead",
+        old.name,
+        told(&old.attributes_class),
+        told(&new.attributes_class)
+    );
+    vec![Violation::new("spec.volumeAttributesClassName", text).resting_on(rest)]
+}

@@ -1,0 +1,62 @@
+//! Deleting a claim that pods use.
+
+use super::judging::violation::Footing;
+use super::prelude::*;
+use crate::binding::PodUse;
+
+pub(super) static RULE: Rule = Rule {
+    id: "claim-delete-in-use",
+    mode: Mode::Warn,
+    routes: &[Route::advise(Resource::Claims, Operation::Delete)],
+    terminating: Terminating::Passes,
+    extent: Extent::Essentials,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "A claim is deleted while a pod uses it.",
+        consequence: "It goes the moment the last of its pods does, at the next restart at the latest, and \
+            with the policy Delete its data with it. That cannot be taken back.",
+        instead: "Stop the pods first and look whether anything is missing; then delete the claim.",
+    },
+    refuses: &[Example {
+        title: "deleting a claim that a pod uses",
+        given: "pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1",
+        by: Persona::Tenant,
+        send: Send::Delete("pvc/db/data"),
+        then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
+    }],
+    allows: &[
+        Example {
+            title: "deleting a claim that no pod uses",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[],
+        },
+        Example {
+            title: "deleting a claim beside one that a pod uses",
+            given: "pair pv-a db/data 10Gi RWO\npair pv-b db/more 10Gi RWO\n\
+                pod db/main claim=more node=n1",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Delete(claim)) = change.claim() else { return Vec::new() };
+    let footing = match evidence.pod_use(&claim.key) {
+        Lookup::Present(PodUse::Unused) | Lookup::Absent => return Vec::new(),
+        Lookup::Present(PodUse::Used) => Footing::Seen,
+        Lookup::Unknown => Footing::Assumed,
+    };
+    let text = format!(
+        "claim \"{}\" is used by a pod; it goes when the pod does, with its data if the policy is \
+         Delete, and that cannot be taken back; stop the pods first",
+        claim.key.name
+    );
+    let rest = Rest { read: Read::PodsUsing(claim.key.clone()), footing };
+    vec![Violation::new("metadata.name", text).resting_on(rest)]
+}

@@ -1,0 +1,129 @@
+//! A second volume on the same storage.
+
+use super::prelude::*;
+use crate::model::{AccessMode, Deletion, ReclaimPolicy, Storage, StorageKind, Volume, VolumeMode};
+
+pub(super) static RULE: Rule = Rule {
+    id: "duplicate-backend",
+    mode: Mode::Deny,
+    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "A volume is made on a disk, share or folder on which there is one already.",
+        consequence: "Two claims get the same files. Nodes that mount one disk twice corrupt it; when one of \
+            the volumes is deleted or emptied, so is the other's data.",
+        instead: "Delete the other volume first, keeping its policy at Retain, or use storage of its own. \
+            For a share that many are to use, one volume with ReadWriteMany is enough for one namespace; \
+            exempt a second.",
+    },
+    refuses: &[
+        Example {
+            title: "making a second volume on one disk",
+            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1"),
+            then: &[Fact::Is("pv/pv-b", "/spec/csi/volumeHandle", "\"vol-1\"")],
+        },
+        Example {
+            title: "making a volume inside a share that is deleted",
+            given: "volume pv-a 10Gi RWX share=/exports policy=Delete phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWX share=/exports/b"),
+            then: &[Fact::Is("pv/pv-b", "/spec/nfs/path", "\"/exports/b\"")],
+        },
+        Example {
+            title: "making a second volume on one path of a node",
+            given: "class local wait\nnode n1\n\
+                volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO class=local local=/mnt/a node=n1"),
+            then: &[Fact::Is("pv/pv-b", "/spec/local/path", "\"/mnt/a\"")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "making a volume on a disk of its own",
+            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-2"),
+            then: &[],
+        },
+        Example {
+            title: "making a volume on the same path of another node",
+            given: "class local wait\nnode n1\nnode n2\n\
+                volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO class=local local=/mnt/a node=n2"),
+            then: &[],
+        },
+        Example {
+            title: "making a volume on the disk of one that is going",
+            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 terminating",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1"),
+            then: &[],
+        },
+        Example {
+            title: "sharing a disk among readers and writers, with a warning",
+            given: "volume pv-a 10Gi RWX csi=disk.example.com handle=vol-1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWX csi=disk.example.com handle=vol-1"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Create(new)) = change.volume() else { return Vec::new() };
+    let Some(storage) = &new.storage else { return Vec::new() };
+    let others = evidence.view().volumes_on(storage).filter(|other| other.name != new.name);
+    let others = others.filter_map(|other| {
+        let lookup = evidence.volume(&other.name);
+        let other = lookup.present().filter(|other| is_on_the_same(new, other))?;
+        let violation = Violation::new("spec", text(new, other));
+        let violation = if is_harmful(new, other) { violation } else { violation.as_warning() };
+        Some(violation.resting_on(Rest::on(Read::Volume(other.name.clone()), lookup)))
+    });
+    // One is enough: a share may have hundreds inside it. The worst comes first.
+    others.min_by_key(|violation| violation.weight).into_iter().collect()
+}
+
+/// Whether both would have the storage at a time.
+fn is_on_the_same(new: &Volume, other: &Volume) -> bool {
+    let (Some(here), Some(there)) = (&new.storage, &other.storage) else { return false };
+    let touches = here.is_within(there) || there.is_within(here);
+    let is_of_a_node = matches!(here.kind(), StorageKind::Local | StorageKind::Folder);
+    touches
+        && other.deletion == Deletion::NotAsked
+        && !(is_of_a_node && new.node_affinity.excludes(&other.node_affinity))
+}
+
+/// Whether that destroys anything, rather than shares it.
+fn is_harmful(new: &Volume, other: &Volume) -> bool {
+    let is_alone = |volume: &Volume| {
+        volume.mode == VolumeMode::Block
+            || volume.access_modes.has(AccessMode::ReadWriteOnce)
+            || volume.access_modes.has(AccessMode::ReadWriteOncePod)
+    };
+    let is_reclaimed = |volume: &Volume| {
+        matches!(volume.policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle)
+    };
+    match new.storage.as_ref().map(Storage::kind) {
+        Some(StorageKind::Disk | StorageKind::Local) => is_alone(new) || is_alone(other),
+        Some(StorageKind::Share) => is_reclaimed(new) || is_reclaimed(other),
+        Some(StorageKind::Folder) | None => false,
+    }
+}
+
+fn text(new: &Volume, other: &Volume) -> String {
+    let place = new.storage.as_ref().map_or("", Storage::place);
+    format!(
+        "volume \"{}\" would be on the storage of volume \"{}\" ({place}); two claims would write the \
+         same files, and one deletion takes both; use other storage, or delete \"{}\" first",
+        new.name, other.name, other.name
+    )
+}

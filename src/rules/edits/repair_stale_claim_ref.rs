@@ -1,0 +1,68 @@
+//! Takes the uid of a claim that is gone out of a new volume: an exported manifest, applied again.
+
+use super::prelude::*;
+use crate::model::Reservation;
+
+pub(super) static REPAIR: Repair = Repair {
+    id: "repair-stale-claim-ref",
+    switch: Switch::On,
+    routes: &[Route::mutate(Resource::Volumes, Operation::Create)],
+    page: Page {
+        hazard: "A volume is made with spec.claimRef.uid of a claim that is gone, or was made anew.",
+        consequence: "The binder takes the claim for deleted and releases the volume at once; with the \
+            policy Delete its storage is destroyed.",
+        instead: "uid and resourceVersion are removed once the API server says that no such claim exists: \
+            the volume then waits for the claim of that name.",
+    },
+    edits: &[
+        Example {
+            title: "an exported volume whose claim is gone",
+            given: "",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi RWO dead=db/data"),
+            then: &[
+                Fact::Lacks("pv/pv-a", "/spec/claimRef/uid"),
+                Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\""),
+            ],
+        },
+        Example {
+            title: "an exported volume whose claim was made anew",
+            given: "claim db/data 10Gi RWO class=none-such",
+            by: Persona::Admin,
+            send: Send::Create(
+                "volume pv-a 10Gi RWO class=none-such \
+                 claimRef={\"namespace\":\"db\",\"name\":\"data\",\"uid\":\"dead\",\"resourceVersion\":\"7\"}",
+            ),
+            then: &[
+                Fact::Lacks("pv/pv-a", "/spec/claimRef/uid"),
+                Fact::Lacks("pv/pv-a", "/spec/claimRef/resourceVersion"),
+            ],
+        },
+    ],
+    leaves: &[Example {
+        title: "a volume that is kept for a claim that lives",
+        given: "claim db/data 10Gi RWO class=none-such",
+        by: Persona::Admin,
+        send: Send::Create("volume pv-a 10Gi RWO class=none-such held=db/data"),
+        then: &[Fact::Has("pv/pv-a", "/spec/claimRef/uid")],
+    }],
+    plan,
+};
+
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+    let Some(Transition::Create(new)) = change.volume() else { return None };
+    let Reservation::Held(key, uid) = &new.reservation else { return None };
+    let lookup = evidence.holder(key, uid);
+    if lookup.present().is_some() {
+        return None;
+    }
+    Some(Plan {
+        edits: vec![Edit::ForgetHolder],
+        warning: format!(
+            "uid was taken out of spec.claimRef of volume \"{}\": it is that of no claim; the volume \
+             waits for a claim named \"{key}\"",
+            new.name
+        ),
+        rests_on: vec![Rest::on(Read::Claim(key.clone()), lookup)],
+    })
+}

@@ -1,0 +1,91 @@
+//! A claim that names a volume of somebody else's.
+
+use super::judging::policy::Unlisted;
+use super::judging::prebind::not_available;
+use super::judging::tenancy::{Admission, admission};
+use super::prelude::*;
+
+pub(super) static RULE: Rule = Rule {
+    id: "foreign-namespace-volume",
+    mode: Mode::Deny,
+    routes: &[
+        Route::advise(Resource::Claims, Operation::Create),
+        Route::advise(Resource::Claims, Operation::Update),
+    ],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    told_as: Some("prebind-taken"),
+    page: Page {
+        hazard: "A claim names a volume that does not admit its namespace: the volume's annotation \
+            `bindery.dev/allowed-namespaces` does not list it (names, or beginnings with `*`, separated by \
+            commas), nor is its label `bindery.dev/tenant` that of the namespace. With \
+            `rules.parameters.unlisted: deny`, a volume that carries neither admits nobody.",
+        consequence: "Kubernetes gives the volume to whoever names it first, whatever is on it and whoever \
+            paid for it.",
+        instead: "Name a volume of one's own, or let whoever runs the platform label this one. The refusal \
+            is that of `prebind-taken`, word for word: who guesses names learns nothing.",
+    },
+    refuses: &[
+        Example {
+            title: "naming a volume that is for another namespace",
+            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
+            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
+        },
+        Example {
+            title: "naming a volume of another tenant",
+            given: "namespace db bindery.dev/tenant:blue\n\
+                volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
+            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "naming a volume that is for the namespace",
+            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,d*",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
+            then: &[],
+        },
+        Example {
+            title: "naming a volume that is for everybody",
+            given: "volume pv-a 10Gi RWO phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let new = match change.claim() {
+        Some(Transition::Create(new)) => new,
+        Some(Transition::Update { old, new }) if old.volume.is_none() => new,
+        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
+    };
+    let Some(name) = new.volume.as_ref().filter(|_| !change.actor.is_binder()) else {
+        return Vec::new();
+    };
+    let unlisted = change.parameters.unlisted;
+    let lookup = evidence.volume(name);
+    let rests = match lookup {
+        Lookup::Present(volume) => {
+            match admission(volume, &new.key.namespace, unlisted, evidence) {
+                Admission::Admitted => return Vec::new(),
+                Admission::Foreign(rests) => rests,
+            }
+        }
+        // Where nobody is let in unasked, what does not exist is as foreign as what does.
+        Lookup::Absent if unlisted == Unlisted::Allow => return Vec::new(),
+        Lookup::Absent | Lookup::Unknown => Vec::new(),
+    };
+    let mut violation = Violation::new("spec.volumeName", not_available(name, &new.key.name));
+    violation.rests_on.push(Rest::on(Read::Volume(name.clone()), lookup));
+    violation.rests_on.extend(rests);
+    vec![violation]
+}

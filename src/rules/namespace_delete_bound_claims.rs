@@ -1,0 +1,85 @@
+//! Deleting a namespace whose claims would take their data with them.
+
+use super::prelude::*;
+use crate::model::{Claim, ReclaimPolicy};
+
+pub(super) static RULE: Rule = Rule {
+    id: "namespace-delete-bound-claims",
+    mode: Mode::Off,
+    routes: &[Route::advise(Resource::Namespaces, Operation::Delete)],
+    terminating: Terminating::Passes,
+    extent: Extent::Essentials,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "A namespace is deleted while claims in it are bound to volumes with the policy Delete or \
+            Recycle.",
+        consequence: "Every claim goes with its namespace, every such volume with its claim, and the data \
+            with the volume. One word on a command line is enough, and nothing of it can be taken back.",
+        instead: "Set persistentVolumeReclaimPolicy Retain on the volumes whose data is needed, or delete \
+            the claims that are not needed one by one; then delete the namespace.",
+    },
+    refuses: &[Example {
+        title: "deleting a namespace with a claim whose volume is deleted with it",
+        given: "namespace db\npair pv-a db/data 10Gi RWO policy=Delete",
+        by: Persona::Admin,
+        send: Send::Delete("ns/db"),
+        then: &[Fact::Has("ns/db", "/metadata/deletionTimestamp")],
+    }],
+    allows: &[
+        Example {
+            title: "deleting a namespace whose volumes are kept",
+            given: "namespace db\npair pv-a db/data 10Gi RWO policy=Retain\npair pv-b qa/data 10Gi RWO policy=Delete",
+            by: Persona::Admin,
+            send: Send::Delete("ns/db"),
+            then: &[],
+        },
+        Example {
+            title: "deleting a namespace whose claims have no volume",
+            given: "namespace db\nclaim db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Delete("ns/db"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Subject::Namespace(Transition::Delete(namespace)) = &change.subject else {
+        return Vec::new();
+    };
+    let claims = evidence.view().claims_in(&namespace.name);
+    let mut doomed = claims.filter_map(|claim| doomed(claim, evidence));
+    let Some((first, rests)) = doomed.next() else { return Vec::new() };
+    let others = match doomed.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!(
+        "claim \"{}\"{others} in namespace \"{}\" would go and take the data of the volume along; that \
+         cannot be taken back; set persistentVolumeReclaimPolicy Retain on what is needed, then retry",
+        first.key.name, namespace.name
+    );
+    let violation = Violation::new("metadata.name", text);
+    vec![rests.into_iter().fold(violation, Violation::resting_on)]
+}
+
+/// A claim that lives and takes the data of its volume with it, and what that rests on.
+fn doomed<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [Rest; 2])> {
+    let claim_lookup = evidence.claim(&claim.key);
+    let claim = claim_lookup.present()?;
+    let name = claim.volume.as_ref()?;
+    let volume_lookup = evidence.volume(name);
+    let volume = volume_lookup.present()?;
+    let (key, _) = bound(volume, evidence)?;
+    let takes_data = match volume.policy {
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle => true,
+        ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => false,
+    };
+    let rests = [
+        Rest::on(Read::Claim(claim.key.clone()), claim_lookup),
+        Rest::on(Read::Volume(name.clone()), volume_lookup),
+    ];
+    (takes_data && *key == claim.key).then_some((claim, rests))
+}

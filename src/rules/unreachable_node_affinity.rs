@@ -1,0 +1,69 @@
+//! A volume that no node reaches.
+
+use super::prelude::*;
+use crate::model::{NodeAffinity, NodeTerm};
+
+pub(super) static RULE: Rule = Rule {
+    id: "unreachable-node-affinity",
+    mode: Mode::Warn,
+    routes: &[
+        Route::advise(Resource::Volumes, Operation::Create),
+        Route::advise(Resource::Volumes, Operation::Update),
+    ],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "The node affinity of a volume admits none of the nodes that there are.",
+        consequence: "No pod can use it. A claim that is given it is stuck, and so is its pod.",
+        instead: "Correct the label or its value: `kubectl get nodes --show-labels`. If the node joins \
+            later, nothing is wrong.",
+    },
+    refuses: &[Example {
+        title: "making a volume for a node that is not there",
+        given: "class local wait\nnode n1",
+        by: Persona::Admin,
+        send: Send::Create("volume pv-a 10Gi RWO class=local local=/mnt/a node=n2"),
+        then: &[Fact::Has("pv/pv-a", "/spec/nodeAffinity")],
+    }],
+    allows: &[
+        Example {
+            title: "making a volume for a node that is there",
+            given: "class local wait\nnode n1",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi RWO class=local local=/mnt/a node=n1"),
+            then: &[],
+        },
+        Example {
+            title: "labelling a volume of a node that has gone",
+            given: "class local wait\nvolume pv-a 10Gi RWO class=local local=/mnt/a node=n2",
+            by: Persona::Admin,
+            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let new = match change.volume() {
+        Some(Transition::Create(new)) => new,
+        Some(Transition::Update { old, new }) if old.node_affinity != new.node_affinity => new,
+        Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
+    };
+    let NodeAffinity::Required(terms) = &new.node_affinity else { return Vec::new() };
+    let lookup = |term: &NodeTerm| evidence.any_node(term);
+    if terms.iter().any(|term| lookup(term).present().is_some()) {
+        return Vec::new();
+    }
+    let text = format!(
+        "spec.nodeAffinity of volume \"{}\" admits no node that there is ({}); no pod can use it; \
+         correct the label or its value",
+        new.name, new.node_affinity
+    );
+    let rests = terms.iter().map(|term| Rest::on(Read::AnyNode(term.clone()), lookup(term)));
+    let mut violation = Violation::new("spec.nodeAffinity", text);
+    violation.rests_on.extend(rests);
+    vec![violation]
+}

@@ -1,0 +1,135 @@
+//! A new volume under the name of one that a claim has lost.
+
+use super::prelude::*;
+use crate::binding::{Asker, Mismatch, fit};
+use crate::model::{Claim, ClaimKey, NonEmpty, Stage, Volume};
+
+pub(super) static RULE: Rule = Rule {
+    id: "volume-substitution",
+    mode: Mode::Deny,
+    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    terminating: Terminating::Passes,
+    extent: Extent::Whole,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    page: Page {
+        hazard: "A volume is made under the name of one that is gone and that a claim still points to, with \
+            another volume mode, other access modes or on other storage.",
+        consequence: "The claim takes it for its own without asking anything: its pods find other files, or \
+            do not start.",
+        instead: "Restore the volume as it was. Or give the new one another name and delete the claim.",
+    },
+    refuses: &[
+        Example {
+            title: "making a raw device under the name of a lost file system",
+            given: "lost pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi RWO mode=Block"),
+            then: &[Fact::Is("pv/pv-a", "/spec/volumeMode", "\"Block\"")],
+        },
+        Example {
+            title: "making a volume with other access modes under the name of a lost one",
+            given: "lost pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi ROX"),
+            then: &[Fact::Is("pv/pv-a", "/spec/accessModes", "[\"ReadOnlyMany\"]")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "restoring a lost volume",
+            given: "lost pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 10Gi RWO"),
+            then: &[],
+        },
+        Example {
+            title: "making a volume under another name",
+            given: "lost pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-b 10Gi RWO mode=Block"),
+            then: &[],
+        },
+        Example {
+            title: "restoring a lost volume somewhat smaller, with a warning",
+            given: "lost pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Create("volume pv-a 9Gi RWO"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Create(new)) = change.volume() else { return Vec::new() };
+    let named = evidence.view().naming(&new.name);
+    // A claim that has only just lost its volume may not be shown as Lost yet.
+    let held = new.reservation.key().into_iter();
+    let keys: std::collections::BTreeSet<&ClaimKey> = named.chain(held).collect();
+    keys.into_iter().flat_map(|key| of_claim(key, new, evidence)).collect()
+}
+
+fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let lookup = evidence.claim(key);
+    let points_here = |claim: &&Claim| {
+        claim.volume.as_ref() == Some(&new.name) && claim.stage() == Stage::Completed
+    };
+    let Some(claim) = lookup.present().filter(points_here) else { return Vec::new() };
+    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let mismatches = fit(new, claim, Asker::Prebind).err();
+    let mismatches = mismatches.iter().flat_map(NonEmpty::iter);
+    let mut found: Vec<Violation> = mismatches
+        .filter_map(|mismatch| of_mismatch(mismatch, claim, new))
+        .chain(of_storage(claim, new, evidence))
+        .collect();
+    for violation in &mut found {
+        violation.rests_on.push(rest.clone());
+    }
+    found
+}
+
+fn text(claim: &Claim, new: &Volume, what: &str) -> String {
+    format!(
+        "claim \"{}\" has lost volume \"{}\" and takes the new one for it, which has {what}; restore \
+         the volume as it was, or give the new one another name",
+        claim.key, new.name
+    )
+}
+
+fn of_mismatch(mismatch: &Mismatch, claim: &Claim, new: &Volume) -> Option<Violation> {
+    match mismatch {
+        Mismatch::VolumeMode { requested, offered } => {
+            let what = format!("volume mode {offered}, not {requested}");
+            Some(Violation::new("spec.volumeMode", text(claim, new, &what)))
+        }
+        Mismatch::AccessModes { requested, offered } => {
+            let what = format!("access modes {offered}, not {requested}");
+            Some(Violation::new("spec.accessModes", text(claim, new, &what)))
+        }
+        Mismatch::TooSmall { requested, offered } => {
+            let what = format!("{offered}, less than the {requested} that it asks for");
+            Some(Violation::new("spec.capacity.storage", text(claim, new, &what)).as_warning())
+        }
+        Mismatch::ReservedForOther { .. }
+        | Mismatch::ClaimElsewhere
+        | Mismatch::Class { .. }
+        | Mismatch::AttributesClass { .. }
+        | Mismatch::Terminating
+        | Mismatch::NotAvailable { .. }
+        | Mismatch::Selector { .. }
+        | Mismatch::NodeAffinity
+        | Mismatch::WaitsForConsumer => None,
+    }
+}
+
+fn of_storage(claim: &Claim, new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let lost = evidence.view().lost_by(&claim.key)?;
+    let storage = new.storage.as_ref()?;
+    let is_its = lost.name == new.name && claim.uid.as_ref() == Some(&lost.holder);
+    if !is_its || lost.storage == *storage {
+        return None;
+    }
+    let what = format!("other storage ({storage}, not {})", lost.storage);
+    Some(Violation::new("spec", text(claim, new, &what)))
+}

@@ -1,7 +1,8 @@
 //! Makes the replies of two servers, or of two runs of one, comparable.
 //!
 //! What differs between two runs of the same server (uids, versions, times, generated names) is renamed
-//! by order of appearance. What the simulated server does not model is left out here, each with its
+//! by order of appearance. A version that the conversation makes up is 1, which no object has, so that it
+//! never has an object's name. What the simulated server does not model is left out here, each with its
 //! reason.
 
 use std::collections::BTreeMap;

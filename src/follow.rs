@@ -1,6 +1,6 @@
 //! Follows files that somebody else replaces: a watch on their folders, and a poll behind it.
 //!
-//! Kubernetes: the kubelet updates a mounted Secret or ConfigMap by swapping the symbolic link `..data`,
+//! Kubernetes: the kubelet updates a mounted `Secret` or `ConfigMap` by swapping the symbolic link `..data`,
 //! so folders are watched, not files. What a watch misses (other file systems, a folder that was
 //! replaced) a poll finds. One thread for each set of files, no async: it reads a little now and then.
 //! Not here: what the files mean, and when new contents take the place of old ones.

@@ -119,6 +119,7 @@ fn assemble(
         name: VolumeName::new(or_empty(metadata.name.as_ref())),
         uid: metadata.uid(),
         version: metadata.version(),
+        created: metadata.created(),
         deletion: metadata.deletion(),
         access_modes: AccessModes::from_names(mode_names),
         capacity: storage(spec.capacity),

@@ -74,6 +74,11 @@ impl Created {
     pub fn at(seconds: i64) -> Self {
         Self(seconds)
     }
+
+    /// Seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        self.0
+    }
 }
 
 impl Claim {

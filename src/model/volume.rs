@@ -8,6 +8,7 @@ use arcstr::ArcStr;
 
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, LEGACY_CLASS};
+use super::claim::Created;
 use super::class::VolumeClass;
 use super::finalizers::Finalizers;
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
@@ -25,6 +26,8 @@ pub struct Volume {
     pub uid: Option<Uid>,
     /// Its resourceVersion; absent where none was sent.
     pub version: Option<ResourceVersion>,
+    /// When it was created; absent before it is stored.
+    pub created: Option<Created>,
     /// Whether somebody asked to delete it.
     pub deletion: Deletion,
     /// Its labels, which claims select by.

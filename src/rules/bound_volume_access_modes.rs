@@ -1,6 +1,7 @@
 //! Changing the access modes of a bound volume.
 
 use super::prelude::*;
+use crate::model::{ClaimPhase, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",
@@ -10,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(changed),
     page: Page {
         hazard: "spec.accessModes of a bound volume is changed.",
         consequence: "The binder copies the new modes to the claim. A disk that only one node may \
@@ -53,4 +55,19 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         old.name, old.access_modes, new.access_modes, old.access_modes
     );
     vec![Violation::new("spec.accessModes", text).resting_on(rest)]
+}
+
+/// A volume whose modes are not those that its claim was told.
+fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let Pair::Bound { claim: Some(claim), key, rest } = pair(volume, evidence) else { return None };
+    let reported = &claim.reported.access_modes;
+    if claim.phase != ClaimPhase::Bound || *reported == volume.access_modes {
+        return None;
+    }
+    let text = format!(
+        "spec.accessModes of bound volume \"{}\" is {} and claim \"{key}\" reports {reported}; the binder \
+         gives the claim what the volume says; put {reported} back unless the change is meant",
+        volume.name, volume.access_modes
+    );
+    Some(Violation::new("spec.accessModes", text).resting_on(rest))
 }

@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "An annotation under pv.kubernetes.io/ of a bound volume is added, changed or \
             removed by hand.",

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "spec.volumeAttributesClassName of a bound volume is changed by hand.",
         consequence: "The driver is not asked to change anything. The volume claims attributes that \

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(shrunk),
     page: Page {
         hazard: "spec.capacity.storage of a bound volume is edited by hand.",
         consequence: "A smaller number shrinks no disk; the claim goes on reporting the old size. \
@@ -128,4 +129,19 @@ fn grown(from_to: &str, old: &Volume) -> Violation {
 fn growth<'a>(claim: &'a Claim, old: &Volume) -> Option<&'a Quantity> {
     let wanted = claim.allocated.iter().chain([&claim.request]).max()?;
     (*wanted > old.capacity).then_some(wanted)
+}
+
+/// A volume that has become smaller than its claim was told.
+fn shrunk(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let Pair::Bound { claim: Some(claim), key, rest } = pair(volume, evidence) else { return None };
+    let reported = claim.reported.capacity.as_ref()?;
+    if *reported <= volume.capacity {
+        return None;
+    }
+    let text = format!(
+        "spec.capacity.storage of bound volume \"{}\" is {} and claim \"{key}\" reports {reported}; one \
+         of the two does not say how large the disk is; look at the disk, then correct the volume",
+        volume.name, volume.capacity
+    );
+    Some(Violation::new("spec.capacity.storage", text).resting_on(rest))
 }

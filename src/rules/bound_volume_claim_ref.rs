@@ -2,7 +2,8 @@
 
 use super::judging::actor::Actor;
 use super::prelude::*;
-use crate::model::{Claim, ClaimKey, Reservation, Uid, Volume};
+use crate::binding::{Pairing, pairing};
+use crate::model::{Claim, ClaimKey, Reservation, Stage, Uid, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-claim-ref",
@@ -12,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfClaim(forsaken),
     page: Page {
         hazard: "spec.claimRef of a bound volume is removed, loses its uid, or is pointed at \
             another claim.",
@@ -132,4 +134,23 @@ fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
         key.contains("populator") && (uid.is(value) || value == target.to_string())
     });
     named(uid) || claim.owners.contains(uid) || annotated
+}
+
+/// A claim that was bound and whose volume is gone or somebody else's.
+fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    let name = claim.volume.as_ref().filter(|_| claim.stage() == Stage::Completed)?;
+    let lookup = evidence.volume(name);
+    let fact = match lookup {
+        Lookup::Present(volume) if pairing(volume, claim) == Pairing::Bound => return None,
+        Lookup::Present(_) => format!("spec.claimRef of volume \"{name}\" does not name it"),
+        Lookup::Absent => format!("volume \"{name}\" is gone"),
+        Lookup::Unknown => return None,
+    };
+    let text = format!(
+        "claim \"{}\" was bound and {fact}; it is Lost, and its pods do not start; restore the volume \
+         with a claimRef that has the claim's uid, or delete the claim",
+        claim.key
+    );
+    let rest = Rest::on(Read::Volume(name.clone()), lookup);
+    Some(Violation::new("spec.volumeName", text).resting_on(rest))
 }

@@ -1,6 +1,7 @@
 //! Changing the class of a bound volume.
 
 use super::prelude::*;
+use crate::model::Volume;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-class",
@@ -13,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(changed),
     page: Page {
         hazard: "The class of a bound volume is changed, by spec.storageClassName or by the legacy \
             annotation.",
@@ -90,4 +92,21 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         new_class.as_class()
     );
     vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
+}
+
+/// A pair of two classes.
+fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let Pair::Bound { claim: Some(claim), key, rest } = pair(volume, evidence) else { return None };
+    let (offered, asked) = (volume.class(), claim.class());
+    if asked.wanted() == offered.as_class() {
+        return None;
+    }
+    let text = format!(
+        "bound volume \"{}\" has {} and claim \"{key}\" asks for another class; a new claim like it would \
+         not fit; give the volume the claim's class unless the change is meant",
+        volume.name,
+        offered.as_class()
+    );
+    // A pair whose two sides name each other binds all the same, with an event.
+    Some(Violation::new("spec.storageClassName", text).resting_on(rest).as_warning())
 }

@@ -1,6 +1,7 @@
 //! Deleting a volume of a bound pair.
 
 use super::prelude::*;
+use crate::model::{Deletion, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
@@ -10,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(deleted),
     page: Page {
         hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
         consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \
@@ -74,4 +76,18 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Pair::Unbound => return Vec::new(),
     };
     vec![violation]
+}
+
+/// A volume that was deleted while its claim had it.
+fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let (key, rest) = bound(volume, evidence)?;
+    if volume.deletion == Deletion::NotAsked {
+        return None;
+    }
+    let text = format!(
+        "volume \"{}\" is being deleted while it is bound to claim \"{key}\"; when the claim goes, the \
+         volume goes with it (policy Delete: the data too); set Retain, copy the data, and make both anew",
+        volume.name
+    );
+    Some(Violation::new("metadata.deletionTimestamp", text).resting_on(rest))
 }

@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "A zone or region label of a bound volume is changed.",
         consequence: "The scheduler keeps pods in the zone that the label names. The disk is where it \

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "spec.mountOptions of a bound volume is changed.",
         consequence: "Pods that run keep the old options. The next to start mounts with the new ones, \

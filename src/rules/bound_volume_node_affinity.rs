@@ -10,6 +10,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "spec.nodeAffinity of a bound volume is set or changed so that it admits other \
             nodes.",

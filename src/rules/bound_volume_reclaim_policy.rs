@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "The reclaim policy of a bound volume is switched to Delete.",
         consequence: "Nothing happens at once. The day somebody deletes the claim, or its namespace, \

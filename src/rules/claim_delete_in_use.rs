@@ -3,6 +3,7 @@
 use super::judging::violation::Footing;
 use super::prelude::*;
 use crate::binding::PodUse;
+use crate::model::{Claim, Deletion};
 
 pub(super) static RULE: Rule = Rule {
     id: "claim-delete-in-use",
@@ -12,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfClaim(going),
     page: Page {
         hazard: "A claim is deleted while a pod uses it.",
         consequence: "It goes the moment the last of its pods does, at the next restart at the latest, and \
@@ -59,4 +61,22 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     );
     let rest = Rest { read: Read::PodsUsing(claim.key.clone()), footing };
     vec![Violation::new("metadata.name", text).resting_on(rest)]
+}
+
+/// A claim that goes when its pod does.
+fn going(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    if claim.deletion == Deletion::NotAsked {
+        return None;
+    }
+    let lookup = evidence.pod_use(&claim.key);
+    if matches!(lookup, Lookup::Present(PodUse::Unused) | Lookup::Absent) {
+        return None;
+    }
+    let text = format!(
+        "claim \"{}\" is being deleted while a pod uses it; it goes when the pod does, with its data if the \
+         policy is Delete; set Retain on its volume, or copy the data before the pod stops",
+        claim.key
+    );
+    let rest = Rest::on(Read::PodsUsing(claim.key.clone()), lookup);
+    Some(Violation::new("metadata.deletionTimestamp", text).resting_on(rest))
 }

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "A volume is made on a disk, share or folder on which there is one already.",
         consequence: "Two claims get the same files. Nodes that mount one disk twice corrupt it; when one of \

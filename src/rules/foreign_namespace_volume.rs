@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: Some("prebind-taken"),
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "A claim names a volume that does not admit its namespace: the volume's annotation \
             `bindery.dev/allowed-namespaces` does not list it (names, or beginnings with `*`, separated by \

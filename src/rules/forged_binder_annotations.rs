@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "bind-completed or bound-by-controller is put on a claim, or taken off it, by \
             somebody who is not a binder.",

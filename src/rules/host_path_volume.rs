@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "A hostPath volume has no node affinity.",
         consequence: "Every node has a folder of its own under that path. When the pod starts on \

@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names its volume and has a selector or a data source besides.",
         consequence: "Kubernetes gives it the volume that it names, whatever its labels are and whatever \

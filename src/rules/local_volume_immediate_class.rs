@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "A volume that only some nodes reach is of a class that binds at once, or of none.",
         consequence: "A claim takes it before its pod has a node. The pod then has to go where the volume \

@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::No,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume that does not exist.",
         consequence: "It stays Pending, without a word, until a volume of that name is made; whoever \

@@ -13,8 +13,9 @@ pub use judging::judge::{Question, judge};
 pub use judging::policy::{ConfiguredExemption, Override, Parameters, Policy, Unlisted};
 pub use judging::rule::{
     Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
-    Terminating,
+    Standing, Terminating,
 };
+pub use judging::standing::inspect;
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
 pub use judging::violation::{Rest, Violation, Weight};
 
@@ -82,7 +83,7 @@ mod prelude {
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
         Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
-        Terminating,
+        Standing, Terminating,
     };
     pub(super) use super::judging::violation::{Rest, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};

@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "A claim or a volume is given an owner that does not exist, or that has another uid: an \
             exported manifest, applied again. Or a volume is given a node as its owner.",
@@ -42,7 +43,7 @@ pub(super) static RULE: Rule = Rule {
                 target: "pvc/db/data",
                 patch: r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"main","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#,
             },
-            then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
+            then: &[Fact::Gone("pvc/db/data")],
         },
     ],
     allows: &[

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume, or has one kept for it, that is many times as large as it asks \
             for: more than `rules.parameters.maxWaste` times, 10 unless configured.",

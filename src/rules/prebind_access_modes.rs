@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume without one of the access modes that it asks for, or such a volume is kept \
             for the claim.",

@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume of another volume attributes class, or such a volume is kept for the claim.",
         consequence: "The claim stays Pending for ever, or is bound to a volume that performs otherwise than asked.",

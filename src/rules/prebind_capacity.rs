@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume that is smaller than its request, or such a volume is kept for the claim.",
         consequence: "The claim stays Pending for ever; or, where both name each other, it is bound to less than it \

@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume of another class, or a volume is kept for a claim of another class.",
         consequence: "A claim that names such a volume stays Pending for ever. A volume that is kept for such a \

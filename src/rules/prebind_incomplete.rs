@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "spec.claimRef lacks a namespace or a name, or names another kind of object.",
         consequence: "The volume is kept for nobody and is never bound; with a uid in it, it is \

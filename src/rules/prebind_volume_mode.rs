@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim for a file system names a raw device, or the reverse; or a volume is kept for such a claim.",
         consequence: "The claim stays Pending, or the two are bound and no pod can ever start with them.",

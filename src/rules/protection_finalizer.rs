@@ -21,6 +21,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::No,
     told_as: None,
+    standing: Standing::OfVolume(unprotected),
     page: Page {
         hazard: "A finalizer that keeps a bound volume, a claim in use, or storage that is still to \
             be deleted is taken off by hand.",
@@ -180,5 +181,19 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
         old.key.name
     );
     let rest = Rest::on(Read::PodsUsing(old.key.clone()), lookup);
+    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+}
+
+/// A bound volume that nothing keeps from going at once.
+fn unprotected(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let (key, rest) = bound(volume, evidence)?;
+    if volume.finalizers.has(VOLUME_PROTECTION) || volume.phase != VolumePhase::Bound {
+        return None;
+    }
+    let text = format!(
+        "bound volume \"{}\" lacks the finalizer {VOLUME_PROTECTION}; deleted, it is gone at once and claim \
+         \"{key}\" is Lost; put the finalizer back",
+        volume.name
+    );
     Some(Violation::new("metadata.finalizers", text).resting_on(rest))
 }

@@ -1,7 +1,7 @@
 //! The reclaim policy Recycle.
 
 use super::prelude::*;
-use crate::model::ReclaimPolicy;
+use crate::model::{ReclaimPolicy, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "recycle-policy",
@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(recycled),
     page: Page {
         hazard: "A volume is given the reclaim policy Recycle.",
         consequence: "When its claim goes, a pod deletes every file under the share, whoever put it \
@@ -76,4 +77,17 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         new.name
     );
     vec![Violation::new("spec.persistentVolumeReclaimPolicy", text)]
+}
+
+/// A volume that will be emptied.
+fn recycled(volume: &Volume, _: &Evidence<'_>) -> Option<Violation> {
+    if volume.policy != ReclaimPolicy::Recycle {
+        return None;
+    }
+    let text = format!(
+        "policy of volume \"{}\" is Recycle; when its claim goes, a pod deletes every file under it; use \
+         Retain, or a class whose driver deletes volumes",
+        volume.name
+    );
+    Some(Violation::new("spec.persistentVolumeReclaimPolicy", text).as_warning())
 }

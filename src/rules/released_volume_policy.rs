@@ -13,6 +13,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "The reclaim policy of a volume whose claim is gone is switched to Delete or \
             Recycle.",

@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "The whole claimRef of a released volume is removed.",
         consequence: "The volume is free again with everything on it: whoever is matched next, in any \

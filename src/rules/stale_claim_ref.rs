@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "A volume is made, or changed, so that spec.claimRef.uid is that of no claim: an \
             exported manifest, applied again.",

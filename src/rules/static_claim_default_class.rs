@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::No,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "A claim says nothing of a class, and the cluster has no default class.",
         consequence: "It waits for a volume without a class. The day somebody marks a class as default, the \

@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "A volume that no provisioner made is given the policy Delete.",
         consequence: "A CSI driver deletes the disk when the claim goes, although somebody made it by \

@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::OfVolume(contradicted),
     page: Page {
         hazard: "status.phase of a volume or a claim is written by somebody who is not a binder.",
         consequence: "The phase alone protects a volume that is being deleted, and opens a claim's \
@@ -127,4 +128,17 @@ fn claim(old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation>
         };
     }
     Some(violation)
+}
+
+/// A volume that is Bound to nobody.
+fn contradicted(volume: &Volume, _: &Evidence<'_>) -> Option<Violation> {
+    if volume.phase != VolumePhase::Bound || volume.reservation != Reservation::Free {
+        return None;
+    }
+    let text = format!(
+        "status.phase of volume \"{}\" is Bound and spec.claimRef names no claim; it is offered to \
+         nobody until the binder looks at it; look who has written its status",
+        volume.name
+    );
+    Some(Violation::new("status.phase", text))
 }

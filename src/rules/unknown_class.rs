@@ -11,6 +11,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::WhileUnbound,
     page: Page {
         hazard: "A claim asks for a class of which there is neither an object nor a volume.",
         consequence: "Nobody makes a volume for it. It stays Pending until somebody makes the class, or a \

@@ -14,6 +14,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::AsCreated,
     page: Page {
         hazard: "The node affinity of a volume admits none of the nodes that there are.",
         consequence: "No pod can use it. A claim that is given it is stuck, and so is its pod.",

@@ -12,6 +12,7 @@ pub(super) static RULE: Rule = Rule {
     extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page {
         hazard: "A volume is made under the name of one that is gone and that a claim still points to, with \
             another volume mode, other access modes or on other storage.",

@@ -2,8 +2,8 @@
 
 use bindery::binding::Evidence;
 use bindery::rules::{
-    Change, Exemptable, Extent, Mode, Operation, Page, Resource, Route, Rule, Terminating,
-    Violation,
+    Change, Exemptable, Extent, Mode, Operation, Page, Resource, Route, Rule, Standing,
+    Terminating, Violation,
 };
 
 use crate::stage::{Scene, Stage};
@@ -17,6 +17,7 @@ static PLANTED: Rule = Rule {
     extent: Extent::Essentials,
     exemption: Exemptable::No,
     told_as: None,
+    standing: Standing::Unseen,
     page: Page { hazard: "", consequence: "", instead: "" },
     refuses: &[],
     allows: &[],

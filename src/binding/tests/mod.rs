@@ -26,6 +26,7 @@ pub(super) fn volume() -> Volume {
     Volume {
         name: VolumeName::new("pv-a"),
         uid: None,
+        created: None,
         version: None,
         deletion: Deletion::NotAsked,
         labels: Labels::default(),

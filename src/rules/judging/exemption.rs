@@ -78,6 +78,23 @@ pub fn find(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Opt
     })
 }
 
+/// The exemptions that a volume carries and that count now, in the order of the rules.
+pub fn carried(
+    rules: &[&'static Rule],
+    volume: &Volume,
+    (now, longest): (Timestamp, SignedDuration),
+) -> Vec<(&'static Rule, Exemption)> {
+    let carries = |rule: &&'static Rule| {
+        let text = volume.annotations.get(&format!("{ALLOW_PREFIX}{}", rule.id));
+        let exemption = Exemption::parse(text?, now, longest).ok()?;
+        (rule.exemption == Exemptable::Yes).then_some((*rule, exemption))
+    };
+    if volume.annotations.with_prefix(ALLOW_PREFIX).next().is_none() {
+        return Vec::new();
+    }
+    rules.iter().filter_map(carries).collect()
+}
+
 fn covers(exemption: &ConfiguredExemption, rule: &Rule, change: &Change) -> bool {
     let has = |names: &[String], name: &str| names.iter().any(|other| other == name);
     let in_namespace = || change.namespace().is_some_and(|name| has(&exemption.namespaces, name));

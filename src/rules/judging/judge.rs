@@ -46,8 +46,26 @@ pub fn judge(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
+    let mut judgement = ruled(found(rules, question, evidence), question, evidence);
+    judgement.reads.extend(whose(question, evidence));
+    judgement.reads.sort();
+    judgement.reads.dedup();
+    judgement.verdict.exemption_warnings = exemption::warnings(
+        rules,
+        question.change,
+        (question.now, question.policy.longest_exemption),
+    );
+    judgement
+}
+
+/// What the violations come to, and what is to be read before that is said.
+pub(super) fn ruled(
+    found: Vec<Found>,
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Judgement {
     let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
-    for Found { rule, violation, effect } in found(rules, question, evidence) {
+    for Found { rule, violation, effect } in found {
         let reads = unread(&violation.rests_on, evidence);
         match effect {
             Effect::Denied => judgement.reads.extend(reads),
@@ -69,22 +87,14 @@ pub fn judge(
         let way_past = way_past(rule, question.change);
         judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
     }
-    judgement.reads.extend(whose(question, evidence));
-    judgement.reads.sort();
-    judgement.reads.dedup();
-    judgement.verdict.exemption_warnings = exemption::warnings(
-        rules,
-        question.change,
-        (question.now, question.policy.longest_exemption),
-    );
     judgement
 }
 
 /// A violation and what the rule makes of it.
-struct Found {
-    rule: &'static Rule,
-    violation: Violation,
-    effect: Effect,
+pub(super) struct Found {
+    pub(super) rule: &'static Rule,
+    pub(super) violation: Violation,
+    pub(super) effect: Effect,
 }
 
 /// Everything that the rules have against a change. Where one of them must not let a stranger know more, nothing
@@ -134,7 +144,7 @@ pub(super) fn unread(rests: &[Rest], evidence: &Evidence<'_>) -> Vec<Read> {
 }
 
 /// The mode of a rule for this change.
-fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Mode {
+pub(super) fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Mode {
     let namespace = question.change.namespace().filter(|_| !question.policy.overrides.is_empty());
     match namespace.and_then(|name| evidence.namespace(name).present()) {
         None => question.policy.mode(rule),
@@ -143,7 +153,7 @@ fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Mode {
 }
 
 /// The read that shows which modes hold, if the view does not show the namespace yet.
-fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
+pub(super) fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
     let name = question.change.namespace().filter(|_| !question.policy.overrides.is_empty())?;
     let read = Read::Namespace(name.clone());
     let is_open = evidence.namespace(name) == Lookup::Unknown
@@ -162,7 +172,7 @@ fn takes(rule: &Rule, question: Question<'_>) -> bool {
     }
 }
 
-fn effect_of(
+pub(super) fn effect_of(
     rule: &Rule,
     violation: &Violation,
     question: Question<'_>,

@@ -13,6 +13,7 @@ pub mod pair;
 pub mod policy;
 pub mod prebind;
 pub mod rule;
+pub mod standing;
 pub mod tenancy;
 pub mod verdict;
 pub mod violation;

@@ -7,6 +7,7 @@ use std::fmt;
 use super::change::{Change, Extent, Part, Subject, Transition};
 use super::violation::Violation;
 use crate::binding::Evidence;
+use crate::model::{Claim, Volume};
 
 /// One hazard: what it is, where it is looked for, and how it is told.
 pub struct Rule {
@@ -25,6 +26,8 @@ pub struct Rule {
     /// The rule in whose name it speaks, where its own would tell a stranger too much. If it refuses, nothing else
     /// is said that rests on other volumes or claims.
     pub told_as: Option<&'static str>,
+    /// How an object shows it that was written while nobody looked.
+    pub standing: Standing,
     /// Its reference page.
     pub page: Page,
     /// Changes that it refuses, each with the harm that follows where it is not installed.
@@ -189,6 +192,21 @@ pub enum Exemptable {
     Yes,
     /// Never.
     No,
+}
+
+/// How a hazard shows in an object as it stands.
+#[derive(Clone, Copy, Debug)]
+pub enum Standing {
+    /// It does not: only the change is one.
+    Unseen,
+    /// As it would if the object were created now.
+    AsCreated,
+    /// The same, while a volume or a claim is not bound.
+    WhileUnbound,
+    /// By this, in a volume.
+    OfVolume(fn(&Volume, &Evidence<'_>) -> Option<Violation>),
+    /// By this, in a claim.
+    OfClaim(fn(&Claim, &Evidence<'_>) -> Option<Violation>),
 }
 
 /// The reference page of a rule.

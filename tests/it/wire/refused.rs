@@ -185,10 +185,10 @@ async fn what_is_not_judged_here_is_refused() {
     };
     let sub = |name: &str| review(&volumes("UPDATE", &format!(r#","subResource":"{name}""#)));
     refuses(rows([
-        (of("", "v1", "pods"), "\"pods of v1\" is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"),
-        (of("storage.k8s.io", "v1", "storageclasses"), "\"storageclasses of storage.k8s.io/v1\" is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"),
-        (of("", "v2", "persistentvolumes"), "\"persistentvolumes of v2\" is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"),
-        (of("", "", ""), "\" of \" is not judged here; register persistentvolumes and persistentvolumeclaims of v1 only"),
+        (of("", "v1", "pods"), "\"pods of v1\" is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces of v1 only"),
+        (of("storage.k8s.io", "v1", "storageclasses"), "\"storageclasses of storage.k8s.io/v1\" is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces of v1 only"),
+        (of("", "v2", "persistentvolumes"), "\"persistentvolumes of v2\" is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces of v1 only"),
+        (of("", "", ""), "\" of \" is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces of v1 only"),
         (sub("scale"), "subresource \"scale\" is not judged here; register no subresource but status"),
         (sub("finalize"), "subresource \"finalize\" is not judged here; register no subresource but status"),
         (review(&volumes("CONNECT", VOLUME)), "operation \"CONNECT\" is not judged here; register CREATE, UPDATE and DELETE only"),

@@ -189,7 +189,7 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
     everything["rules"] = json!([{
         "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
-            "persistentvolumeclaims/status"],
+            "persistentvolumeclaims/status", "namespaces"],
     }]);
     // Mutating webhooks run in order; nobody has changed the object before the first.
     webhooks.insert(0, everything);

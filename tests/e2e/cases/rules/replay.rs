@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::routes::{Route, natural, shot, written};
 use super::stage::{Stage, persona};
+use super::table::insisting;
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::BINDERY;
 use crate::plane::{Peers, Persona, Plane};
@@ -16,7 +17,8 @@ use crate::plane::{Peers, Persona, Plane};
 pub(crate) fn check_says_what_the_webhook_does() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
-    let _installed = Installed::on(&plane, Registered::Validating);
+    // What warns by default is told in the same way once it refuses.
+    let _installed = Installed::under(insisting(), &plane, Registered::Validating);
     super::table::await_registration(&mut stage);
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -66,6 +68,7 @@ fn check(stage: &Stage<'_>, example: &Example, live: Live, who: Persona) -> Resu
         Ok::<_, String>(path.display().to_string())
     };
     let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
+    arguments.extend(["--config".to_owned(), file("config.json", &configuration())?]);
     match example.send {
         // An edit would repair it first, and `check` knows: the review shows it unrepaired.
         Send::Create(line) if is_repaired(line) => {
@@ -130,17 +133,27 @@ fn denials(arguments: &[String]) -> Result<String, String> {
 
 /// Whether a repair takes the hazard out of a new object.
 fn is_repaired(line: &str) -> bool {
-    line.contains("annotation=pv.kubernetes.io/bind-completed")
+    let is_stale =
+        line.starts_with("volume ") && (line.contains("dead=") || line.contains("held="));
+    line.contains("annotation=pv.kubernetes.io/bind-completed") || is_stale
+}
+
+/// The configuration file of [`insisting`].
+fn configuration() -> Value {
+    let modes = insisting().modes.into_keys().map(|id| (id, json!("deny")));
+    let modes: serde_json::Map<String, Value> = modes.collect();
+    json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}})
 }
 
 /// The review of a creation, as the API server sends it where no edits are registered.
 fn creation_review(stage: &Stage<'_>, line: &str, who: Persona) -> Value {
-    let (_, object) = written(stage, line);
+    let (target, object) = written(stage, line);
+    let resource = resource(&target);
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
             "uid": "1", "operation": "CREATE",
-            "resource": {"group": "", "version": "v1", "resource": "persistentvolumeclaims"},
+            "resource": {"group": "", "version": "v1", "resource": resource},
             "name": object["metadata"]["name"], "namespace": object["metadata"]["namespace"],
             "userInfo": {"username": who.user, "groups": who.groups},
             "object": object,
@@ -153,8 +166,7 @@ fn status_review(stage: &Stage<'_>, target: &str, patch: &str, who: Persona) -> 
     let old = stage.get(target).unwrap();
     let mut new = old.clone();
     json_patch::merge(&mut new, &serde_json::from_str(&stage.fill(patch)).unwrap());
-    let resource =
-        if target.starts_with("pvc/") { "persistentvolumeclaims" } else { "persistentvolumes" };
+    let resource = resource(target);
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
@@ -165,6 +177,10 @@ fn status_review(stage: &Stage<'_>, target: &str, patch: &str, who: Persona) -> 
             "object": new, "oldObject": old,
         },
     })
+}
+
+fn resource(target: &str) -> &'static str {
+    if target.starts_with("pvc/") { "persistentvolumeclaims" } else { "persistentvolumes" }
 }
 
 fn describe(rule: &Rule, example: &Example, live: Live, why: &str) -> String {

@@ -34,7 +34,9 @@ const NAMESPACES: [&str; 2] = ["db", "qa"];
 impl<'a> Stage<'a> {
     pub(crate) fn on(plane: &'a Plane) -> Self {
         let stage = Self { plane, uids: BTreeMap::new() };
-        NAMESPACES.iter().for_each(|name| stage.make_namespace(name));
+        for name in NAMESPACES {
+            stage.make_namespace(name);
+        }
         stage
     }
 
@@ -126,20 +128,23 @@ impl<'a> Stage<'a> {
         panic!("the stage does not come to rest: {last}");
     }
 
-    /// Everything on the stage as one `List`, as `kubectl get -o json` gives it.
+    /// Everything on the stage: a list of each kind, and the namespaces.
     pub(crate) fn dump(&self) -> Value {
-        let mut all = Vec::new();
+        let mut lists = Vec::new();
         for (collection, kind) in COLLECTIONS {
             let list = self.plane.get(ARRANGER, collection).expect_ok();
             let group =
                 if collection.contains("storage.k8s.io") { "storage.k8s.io/v1" } else { "v1" };
-            for mut item in list["items"].as_array().cloned().unwrap_or_default() {
+            let mut items = list["items"].as_array().cloned().unwrap_or_default();
+            for item in &mut items {
                 item["apiVersion"] = json!(group);
                 item["kind"] = json!(kind);
-                all.push(item);
             }
+            lists.push(json!({"apiVersion": group, "kind": format!("{kind}List"), "items": items}));
         }
-        json!({"apiVersion": "v1", "kind": "List", "items": all})
+        let namespaces = NAMESPACES.iter().filter_map(|name| self.get(&format!("ns/{name}")));
+        lists.extend(namespaces);
+        json!({"apiVersion": "v1", "kind": "List", "items": lists})
     }
 
     #[track_caller]

@@ -27,7 +27,7 @@ pub(crate) fn every_rule_refuses_by_every_route() {
 }
 
 /// A policy under which every rule refuses.
-fn insisting() -> Policy {
+pub(super) fn insisting() -> Policy {
     let modes = RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Deny)).collect();
     Policy { modes, ..Policy::default() }
 }

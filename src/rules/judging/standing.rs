@@ -1,0 +1,100 @@
+//! What stands in an object that was written while nobody looked, as every rule sees it.
+//!
+//! Pure, as judging a change is: what a finding rests on is handed back as reads to make. What the hazard
+//! of a rule looks like afterwards is in the rule's file.
+
+use super::change::{Change, Subject, Transition};
+use super::exemption;
+use super::judge::{Found, Question, effect_of, mode, ruled, whose};
+use super::rule::{Mode, Rule, Standing, Terminating};
+use super::verdict::{Judgement, WayPast};
+use super::violation::Violation;
+use crate::binding::Evidence;
+use crate::model::{ClaimPhase, Deletion, VolumePhase};
+
+/// Inspects an object as it stands by every rule of `rules`. The question's change is the object's
+/// creation, by nobody in particular; its entry does not matter.
+///
+/// # Guarantees
+///
+/// The answer depends on the arguments only, and not on the order of anything in them.
+pub fn inspect(
+    rules: &[&'static Rule],
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Judgement {
+    let mut all = Vec::new();
+    for rule in rules {
+        // Before anything else: most rules see nothing in most objects.
+        if matches!(rule.standing, Standing::Unseen) || mode(rule, question, evidence) == Mode::Off
+        {
+            continue;
+        }
+        let violations = found_by(rule, question.change, evidence).into_iter();
+        all.extend(violations.map(|violation| {
+            let effect = effect_of(rule, &violation, question, evidence);
+            Found { rule, violation, effect }
+        }));
+    }
+    let mut judgement = ruled(all, question, evidence);
+    judgement.reads.extend(whose(question, evidence));
+    judgement.reads.sort();
+    judgement.reads.dedup();
+    judgement.verdict.exemption_warnings = exemption::warnings(
+        rules,
+        question.change,
+        (question.now, question.policy.longest_exemption),
+    );
+    // Nothing is to be got past: the object is there.
+    for ruling in &mut judgement.verdict.rulings {
+        ruling.way_past = WayPast::Untold;
+    }
+    judgement
+}
+
+fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let ends = rule.terminating == Terminating::Passes && is_ending(change);
+    match (rule.standing, &change.subject) {
+        (Standing::AsCreated, _) if !ends => (rule.check)(change, evidence),
+        (Standing::WhileUnbound, _) if !ends && !is_bound(change) => (rule.check)(change, evidence),
+        (Standing::OfVolume(check), Subject::Volume(Transition::Create(volume))) => {
+            check(volume, evidence).into_iter().collect()
+        }
+        (Standing::OfClaim(check), Subject::Claim(Transition::Create(claim))) => {
+            check(claim, evidence).into_iter().collect()
+        }
+        (
+            Standing::Unseen
+            | Standing::AsCreated
+            | Standing::WhileUnbound
+            | Standing::OfVolume(_)
+            | Standing::OfClaim(_),
+            _,
+        ) => Vec::new(),
+    }
+}
+
+/// Whether the object goes: what was wrong with it goes too.
+fn is_ending(change: &Change) -> bool {
+    let deletion = match &change.subject {
+        Subject::Volume(transition) => transition.latest().deletion,
+        Subject::Claim(transition) => transition.latest().deletion,
+        Subject::Namespace(transition) => transition.latest().deletion,
+    };
+    deletion == Deletion::Terminating
+}
+
+/// Whether the object has its other half, or has lost it.
+fn is_bound(change: &Change) -> bool {
+    match &change.subject {
+        Subject::Volume(transition) => match transition.latest().phase {
+            VolumePhase::Bound | VolumePhase::Released | VolumePhase::Failed => true,
+            VolumePhase::Pending | VolumePhase::Available | VolumePhase::Unknown(_) => false,
+        },
+        Subject::Claim(transition) => match transition.latest().phase {
+            ClaimPhase::Bound | ClaimPhase::Lost => true,
+            ClaimPhase::Pending | ClaimPhase::Unknown(_) => false,
+        },
+        Subject::Namespace(_) => false,
+    }
+}

@@ -15,7 +15,7 @@ use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
 use crate::k8s::review::ReviewError;
 use crate::rules::edits::REPAIRS;
-use crate::rules::{Example, Part, Persona, Policy, Send, Switch, User};
+use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, Send, Switch, User};
 
 /// Why an example cannot be played: a mistake in its notation.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,7 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
     Ok(Scene { stored, proposal })
 }
 
-/// What `example` comes to under the default configuration with every edit on, edits first.
+/// What `example` comes to under the default configuration with every edit and every rule on, edits first.
 pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
     let Scene { stored, proposal } = scene(example)?;
     with_terms(stored, |terms| judge_proposal(&proposal, terms))
@@ -139,7 +139,10 @@ fn with_terms(
         known.store(key, object)?;
     }
     let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let policy = Policy { edits, ..Policy::default() };
+    // What is off by default is shown as it refuses.
+    let off = RULES.iter().filter(|rule| rule.mode == Mode::Off);
+    let modes = off.map(|rule| (rule.id.to_owned(), Mode::Deny)).collect();
+    let policy = Policy { modes, edits, ..Policy::default() };
     let configuration = Configuration { policy, ..Configuration::default() };
     // No example has an exemption, so the time does not matter.
     let terms = Terms { known: &known, configuration: &configuration, now: Timestamp::UNIX_EPOCH };

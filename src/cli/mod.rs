@@ -4,6 +4,7 @@
 //! one sentence a line. How a command ends is in `exit`.
 
 pub mod args;
+mod baseline;
 pub mod certs;
 pub mod check;
 pub mod controller;
@@ -17,7 +18,11 @@ mod notation;
 pub mod plan;
 mod process;
 pub mod reference;
+mod report;
 pub mod rule;
+pub mod scan;
+pub mod snapshot;
+mod table;
 pub mod webhook;
 
 use std::ffi::OsString;
@@ -81,6 +86,8 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
+        Command::Scan(arguments) => scan::run(arguments),
+        Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),

@@ -33,6 +33,7 @@ pub(super) fn cell(text: &str) -> String {
     out
 }
 
-fn unprintable(error: &dyn std::fmt::Display) -> Failure {
+/// The failure to print a report.
+pub(super) fn unprintable(error: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("the report cannot be printed: {error}; report this"))
 }

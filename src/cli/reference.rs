@@ -10,7 +10,7 @@ use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
-    Send, Switch, Terminating, Verdict,
+    Send, Standing, Switch, Terminating, Verdict,
 };
 
 /// All pages, with a table of contents.
@@ -51,6 +51,9 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         Terminating::Judged => "An object that is being deleted already is judged too.\n",
     });
     match rule.exemption {
+        Exemptable::Yes if rule.routes.iter().copied().all(is_of_namespaces) => {
+            out.push_str("Only `exemptions` in the configuration exempts from it.\n");
+        }
         Exemptable::Yes => {
             let _ = writeln!(
                 out,
@@ -61,6 +64,13 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         }
         Exemptable::No => out.push_str("Nothing exempts from it.\n"),
     }
+    out.push_str(match rule.standing {
+        Standing::Unseen => "`scan` cannot see it: only the change is a hazard.\n",
+        Standing::AsCreated | Standing::OfVolume(_) | Standing::OfClaim(_) => {
+            "`scan` finds it in what stands.\n"
+        }
+        Standing::WhileUnbound => "`scan` finds it in what stands and is not bound.\n",
+    });
     if let Some(told_as) = rule.told_as {
         let _ = writeln!(out, "It speaks in the name of `{told_as}`.");
     }
@@ -73,7 +83,8 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         };
         let (word, answer) = match rule.mode {
             Mode::Deny => ("Refused", "answer"),
-            Mode::Warn | Mode::Audit | Mode::Off => ("Warned about", "warning"),
+            Mode::Off => ("Refused where it is switched to `deny`", "answer"),
+            Mode::Warn | Mode::Audit => ("Warned about", "warning"),
         };
         scene(&mut out, word, example);
         let texts = told(&judged.verdict).join("\n");
@@ -153,6 +164,10 @@ fn sent(example: &Example) -> String {
         }
         Send::Delete(target) => format!("{who} deletes `{target}`."),
     }
+}
+
+fn is_of_namespaces(route: Route) -> bool {
+    route.resource == Resource::Namespaces
 }
 
 /// The requests of `routes`, by the name of the entry through which they come.

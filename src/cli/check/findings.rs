@@ -6,23 +6,25 @@ use super::api;
 use super::judging::{Judged, Proposal, Terms, judge_proposal};
 use super::known::{Known, Reach, claim_key, volume_key};
 use super::objects::{Kind, ObjectKey};
-use super::report::{Exempt, Finding, Outcome};
-use crate::document::Node;
+use crate::cli::report::{Exempt, Finding, Outcome, Rendered};
+use crate::document::{Node, Position};
 use crate::k8s::review::{self, ReviewError};
 use crate::rules::{Effect, Ruling};
 
 /// Where an object came from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin<'a> {
+pub(in crate::cli) struct Origin<'a> {
     /// The name of its file.
     pub file: &'a str,
+    /// The file that it was rendered from, where a tool says so.
+    pub source: Option<&'a str>,
     /// The object with its places.
     pub node: &'a Node,
 }
 
 /// Whose findings they are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(in crate::cli) struct About<'a> {
     /// The object.
     pub key: &'a ObjectKey,
     /// What is done with it.
@@ -33,11 +35,25 @@ pub(super) struct About<'a> {
 
 impl About<'_> {
     /// A finding on `field`.
-    pub(super) fn finding(&self, result: Outcome, field: Option<&str>, message: String) -> Finding {
+    pub(in crate::cli) fn finding(
+        &self,
+        result: Outcome,
+        field: Option<&str>,
+        message: String,
+    ) -> Finding {
         let place = self.origin.map(|origin| match field {
             Some(field) => origin.node.place_of(field),
             None => origin.node.at,
         });
+        let source = self.origin.and_then(|origin| origin.source);
+        let rendered = self.origin.zip(place).filter(|_| source.is_some());
+        let rendered = rendered.map(|(origin, Position { line, column })| Rendered {
+            file: origin.file.to_owned(),
+            line,
+            column,
+        });
+        // Of what it was rendered from, no line is known.
+        let place = place.filter(|_| source.is_none());
         Finding {
             result,
             rule: None,
@@ -48,18 +64,20 @@ impl About<'_> {
             fix: message.rsplit_once("; ").map(|(_, fix)| fix.to_owned()),
             message,
             field: field.map(str::to_owned),
-            file: self.origin.map(|origin| origin.file.to_owned()),
+            file: self.origin.map(|origin| source.unwrap_or(origin.file).to_owned()),
             line: place.map(|place| place.line),
             column: place.map(|place| place.column),
+            rendered,
             exempt: None,
+            standing: None,
         }
     }
 }
 
 /// The findings of a verdict.
-pub(super) fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
+pub(super) fn of_verdict(judged: &Judged, known: &Known, about: About<'_>) -> Vec<Finding> {
     let rulings =
-        judged.verdict.rulings.iter().filter_map(|ruling| of_ruling(ruling, judged, about));
+        judged.verdict.rulings.iter().filter_map(|ruling| of_ruling(ruling, judged, known, about));
     let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
         about.finding(Outcome::Warned, Some("metadata.annotations"), warning.clone())
     });
@@ -67,11 +85,13 @@ pub(super) fn of_verdict(judged: &Judged, about: About<'_>) -> Vec<Finding> {
 }
 
 /// What one ruling is in a report; nothing if it warns of what nobody looked at.
-fn of_ruling(ruling: &Ruling, judged: &Judged, about: About<'_>) -> Option<Finding> {
+fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) -> Option<Finding> {
     let is_unread = ruling.violation.rests_on.iter().any(|rest| judged.unread.contains(&rest.read));
     let result = match &ruling.effect {
-        // That a volume is not known is told of the claim as a whole.
-        Effect::Denied if is_unread && ruling.rule.told_as.is_some() => return None,
+        // Where the input is all there is, it is told of the claim as a whole.
+        Effect::Denied if is_unread && ruling.rule.told_as.is_some() && known.is_input_alone() => {
+            return None;
+        }
         Effect::Denied if is_unread => Outcome::Unverified,
         Effect::Denied => Outcome::Denied,
         Effect::Warned | Effect::Audited if is_unread => return None,

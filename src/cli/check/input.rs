@@ -3,13 +3,15 @@
 //! Whatever cannot be read is refused with file, line and column before anything is judged: a
 //! pipeline must not take half an answer for a whole one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::objects::{Kind, ObjectKey};
+use super::sources;
+use super::templates::{self, STATEFUL_SET, Templated};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::document::{self, Node, Position, Shape};
@@ -24,8 +26,21 @@ pub(super) struct Manifest {
     pub key: ObjectKey,
     /// The name of its file.
     pub file: Arc<str>,
+    /// The file that it was rendered from, where a tool says so.
+    pub source: Option<Arc<str>>,
     /// The object with its places.
     pub node: Node,
+    /// Who brings it to the cluster.
+    pub author: Author,
+}
+
+/// Who brings the object of a manifest to the cluster.
+#[derive(Clone, Debug)]
+pub(super) enum Author {
+    /// Whoever applies the manifest.
+    Applier,
+    /// The controller of `StatefulSet`s, with these labels; the manifest is a template.
+    StatefulSet(Arc<Map<String, Value>>),
 }
 
 /// An AdmissionReview of the input.
@@ -81,6 +96,7 @@ pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
         }
     }
     refuse_duplicates(&reader.input.manifests)?;
+    prefer_authors(&mut reader.input.manifests);
     Ok(reader.input)
 }
 
@@ -115,9 +131,18 @@ fn is_manifest(path: &Path) -> bool {
     matches!(extension, Some("yaml" | "yml" | "json"))
 }
 
+/// A set takes the claims that it finds, and makes the others.
+fn prefer_authors(manifests: &mut Vec<Manifest>) {
+    let is_template = |manifest: &Manifest| matches!(manifest.author, Author::StatefulSet(_));
+    let written = manifests.iter().filter(|manifest| !is_template(manifest));
+    let written: BTreeSet<ObjectKey> = written.map(|manifest| manifest.key.clone()).collect();
+    manifests.retain(|manifest| !is_template(manifest) || !written.contains(&manifest.key));
+}
+
 fn refuse_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
     let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
-    for manifest in manifests {
+    let written = manifests.iter().filter(|manifest| matches!(manifest.author, Author::Applier));
+    for manifest in written {
         if let Some(first) = seen.insert(&manifest.key, manifest) {
             return Err(Failure::usage(format!(
                 "{}:{}: {} is given twice, first at {}:{}; remove one",
@@ -126,6 +151,14 @@ fn refuse_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a Arc<str>,
+    /// What it was rendered from.
+    source: Option<&'a Arc<str>>,
 }
 
 struct Reader<'a> {
@@ -139,16 +172,20 @@ impl Reader<'_> {
             Failure::usage(format!("{file}:{}: {}; correct the file", error.at, error.reason))
         })?;
         let file = Arc::from(file);
-        documents.into_iter().try_for_each(|node| self.object(node, &file, None))
+        documents.into_iter().try_for_each(|node| {
+            let source = sources::of_helm(text, &node).map(Arc::from);
+            self.object(node, Place { file: &file, source: source.as_ref() }, None)
+        })
     }
 
     /// Takes one object; `of_list` is the kind of the items of a typed list.
     fn object(
         &mut self,
         node: Node,
-        file: &Arc<str>,
+        place: Place<'_>,
         of_list: Option<&str>,
     ) -> Result<(), Failure> {
+        let file = place.file;
         let refused = |at: Position, text: &str| Failure::usage(format!("{file}:{at}: {text}"));
         if !matches!(node.shape, Shape::Map(_)) {
             let text = format!("expected an object, got {}; correct the file", node.kind());
@@ -165,7 +202,10 @@ impl Reader<'_> {
         if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), node.get("items")) {
             let of_items = (!of_items.is_empty()).then_some(of_items);
             let mut items = items.items().to_vec().into_iter();
-            return items.try_for_each(|item| self.object(item, file, of_items));
+            return items.try_for_each(|item| self.object(item, place, of_items));
+        }
+        if kind == STATEFUL_SET {
+            return self.stateful_set(&node, place);
         }
         // Pods are read from a dump only.
         let Some(kind) =
@@ -183,12 +223,33 @@ impl Reader<'_> {
             );
             return Err(refused(node.place_of("apiVersion"), &text));
         }
-        let manifest = self.manifest(kind, node, file)?;
+        let manifest = self.manifest(kind, node, place)?;
         self.input.manifests.push(manifest);
         Ok(())
     }
 
-    fn manifest(&self, kind: Kind, node: Node, file: &Arc<str>) -> Result<Manifest, Failure> {
+    /// Takes the claims that a set stands for.
+    fn stateful_set(&mut self, node: &Node, place: Place<'_>) -> Result<(), Failure> {
+        let metadata = node.get("metadata");
+        let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
+        let namespace = namespace.and_then(Node::text).filter(|name| !name.is_empty());
+        let claims = templates::claims(node, namespace.unwrap_or(self.namespace));
+        let refused =
+            |(at, text): (Position, String)| Failure::usage(format!("{}:{at}: {text}", place.file));
+        for Templated { key, node, labels } in claims.map_err(refused)? {
+            if let Some((at, reason)) = wrong_field(Kind::Claim, &node) {
+                return Err(refused((at, format!("{reason}; correct the field"))));
+            }
+            let (file, source) = (Arc::clone(place.file), place.source.cloned());
+            let author = Author::StatefulSet(labels);
+            self.input.manifests.push(Manifest { key, file, source, node, author });
+        }
+        self.input.others += 1;
+        Ok(())
+    }
+
+    fn manifest(&self, kind: Kind, node: Node, place: Place<'_>) -> Result<Manifest, Failure> {
+        let file = place.file;
         if let Some((at, reason)) = wrong_field(kind, &node) {
             return Err(Failure::usage(format!("{file}:{at}: {reason}; correct the field")));
         }
@@ -207,7 +268,8 @@ impl Reader<'_> {
             String::new()
         };
         let key = ObjectKey { kind, namespace, name: name.to_owned() };
-        Ok(Manifest { key, file: Arc::clone(file), node })
+        let source = sources::of_kustomize(&node).map(Arc::from).or(place.source.cloned());
+        Ok(Manifest { key, file: Arc::clone(file), source, node, author: Author::Applier })
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Known {
     expected: BTreeSet<ObjectKey>,
     /// Pods by namespace; absent if nobody listed pods.
     pods: Option<BTreeMap<String, Vec<Value>>>,
+    /// Claims of which a snapshot says that pods use them.
+    used: BTreeSet<ClaimKey>,
     /// Nodes; absent if nobody listed nodes.
     nodes: Option<Vec<Node>>,
 }
@@ -46,7 +48,8 @@ impl Known {
     pub fn new(reach: Reach) -> Self {
         let (view, objects) = (View::default(), BTreeMap::new());
         let (changed, expected) = (BTreeSet::new(), BTreeSet::new());
-        Self { reach, view, objects, changed, expected, pods: None, nodes: None }
+        let used = BTreeSet::new();
+        Self { reach, view, objects, changed, expected, pods: None, used, nodes: None }
     }
 
     /// What is known, for the rules.
@@ -130,6 +133,11 @@ impl Known {
         }
     }
 
+    /// Notes that a pod uses a claim.
+    pub fn note_use(&mut self, key: ClaimKey) {
+        self.used.insert(key);
+    }
+
     /// Takes in an object as the input leaves it.
     pub fn change(&mut self, key: &ObjectKey, object: Value) -> Result<(), serde_json::Error> {
         self.changed.insert(key.clone());
@@ -194,6 +202,9 @@ impl Known {
     }
 
     fn pod_use(&self, key: &ClaimKey) -> Option<Answer<PodUse>> {
+        if self.used.contains(key) {
+            return Some(Answer::Found(Arc::new(PodUse::Used)));
+        }
         let items = self.pods.as_ref()?.get(&*key.namespace).cloned().unwrap_or_default();
         let used = pod_use(&json!({"items": items}).to_string(), key);
         Some(used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used))))

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use http::{Method, Request};
+use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -15,10 +16,13 @@ use crate::binding::{LiveReads, Read};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
+use crate::cli::plan::state::CLAIM_USE;
+use crate::cli::snapshot;
 use crate::cluster::client::{Address, connect};
 use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::document;
+use crate::model::ClaimKey;
 use crate::telemetry::logging;
 
 /// Where live objects came from.
@@ -111,13 +115,12 @@ pub(super) fn read(
     let mut known = Known::new(Reach::Dump);
     let mut age = Duration::ZERO;
     for path in paths {
-        let text = if path.as_os_str() == "-" {
-            files::read_standard_input()?
-        } else {
-            age = age.max(age_of(path));
-            files::read(path)?
-        };
-        take_text(&mut known, &text, &name_of(path))?;
+        let is_input = path.as_os_str() == "-";
+        let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
+        let taken = take_text(&mut known, &text, &name_of(path))?;
+        let written = if is_input { Duration::ZERO } else { age_of(path) };
+        // A snapshot says when it was taken, however often it was copied since.
+        age = age.max(taken.map_or(written, since));
     }
     if age > max_age {
         let hours = |time: Duration| time.as_secs() / 3600;
@@ -144,6 +147,11 @@ fn join(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
+/// The time since then; what was taken in the future is new.
+fn since(taken: Timestamp) -> Duration {
+    Duration::try_from(Timestamp::now().duration_since(taken)).unwrap_or_default()
+}
+
 /// A file that was written in the future, or whose file system knows no times, is taken for new.
 fn age_of(path: &Path) -> Duration {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
@@ -159,18 +167,39 @@ pub(in crate::cli) fn no_json(name: &str, error: &serde_json::Error) -> Failure 
 }
 
 /// Takes in a dump. A large one is JSON, which is read without places.
-fn take_text(known: &mut Known, text: &str, name: &str) -> Result<(), Failure> {
+/// When it was taken, if it is a snapshot, which says so.
+fn take_text(known: &mut Known, text: &str, name: &str) -> Result<Option<Timestamp>, Failure> {
+    let mut taken = None;
     if document::is_json(text) {
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
             let value = value.map_err(|error| no_json(name, &error))?;
+            taken = taken.or(taken_at(&value, name)?);
             take(known, value, None, name)?;
         }
-        return Ok(());
+        return Ok(taken);
     }
     let documents = document::read(text).map_err(|error| {
         Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
     })?;
-    documents.iter().try_for_each(|document| take(known, document.to_json(), None, name))
+    for document in &documents {
+        let value = document.to_json();
+        taken = taken.or(taken_at(&value, name)?);
+        take(known, value, None, name)?;
+    }
+    Ok(taken)
+}
+
+/// When a snapshot was taken; nothing of anything else.
+fn taken_at(value: &Value, name: &str) -> Result<Option<Timestamp>, Failure> {
+    if value.get("kind").and_then(Value::as_str) != Some(snapshot::KIND) {
+        return Ok(None);
+    }
+    let taken = value.get("takenAt").and_then(Value::as_str).and_then(|text| text.parse().ok());
+    taken.map(Some).ok_or_else(|| {
+        Failure::usage(format!(
+            "{name}: the snapshot does not say when it was taken; make a new one with bindery snapshot"
+        ))
+    })
 }
 
 fn take(
@@ -181,21 +210,26 @@ fn take(
 ) -> Result<(), Failure> {
     let kind =
         object.get("kind").and_then(Value::as_str).or(of_list).unwrap_or_default().to_owned();
-    if let (Some(of_items), Some(Value::Array(items))) =
-        (kind.strip_suffix("List"), object.get_mut("items"))
-    {
-        if let Some(kind) = Kind::from_name(of_items) {
+    let of_items = if kind == snapshot::KIND { Some("") } else { kind.strip_suffix("List") };
+    if let (Some(of_items), Some(Value::Array(items))) = (of_items, object.get_mut("items")) {
+        // A snapshot has all that it can have.
+        let whole = if kind == snapshot::KIND { &[Kind::Pod, Kind::Node][..] } else { &[] };
+        for kind in whole.iter().copied().chain(Kind::from_name(of_items)) {
             known.mark_listed(kind);
         }
         let of_items = (!of_items.is_empty()).then_some(of_items);
         let mut items = std::mem::take(items).into_iter();
         return items.try_for_each(|item| take(known, item, of_items, name));
     }
-    let Some(kind) = Kind::from_name(&kind) else { return Ok(()) };
     let metadata = |key: &str| {
         let text = object.get("metadata").and_then(|metadata| metadata.get(key));
         text.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
+    if kind == CLAIM_USE {
+        known.note_use(ClaimKey::new(metadata("namespace"), metadata("name")));
+        return Ok(());
+    }
+    let Some(kind) = Kind::from_name(&kind) else { return Ok(()) };
     let namespace = if kind.is_namespaced() { metadata("namespace") } else { String::new() };
     let key = ObjectKey { kind, namespace, name: metadata("name") };
     let label = key.to_string();

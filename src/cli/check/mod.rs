@@ -10,30 +10,28 @@ mod judging;
 mod known;
 pub(super) mod live;
 mod objects;
-mod render;
-mod report;
 mod server;
+mod sources;
+mod templates;
 
+pub(in crate::cli) use findings::About;
 pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
 pub use known::{Known, Reach, claim_key, namespace_key, volume_key};
 pub use objects::{Kind, ObjectKey};
 pub use server::{created, replaced};
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::findings::{About, Origin};
-use self::input::{Depth, Input, Manifest, Review, Sources};
+use self::findings::Origin;
+use self::input::{Author, Depth, Input, Manifest, Review, Sources};
 use self::live::Source;
-use self::render::Colour;
-use self::report::{EditEntry, Finding, LiveSource, Outcome, Report, Summary};
-use super::args::{CheckArgs, FailOn, Format};
+use super::args::CheckArgs;
+use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
-use super::files::{self, Readers};
+use super::report::{self, EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
 use crate::config::Configuration;
 use crate::k8s::review::ReviewError;
 use crate::rules::{Part, User};
@@ -41,7 +39,8 @@ use crate::rules::{Part, User};
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     refuse_contradictions(arguments)?;
-    let configuration = super::configuration(arguments.config.as_deref())?;
+    let configuration = super::configuration(arguments.report.config.as_deref())?;
+    let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
     let sources = |paths| Sources {
         paths,
         depth: if arguments.recursive { Depth::Tree } else { Depth::Folder },
@@ -53,8 +52,12 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     let (known, source) = live::read(&arguments.live, &arguments.cluster, arguments.max_age)?;
     let mut run = Run::new(arguments, configuration, known, &head, base)?;
     run.judge_all(&head, &deletions)?;
-    let report = run.report(source, head.others);
-    write(&report, arguments)?;
+    let now = run.now;
+    let mut report = run.report(source, head.others);
+    if let Some(baseline) = baseline {
+        baseline.accept(&mut report, now);
+    }
+    report::write(&report, &arguments.report.output, report::colour(arguments.report.no_color))?;
     Ok(exit(&report.summary, arguments))
 }
 
@@ -71,12 +74,7 @@ fn refuse_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
             "standard input is named twice; it can be read once, use a file",
         ));
     }
-    if arguments.output.iter().filter(|output| output.path.is_none()).count() > 1 {
-        return Err(Failure::usage(
-            "two outputs go to standard output; send one to a file, as in -o json=report.json",
-        ));
-    }
-    Ok(())
+    report::refuse_collisions(&arguments.report.output)
 }
 
 fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectKey>, Failure> {
@@ -99,6 +97,7 @@ struct Run<'a> {
     findings: Vec<Finding>,
     edits: Vec<EditEntry>,
     summary: Summary,
+    objects: Vec<JudgedObject>,
     now: Timestamp,
 }
 
@@ -129,6 +128,7 @@ impl<'a> Run<'a> {
             findings: Vec::new(),
             edits: Vec::new(),
             summary: Summary::default(),
+            objects: Vec::new(),
             now: Timestamp::now(),
         })
     }
@@ -147,8 +147,9 @@ impl<'a> Run<'a> {
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
         for manifest in gone {
             let stays = head.manifests.iter().any(|other| other.key == manifest.key);
-            if !stays && !is_kept(&manifest.node.to_json()) {
-                let origin = Origin { file: &manifest.file, node: &manifest.node };
+            let outlives = matches!(manifest.author, Author::StatefulSet(_));
+            if !stays && !outlives && !is_kept(&manifest.node.to_json()) {
+                let origin = origin(&manifest);
                 match manifest.key.kind {
                     Kind::Volume | Kind::Claim | Kind::Namespace => {
                         self.deletion(&manifest.key, Some(origin))?;
@@ -170,6 +171,10 @@ impl<'a> Run<'a> {
         let (key, how) = (&manifest.key, self.arguments.apply);
         let object = object_of(manifest);
         let old = self.known.object(key).map(|old| server::stored(key.kind, old));
+        if matches!(manifest.author, Author::StatefulSet(_)) && old.is_some() {
+            // A set leaves a claim that it finds as it is.
+            return Ok(());
+        }
         let mut new = match &old {
             None => created(key.kind, &object, how),
             Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
@@ -181,8 +186,11 @@ impl<'a> Run<'a> {
         if key.kind == Kind::Claim && old.is_none() {
             server::default_class(&mut new, &self.known.classes());
         }
-        let origin = Origin { file: &manifest.file, node: &manifest.node };
-        self.proposal(&self.proposed(key, old, Some(new)), Some(origin))
+        let mut proposal = self.proposed(key, old, Some(new));
+        if matches!(manifest.author, Author::StatefulSet(_)) {
+            proposal.user = templates::maker();
+        }
+        self.proposal(&proposal, Some(origin(manifest)))
     }
 
     fn deletion(&mut self, key: &ObjectKey, origin: Option<Origin<'_>>) -> Result<(), Failure> {
@@ -197,7 +205,7 @@ impl<'a> Run<'a> {
                     "{key} does not exist; the API server answers 404; correct the name or leave \
                      it out"
                 );
-                self.add(vec![about.finding(Outcome::Api, None, message)]);
+                self.add(about, vec![about.finding(Outcome::Api, None, message)]);
                 return Ok(());
             }
         };
@@ -221,7 +229,7 @@ impl<'a> Run<'a> {
         let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
         let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
         let mut found = findings::of_api(proposal, about);
-        found.extend(findings::of_verdict(&judged, about));
+        found.extend(findings::of_verdict(&judged, &self.known, about));
         if self.known.is_input_alone() {
             findings::doubt(proposal, &mut found);
         }
@@ -230,7 +238,7 @@ impl<'a> Run<'a> {
         self.take_edits(&judged, about);
         let is_refused =
             found.iter().any(|finding| matches!(finding.result, Outcome::Denied | Outcome::Api));
-        self.add(found);
+        self.add(about, found);
         if is_refused {
             return Ok(());
         }
@@ -284,10 +292,10 @@ impl<'a> Run<'a> {
         let object = |field| request.and_then(|request| request.get(field));
         let node = object("object").filter(|object| !object.entries().is_empty());
         let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
-        let about =
-            About { key: &key, operation, origin: Some(Origin { file: &review.file, node }) };
+        let origin = Origin { file: &review.file, source: None, node };
+        let about = About { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
-        self.add(findings::of_verdict(&judged, about));
+        self.add(about, findings::of_verdict(&judged, &self.known, about));
         Ok(())
     }
 
@@ -299,27 +307,41 @@ impl<'a> Run<'a> {
             name: about.key.name.clone(),
             patch: edit.patch.clone(),
             warning: edit.warning.clone(),
-            place: about.origin.map(|origin| format!("{}:{}", origin.file, origin.node.at)),
+            place: about.origin.map(|origin| match origin.source {
+                Some(source) => source.to_owned(),
+                None => format!("{}:{}", origin.file, origin.node.at),
+            }),
         });
         self.edits.extend(entries);
     }
 
     /// Counts one object and keeps what is said about it.
-    fn add(&mut self, found: Vec<Finding>) {
+    fn add(&mut self, about: About<'_>, found: Vec<Finding>) {
         let gravest = found.iter().map(|finding| finding.result).max();
         self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        let first = self.findings.len();
+        self.objects.push(JudgedObject {
+            kind: about.key.kind.name(),
+            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
+            name: about.key.name.clone(),
+            operation: about.operation,
+            file: about.origin.map(|origin| origin.source.unwrap_or(origin.file).to_owned()),
+            findings: first..first + found.len(),
+        });
         self.findings.extend(found);
     }
 
     fn report(self, source: Option<Source>, others: usize) -> Report {
         Report {
-            api_version: "bindery.dev/v1",
+            api_version: super::API_VERSION,
             kind: "Report",
             live: source
                 .map(|source| LiveSource { source: source.name, age: source.age.as_secs() }),
             findings: self.findings,
             edits: self.edits,
             summary: self.summary,
+            notes: Vec::new(),
+            objects: self.objects,
             others,
         }
     }
@@ -335,7 +357,18 @@ fn object_of(manifest: &Manifest) -> Value {
     if manifest.key.kind.is_namespaced() {
         object["metadata"]["namespace"] = json!(manifest.key.namespace);
     }
+    if let Author::StatefulSet(labels) = &manifest.author {
+        object["metadata"]["name"] = json!(manifest.key.name);
+        for (key, value) in labels.iter() {
+            object["metadata"]["labels"][key] = value.clone();
+        }
+    }
     object
+}
+
+/// Where the object of a manifest came from.
+fn origin(manifest: &Manifest) -> Origin<'_> {
+    Origin { file: &manifest.file, source: manifest.source.as_deref(), node: &manifest.node }
 }
 
 /// Whether a tool would leave the object alone when its manifest goes.
@@ -375,45 +408,9 @@ fn unreviewable(error: &ReviewError, place: &str) -> Failure {
     Failure::usage(format!("{place}: {text}; correct the input"))
 }
 
-fn write(report: &Report, arguments: &CheckArgs) -> Result<(), Failure> {
-    for output in &arguments.output {
-        let text = |colour| match output.format {
-            Format::Text => render::text(report, colour),
-            Format::Json => serde_json::to_string_pretty(report).unwrap_or_default() + "\n",
-        };
-        match &output.path {
-            Some(path) => files::write(path, &text(Colour::Off), Readers::Everybody)?,
-            None => super::print(&text(colour(arguments))),
-        }
-    }
-    let silent = arguments.output.iter().all(|output| output.format != Format::Text);
-    if silent && report.summary.objects == 0 {
-        // A machine's output has no room for the sentence; a person at a pipe still wants it.
-        super::complain(render::text(report, Colour::Off).trim_end());
-    }
-    Ok(())
-}
-
-fn colour(arguments: &CheckArgs) -> Colour {
-    // By convention: set and not empty.
-    let refused =
-        std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
-    if arguments.no_color || refused || !std::io::stdout().is_terminal() {
-        Colour::Off
-    } else {
-        Colour::On
-    }
-}
-
 fn exit(summary: &Summary, arguments: &CheckArgs) -> Exit {
-    let fails = |on| arguments.fail_on.contains(&on);
-    if summary.denied + summary.api > 0 || (summary.objects == 0 && arguments.require_match) {
-        Exit::Refused
-    } else if (summary.warned > 0 && fails(FailOn::Warn))
-        || (summary.unverified > 0 && fails(FailOn::Unverified))
-    {
-        Exit::FailOn
-    } else {
-        Exit::Clean
+    if summary.objects == 0 && arguments.require_match {
+        return Exit::Refused;
     }
+    summary.exit(&arguments.report.fail_on)
 }

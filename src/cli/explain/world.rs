@@ -11,7 +11,7 @@ use crate::cli::args::ExplainArgs;
 use crate::cli::check::input::told;
 use crate::cli::check::live::{Cluster, Refusal, name_of};
 use crate::cli::exit::Failure;
-use crate::cli::plan::state::{Other, Others, Pods, State};
+use crate::cli::plan::state::{Other, Pods, Purpose, State};
 use crate::k8s::event::{self, Event};
 use crate::k8s::node::node;
 use crate::k8s::pods::any_pod;
@@ -62,7 +62,7 @@ impl Sight {
         let namespace =
             |default: &str| arguments.namespace.clone().unwrap_or_else(|| default.to_owned());
         if !arguments.filename.is_empty() {
-            let state = State::of_files(&arguments.filename, Others::Kept)?;
+            let state = State::of_files(&arguments.filename, Purpose::Explanation)?;
             let names: Vec<String> = arguments.filename.iter().map(|path| name_of(path)).collect();
             let others = state.others.clone();
             let source = Source::Dump { name: names.join(", "), others };
@@ -88,7 +88,7 @@ impl Sight {
 impl World {
     /// What these texts say, which come from `name`.
     pub(super) fn of_texts(texts: &[String], name: &str) -> Result<Self, Failure> {
-        let state = State::of_texts(texts, name, Others::Kept)?;
+        let state = State::of_texts(texts, name, Purpose::Explanation)?;
         let source = Source::Dump { name: name.to_owned(), others: state.others.clone() };
         Ok(Self::settled(state, source))
     }
@@ -154,7 +154,7 @@ impl World {
                     Ok(list) => list,
                     Err(refusal) => return Seen::nothing(&refusal.into()),
                 };
-                match State::of_texts(&[list], "cluster", Others::Kept) {
+                match State::of_texts(&[list], "cluster", Purpose::Explanation) {
                     Ok(state) => read(&state.others, "Node", "cluster", node),
                     Err(failure) => Seen::nothing(&failure),
                 }

@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
     row(
         &["check", "-f", "pv.yaml", "-o", "xml"],
         "",
-        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text and json; --help lists what there is",
+        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text, wide, json, yaml, junit, sarif, github and markdown; --help lists what there is",
     ),
     row(
         &["check", "-f", "pv.yaml", "-o", "json="],
@@ -139,17 +139,17 @@ const ROWS: &[Row] = &[
     row(
         &["check", "--delete", "pv"],
         "",
-        "--delete pv: names no object; write pv/NAME or pvc/NAMESPACE/NAME",
+        "--delete pv: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "--delete", "pod/x"],
         "",
-        "--delete pod/x: names no object; write pv/NAME or pvc/NAMESPACE/NAME",
+        "--delete pod/x: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "--delete", "pv/a/b"],
         "",
-        "--delete pv/a/b: names no object; write pv/NAME or pvc/NAMESPACE/NAME",
+        "--delete pv/a/b: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "-f", "none.yaml"],

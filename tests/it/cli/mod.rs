@@ -7,8 +7,11 @@ mod examples;
 mod explain;
 mod files;
 mod generated;
+mod outputs;
 mod plan;
+mod scan;
 mod schemas;
+mod sources;
 mod webhook;
 
 use std::fs;

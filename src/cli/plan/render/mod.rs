@@ -4,7 +4,6 @@
 //! a pull request. For programs: JSON and YAML. What is said is in the plan; here it is only laid out.
 
 mod markdown;
-mod table;
 mod text;
 mod wide;
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, table, tally};
+use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, tally};
 use crate::cli::plan::difference::Difference;
 use crate::cli::plan::report::{Plan, PlannedClaim};
+use crate::cli::table;
 
 /// The plan, or what changed where it was compared with another.
 pub(super) fn text(plan: &Plan) -> String {

@@ -1,7 +1,8 @@
 //! A plan for people who want to see everything: a table of claims and a table of volumes.
 
-use super::{Absentees, advice, bytes, notes, said_of, said_of_claim, table, tally, text};
+use super::{Absentees, advice, bytes, notes, said_of, said_of_claim, tally, text};
 use crate::cli::plan::report::{Plan, PlannedClaim, PlannedVolume};
+use crate::cli::table;
 use crate::model::AccessModes;
 
 const CLAIM_HEAD: [&str; 10] =

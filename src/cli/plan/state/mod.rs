@@ -21,6 +21,7 @@ use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cluster::resource::Watched;
 use crate::document;
+use crate::k8s::volume::Wanted;
 use crate::model::{Claim, ClaimKey, Uid};
 
 /// Volumes, claims, classes and the pods that use claims.
@@ -72,14 +73,20 @@ pub(in crate::cli) struct Other {
     pub(in crate::cli) text: Box<str>,
 }
 
-/// Whether objects are kept of which an explanation may tell more.
+/// What a state is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Others {
-    /// They are.
-    Kept,
-    /// They are passed over.
-    Skipped,
+pub(in crate::cli) enum Purpose {
+    /// What binds to what: volumes, claims, classes and the pods that wait.
+    Plan,
+    /// The same; objects are kept of which an explanation may tell more.
+    Explanation,
+    /// What is wrong with what stands: volumes with their storage, namespaces, and whatever tells which
+    /// nodes there are and which claims pods use.
+    Verdicts,
 }
+
+/// The kind of a note in a snapshot that a pod uses a claim.
+pub(in crate::cli) const CLAIM_USE: &str = "ClaimUse";
 
 /// What is said of objects that a cluster gave.
 const CLUSTER: &str = "cluster";
@@ -95,14 +102,14 @@ impl State {
             let (cluster, lists) = listed(cluster)?;
             return Self::of_cluster(&cluster, &lists);
         }
-        Self::of_files(paths, Others::Skipped)
+        Self::of_files(paths, Purpose::Plan)
     }
 
     /// Reads what a cluster lists of volumes, claims and classes, and asks it for the pods that wait.
     pub(in crate::cli) fn of_cluster(cluster: &Cluster, lists: &[String]) -> Result<Self, Failure> {
-        let mut state = Self::of_texts(lists, CLUSTER, Others::Skipped)?;
+        let mut state = Self::of_texts(lists, CLUSTER, Purpose::Plan)?;
         match cluster.waiting_pods() {
-            Ok(list) => state.text(&list, CLUSTER, Others::Skipped)?,
+            Ok(list) => state.text(&list, CLUSTER, Purpose::Plan)?,
             Err(Refusal::Forbidden(_)) => {
                 let note = "you may not list the pods of all namespaces: whether a pod uses a claim that \
                      waits for one is not known; use an account that may, or a dump";
@@ -114,12 +121,12 @@ impl State {
     }
 
     /// Reads dumps.
-    pub(in crate::cli) fn of_files(paths: &[PathBuf], others: Others) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of_files(paths: &[PathBuf], purpose: Purpose) -> Result<Self, Failure> {
         let mut state = Self::default();
         for path in paths {
             let is_input = path.as_os_str() == "-";
             let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
-            state.text(&text, &name_of(path), others)?;
+            state.text(&text, &name_of(path), purpose)?;
         }
         if !state.has_pods && state.pods == Pods::Seen {
             let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
@@ -136,34 +143,34 @@ impl State {
     pub(in crate::cli) fn of_texts(
         texts: &[String],
         name: &str,
-        others: Others,
+        purpose: Purpose,
     ) -> Result<Self, Failure> {
         let mut state = Self::default();
         for text in texts {
-            state.text(text, name, others)?;
+            state.text(text, name, purpose)?;
         }
         Ok(state.ordered())
     }
 
-    fn text(&mut self, text: &str, name: &str, others: Others) -> Result<(), Failure> {
+    fn text(&mut self, text: &str, name: &str, purpose: Purpose) -> Result<(), Failure> {
         if document::is_json(text) {
-            return self.objects(&items(text, name)?, name, others);
+            return self.objects(&items(text, name)?, name, purpose);
         }
         let documents = document::read(text).map_err(|error| {
             Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
         })?;
         for document in &documents {
             let text = document.to_json().to_string();
-            self.objects(&items(&text, name)?, name, others)?;
+            self.objects(&items(&text, name)?, name, purpose)?;
         }
         Ok(())
     }
 
     /// Takes in what stands in the items, on all cores if there are many; of two objects of one name the later
     /// counts.
-    fn objects(&mut self, items: &[Item<'_>], name: &str, others: Others) -> Result<(), Failure> {
+    fn objects(&mut self, items: &[Item<'_>], name: &str, purpose: Purpose) -> Result<(), Failure> {
         if items.len() < MANY {
-            return self.share(read_share(items, name, others)?);
+            return self.share(read_share(items, name, purpose)?);
         }
         // On anything but a terminal it stays hidden.
         let bar = ProgressBar::new(items.len() as u64);
@@ -173,7 +180,7 @@ impl State {
             let reader = |first: usize| {
                 let (sender, receiver) = mpsc::channel();
                 let mut shares = shares.clone().skip(first).step_by(cores);
-                let read = move |share| sender.send(read_share(share, name, others)).is_ok();
+                let read = move |share| sender.send(read_share(share, name, purpose)).is_ok();
                 (scope.spawn(move || shares.all(read)), receiver)
             };
             let (readers, receivers): (Vec<_>, Vec<_>) = (0..cores).map(reader).unzip();
@@ -268,13 +275,17 @@ struct Share {
     others: Vec<Other>,
 }
 
-fn read_share(items: &[Item<'_>], name: &str, others: Others) -> Result<Share, Failure> {
+fn read_share(items: &[Item<'_>], name: &str, purpose: Purpose) -> Result<Share, Failure> {
     let mut found = Vec::with_capacity(items.len());
     items.iter().try_for_each(|item| item.find(name, &mut found))?;
-    let is_kept = |found: &&Found<'_>| others == Others::Kept && watched(found).is_none_or(is_pods);
+    let is_kept = |found: &&Found<'_>| match purpose {
+        Purpose::Plan => false,
+        Purpose::Explanation => watched(found).is_none_or(is_pods),
+        Purpose::Verdicts => matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE),
+    };
     let kept = found.iter().filter(is_kept);
     Ok(Share {
-        read: found.iter().filter_map(|found| read_one(found, name)).collect(),
+        read: found.iter().filter_map(|found| read_one(found, name, purpose)).collect(),
         has_pods: found.iter().filter_map(watched).any(is_pods),
         others: kept
             .map(|found| Other { kind: (*found.kind).into(), text: found.text.into() })
@@ -283,9 +294,13 @@ fn read_share(items: &[Item<'_>], name: &str, others: Others) -> Result<Share, F
 }
 
 /// Reads an object that a plan looks at.
-fn read_one(found: &Found<'_>, name: &str) -> Option<Result<Observed, Unread>> {
+fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Observed, Unread>> {
+    let wanted = match purpose {
+        Purpose::Plan | Purpose::Explanation => Wanted::Labels,
+        Purpose::Verdicts => Wanted::Both,
+    };
     let watched = watched(found)?;
-    Some(watched.observed(found.text).map_err(|error| {
+    Some(watched.observed_for(wanted, found.text).map_err(|error| {
         let (kind, called, reason) = (&found.kind, found.called(), told(&error));
         let text = format!("{name}: {kind} {called} cannot be read: {reason}");
         Unread { watched, text }
@@ -298,6 +313,7 @@ fn watched(found: &Found<'_>) -> Option<Watched> {
         "PersistentVolumeClaim" => Some(Watched::Claims),
         "StorageClass" => Some(Watched::Classes),
         "Pod" => Some(Watched::Pods),
+        "Namespace" => Some(Watched::Namespaces),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::cli::check::input::told;
 use crate::cli::check::live::no_json;
 use crate::cli::exit::Failure;
+use crate::cli::snapshot;
 
 /// An object in a text.
 #[derive(Debug)]
@@ -119,12 +120,17 @@ impl Head<'_> {
     /// If it is that of a list: the kind of the items, empty if the list gives none. `of_list` as of an
     /// [`Item`].
     fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
-        self.kind.as_deref().unwrap_or(of_list).strip_suffix("List").map(Into::into)
+        let kind = self.kind.as_deref().unwrap_or(of_list);
+        if kind == snapshot::KIND {
+            return Some(Arc::default());
+        }
+        kind.strip_suffix("List").map(Into::into)
     }
 
     /// Whether it tells all that there is to tell of an object that is no list.
     fn is_enough(&self, of_list: &str) -> bool {
-        let is_object = |kind: &str| !kind.is_empty() && !kind.ends_with("List");
+        let is_list = |kind: &str| kind.ends_with("List") || kind == snapshot::KIND;
+        let is_object = |kind: &str| !kind.is_empty() && !is_list(kind);
         match &self.kind {
             Some(kind) => is_object(kind),
             None => self.has_metadata && is_object(of_list),

@@ -2,6 +2,9 @@
 //!
 //! The only description of them: help, completions and `docs/cli.md` are made from it.
 
+mod judging;
+mod output;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +12,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
+pub use self::output::{Form, Format, Output};
 use crate::telemetry::logging::LogLevel;
 
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
@@ -43,6 +48,10 @@ pub enum Command {
     /// Explain why a claim, a volume or a pod stands where it stands, and what helps.
     #[command(visible_alias = "why")]
     Explain(ExplainArgs),
+    /// Find what is wrong with what stands.
+    Scan(ScanArgs),
+    /// Write down what `check --live` and `scan` need of a cluster.
+    Snapshot(SnapshotArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
     /// Show the webhook refusing and repairing and the controller binding, without a cluster.
@@ -147,68 +156,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// Arguments of `bindery check`.
-#[derive(Clone, Debug, Args)]
-#[command(after_long_help = "\
-What is judged: an object in --filename and in the base is an UPDATE, one only in --filename a \
-CREATE, one only in --old a DELETE. The base is --live if given, else --old.\n\n\
-Results: denied, warned, audited, exempted, clean; api (the API server itself will refuse it); \
-unverified (it depends on the cluster, and --live was not given).\n\n\
-Examples:\n  \
-bindery check -f manifests/ -R --live cluster\n  \
-git show main:pv.yaml | bindery check -f pv.yaml --old - --live dump.yaml\n  \
-bindery check --delete pv/pv-db-0 --live cluster -o json")]
-pub struct CheckArgs {
-    /// Manifests or AdmissionReviews: files, folders, or `-` for standard input; repeatable.
-    #[arg(short, long, value_name = "PATH")]
-    pub filename: Vec<PathBuf>,
-    /// Look into folders below the given ones too.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
-    /// The manifests as they were; repeatable.
-    #[arg(long, value_name = "PATH")]
-    pub old: Vec<PathBuf>,
-    /// Judge the deletion of `pv/NAME` or `pvc/[NAMESPACE/]NAME`; repeatable.
-    #[arg(long, value_name = "KIND/NAME")]
-    pub delete: Vec<String>,
-    /// What is stored: a dump of volumes, claims, classes and pods, or `cluster`; repeatable.
-    #[arg(long, value_name = "FILE|cluster")]
-    pub live: Vec<PathBuf>,
-    /// Refuse a dump that is older than this.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "24h")]
-    pub max_age: Duration,
-    /// How --filename is put onto what is stored.
-    #[arg(long, value_name = "HOW", default_value = "server")]
-    pub apply: Apply,
-    /// User name of whoever will make the change.
-    #[arg(long, value_name = "USER")]
-    pub for_user: Option<String>,
-    /// A group of whoever will make the change; repeatable.
-    #[arg(long, value_name = "GROUP")]
-    pub for_group: Vec<String>,
-    /// `text` or `json`, to standard output or to a file as `json=PATH`; repeatable.
-    #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
-    pub output: Vec<Output<Format>>,
-    /// End with code 3 if there is nothing worse than these.
-    #[arg(long, value_name = "RESULT", value_delimiter = ',')]
-    pub fail_on: Vec<FailOn>,
-    /// End with code 1 if there is nothing to judge.
-    #[arg(long)]
-    pub require_match: bool,
-    /// Modes of rules and whom to trust, as the webhook has them.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Namespace of claims that name none.
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    pub namespace: String,
-    /// Never colour the output; the variable `NO_COLOR` does the same.
-    #[arg(long)]
-    pub no_color: bool,
-    /// How to reach the cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-}
-
 /// Arguments of `bindery plan`.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
@@ -294,83 +241,6 @@ pub struct ClusterArgs {
     /// Group to impersonate; repeatable.
     #[arg(long, value_name = "GROUP")]
     pub as_group: Vec<String>,
-}
-
-/// How a manifest is put onto a stored object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Apply {
-    /// `kubectl apply --server-side`: merged; with --old, what the manifest dropped is removed.
-    Server,
-    /// `kubectl apply`: merged; what was last applied and is missing now is removed.
-    Client,
-    /// `kubectl replace`.
-    Replace,
-}
-
-/// One output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output<F> {
-    /// Its form.
-    pub format: F,
-    /// Where it goes; standard output if absent.
-    pub path: Option<PathBuf>,
-}
-
-/// The form of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// The form of a plan or an explanation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For people.
-    Text,
-    /// For people who want to see everything.
-    Wide,
-    /// For programs.
-    Json,
-    /// The same as YAML.
-    Yaml,
-    /// For a comment on a pull request.
-    Markdown,
-}
-
-impl<F: ValueEnum> std::str::FromStr for Output<F> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (format, path) = match text.split_once('=') {
-            Some((_, "")) => return Err("a path must follow '='".to_owned()),
-            Some((format, path)) => (format, Some(PathBuf::from(path))),
-            None => (text, None),
-        };
-        let format = F::from_str(format, false).map_err(|_| known::<F>())?;
-        Ok(Self { format, path })
-    }
-}
-
-/// The sentence that lists the forms.
-fn known<F: ValueEnum>() -> String {
-    let forms = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    let names: Vec<String> = forms.map(|form| form.get_name().to_owned()).collect();
-    match names.split_last() {
-        Some((last, others)) => format!("known formats are {} and {last}", others.join(", ")),
-        None => "no format is known".to_owned(),
-    }
-}
-
-/// A result that can fail a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// A warning.
-    Warn,
-    /// A verdict that depends on the cluster.
-    Unverified,
 }
 
 /// Arguments of `bindery rule`.

@@ -1,0 +1,76 @@
+//! The claims that the templates of a StatefulSet stand for, one for each ordinal.
+//!
+//! The controller of `StatefulSet`s makes them when they are missing and never changes nor deletes them after
+//! that, whatever becomes of the template. Not here: how long they are kept (`persistentVolumeClaimRetentionPolicy`),
+//! which is decided when a set is scaled or deleted.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::objects::{Kind, ObjectKey};
+use crate::document::{Node, Position, Shape};
+use crate::rules::User;
+
+/// The kind whose templates are followed.
+pub(super) const STATEFUL_SET: &str = "StatefulSet";
+
+/// How many claims of one template are judged. They differ in their names alone, so that the first thousand
+/// find whatever there is to be found, and a replica count of 2,147,483,647 costs no more.
+const ORDINALS_MAX: u64 = 1_000;
+
+/// A claim to be.
+#[derive(Clone, Debug)]
+pub(super) struct Templated {
+    /// Which claim.
+    pub key: ObjectKey,
+    /// The template with its places.
+    pub node: Node,
+    /// The labels that the set puts on it.
+    pub labels: Arc<Map<String, Value>>,
+}
+
+/// The claims of the set `node` in `namespace`; else the place and the reason why they cannot be told.
+///
+/// Kubernetes: `pkg/controller/statefulset/stateful_set_utils.go`, `getPersistentVolumeClaims`.
+pub(super) fn claims(node: &Node, namespace: &str) -> Result<Vec<Templated>, (Position, String)> {
+    let at = |path: &[&str]| path.iter().try_fold(node, |node, key| node.get(key));
+    let name = at(&["metadata", "name"]).and_then(Node::text).unwrap_or_default();
+    let replicas = number(at(&["spec", "replicas"]), 1, "spec.replicas")?;
+    let start = number(at(&["spec", "ordinals", "start"]), 0, "spec.ordinals.start")?;
+    let labels = at(&["spec", "selector", "matchLabels"]).map(Node::to_json);
+    let labels =
+        Arc::new(labels.and_then(|labels| labels.as_object().cloned()).unwrap_or_default());
+    let mut claims = Vec::new();
+    for template in at(&["spec", "volumeClaimTemplates"]).map(Node::items).unwrap_or_default() {
+        let called = template.get("metadata").and_then(|metadata| metadata.get("name"));
+        let Some(called) = called.and_then(Node::text).filter(|called| !called.is_empty()) else {
+            return Err((template.at, "the template has no name; add metadata.name".to_owned()));
+        };
+        for ordinal in start..start.saturating_add(replicas.min(ORDINALS_MAX)) {
+            let name = format!("{called}-{name}-{ordinal}");
+            let key = ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name };
+            claims.push(Templated { key, node: template.clone(), labels: Arc::clone(&labels) });
+        }
+    }
+    Ok(claims)
+}
+
+/// Who makes them.
+pub(super) fn maker() -> User {
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+    User {
+        name: "system:serviceaccount:kube-system:statefulset-controller".to_owned(),
+        groups: groups.map(str::to_owned).to_vec(),
+    }
+}
+
+fn number(node: Option<&Node>, absent: u64, field: &str) -> Result<u64, (Position, String)> {
+    let Some(node) = node else { return Ok(absent) };
+    let count = match &node.shape {
+        Shape::Null => Some(absent),
+        Shape::Number(number) => number.as_u64(),
+        Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => None,
+    };
+    count.ok_or_else(|| (node.at, format!("{field} is no number from 0 on; correct the field")))
+}

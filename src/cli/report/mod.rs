@@ -1,0 +1,371 @@
+//! The report of a check or a scan: a public, versioned contract, and its forms.
+//!
+//! Every form is a rendering of this value, a file each. Fields are only ever added.
+
+mod github;
+mod junit;
+mod markdown;
+mod sarif;
+mod text;
+mod wide;
+
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::args::{FailOn, Format, Output};
+use super::exit::{Exit, Failure};
+use super::files::{self, Readers};
+use super::notation;
+pub(in crate::cli) use text::Colour;
+
+/// The report in this form.
+pub(in crate::cli) fn render(
+    report: &Report,
+    form: Format,
+    colour: Colour,
+) -> Result<String, Failure> {
+    match form {
+        Format::Text => Ok(text::text(report, colour)),
+        Format::Wide => Ok(wide::wide(report)),
+        Format::Json => notation::json(report),
+        Format::Yaml => notation::yaml(report),
+        Format::Junit => junit::junit(report),
+        Format::Sarif => sarif::sarif(report),
+        Format::Github => Ok(github::github(report)),
+        Format::Markdown => Ok(markdown::markdown(report)),
+    }
+}
+
+/// Refuses outputs that would be written into each other.
+pub(in crate::cli) fn refuse_collisions(outputs: &[Output<Format>]) -> Result<(), Failure> {
+    if outputs.iter().filter(|output| output.path.is_none()).count() > 1 {
+        return Err(Failure::usage(
+            "two outputs go to standard output; send one to a file, as in -o json=report.json",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the report to every output.
+pub(in crate::cli) fn write(
+    report: &Report,
+    outputs: &[Output<Format>],
+    colour: Colour,
+) -> Result<(), Failure> {
+    for output in outputs {
+        match &output.path {
+            Some(path) => {
+                let text = render(report, output.format, Colour::Off)?;
+                files::write(path, &text, Readers::Everybody)?;
+            }
+            None => super::print(&render(report, output.format, colour)?),
+        }
+    }
+    let silent = outputs.iter().all(|output| output.format != Format::Text);
+    if silent && report.summary.objects == 0 {
+        // A machine's output has no room for the sentence; a person at a pipe still wants it.
+        super::complain(&tally(report));
+    }
+    Ok(())
+}
+
+/// Whether standard output may be coloured.
+pub(in crate::cli) fn colour(refused: bool) -> Colour {
+    // By convention: set and not empty.
+    let is_set =
+        std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
+    if refused || is_set || !std::io::stdout().is_terminal() { Colour::Off } else { Colour::On }
+}
+
+/// What a change comes to, from the harmless to the grave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum Outcome {
+    /// Nothing to say.
+    Clean,
+    /// Counted and logged.
+    Audited,
+    /// It passes because somebody said so beforehand.
+    Exempted,
+    /// It passes with a warning.
+    Warned,
+    /// It depends on what is not known.
+    Unverified,
+    /// The API server itself will refuse it.
+    Api,
+    /// The webhook will refuse it.
+    Denied,
+}
+
+impl Outcome {
+    /// The spelling in reports.
+    pub(in crate::cli) fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Audited => "audited",
+            Self::Exempted => "exempted",
+            Self::Warned => "warned",
+            Self::Unverified => "unverified",
+            Self::Api => "api",
+            Self::Denied => "denied",
+        }
+    }
+}
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct Report {
+    /// `bindery.dev/v1`.
+    pub api_version: &'static str,
+    /// `Report`.
+    pub kind: &'static str,
+    /// Where live objects came from, if any were given.
+    pub live: Option<LiveSource>,
+    /// What is to be said, in the order of the input.
+    pub findings: Vec<Finding>,
+    /// What the webhook would edit, in the order of the input.
+    pub edits: Vec<EditEntry>,
+    /// Objects by their gravest result; an object is clean if it is in none.
+    pub summary: Summary,
+    /// What could not be seen, with what to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The objects that were judged, in the order of the input, of a scan those with findings; no part of
+    /// the contract.
+    #[serde(skip)]
+    pub objects: Vec<JudgedObject>,
+    /// How many objects of other kinds the input had; no part of the contract.
+    #[serde(skip)]
+    pub others: usize,
+}
+
+/// Where live objects came from.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct LiveSource {
+    /// The files, or `cluster`.
+    pub source: String,
+    /// How old they are, in seconds.
+    pub age: u64,
+}
+
+/// One thing to say about one object.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Finding {
+    /// What it comes to.
+    pub result: Outcome,
+    /// The rule, where one speaks.
+    pub rule: Option<String>,
+    /// The object's kind.
+    pub kind: &'static str,
+    /// The object's namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: String,
+    /// CREATE, UPDATE or DELETE.
+    pub operation: &'static str,
+    /// The sentence that the webhook would say.
+    pub message: String,
+    /// The offending field, as a path from the root.
+    pub field: Option<String>,
+    /// The file, where the object came from one.
+    pub file: Option<String>,
+    /// The line of the field in it.
+    pub line: Option<u32>,
+    /// The column of the field in it.
+    pub column: Option<u32>,
+    /// Where the object stands in rendered text, if `file` is the template that it was rendered from; no
+    /// line of that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendered: Option<Rendered>,
+    /// What to do.
+    pub fix: Option<String>,
+    /// The exemption that let it pass.
+    pub exempt: Option<Exempt>,
+    /// What is at stake, of an object as it stands.
+    #[serde(flatten)]
+    pub standing: Option<Standing>,
+}
+
+/// A place in rendered text.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Rendered {
+    /// The file, or `stdin`.
+    pub file: String,
+    /// The line of the field in it.
+    pub line: u32,
+    /// The column of the field in it.
+    pub column: u32,
+}
+
+/// What is at stake with an object as it stands.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct Standing {
+    /// `high` where the rule refuses, `medium` where it warns, `low` where it counts.
+    pub severity: &'static str,
+    /// How old the object is, in seconds; nothing if it does not say.
+    pub age: Option<u64>,
+    /// The size of the volume that it is, or that it has.
+    pub bytes: Option<String>,
+}
+
+/// One object that was judged.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct JudgedObject {
+    /// The object's kind.
+    pub kind: &'static str,
+    /// The object's namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: String,
+    /// CREATE, UPDATE or DELETE.
+    pub operation: &'static str,
+    /// The file, where the object came from one.
+    pub file: Option<String>,
+    /// Which of the findings are about it.
+    pub findings: Range<usize>,
+}
+
+/// An exemption.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Exempt {
+    /// When it ends, RFC 3339.
+    pub until: String,
+    /// Why it was given.
+    pub reason: String,
+}
+
+/// One edit.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct EditEntry {
+    /// The repair's id.
+    pub edit: &'static str,
+    /// The object's kind.
+    pub kind: &'static str,
+    /// The object's namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// The object's name.
+    pub name: String,
+    /// The JSON Patch.
+    pub patch: Value,
+    /// What the asker is told; no part of the contract.
+    #[serde(skip)]
+    pub warning: String,
+    /// Where the object came from; no part of the contract.
+    #[serde(skip)]
+    pub place: Option<String>,
+}
+
+/// How many objects were judged, and what they came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(in crate::cli) struct Summary {
+    /// All that were judged.
+    pub objects: usize,
+    /// Refused by the webhook.
+    pub denied: usize,
+    /// Passing with a warning.
+    pub warned: usize,
+    /// Counted and logged.
+    pub audited: usize,
+    /// Passing under an exemption.
+    pub exempted: usize,
+    /// Refused by the API server.
+    pub api: usize,
+    /// Depending on what is not known.
+    pub unverified: usize,
+}
+
+impl Summary {
+    /// Counts one object by its gravest result.
+    pub(in crate::cli) fn count(&mut self, outcome: Outcome) {
+        self.objects += 1;
+        match outcome {
+            Outcome::Clean => {}
+            Outcome::Audited => self.audited += 1,
+            Outcome::Exempted => self.exempted += 1,
+            Outcome::Warned => self.warned += 1,
+            Outcome::Unverified => self.unverified += 1,
+            Outcome::Api => self.api += 1,
+            Outcome::Denied => self.denied += 1,
+        }
+    }
+
+    /// How a command ends that found this much; `fail_on` are the results that fail a run by themselves.
+    pub(in crate::cli) fn exit(&self, fail_on: &[FailOn]) -> Exit {
+        let fails = |count: usize, on| count > 0 && fail_on.contains(&on);
+        if self.denied + self.api > 0 {
+            Exit::Refused
+        } else if fails(self.warned, FailOn::Warn) || fails(self.unverified, FailOn::Unverified) {
+            Exit::FailOn
+        } else {
+            Exit::Clean
+        }
+    }
+
+    /// How many had nothing said about them.
+    pub(in crate::cli) fn clean(&self) -> usize {
+        let said = self.denied + self.warned + self.audited + self.exempted + self.api;
+        self.objects.saturating_sub(said + self.unverified)
+    }
+}
+
+impl Finding {
+    /// Where to look: `FILE:LINE:COLUMN`, the file that it was rendered from, or the object itself.
+    fn place(&self) -> String {
+        match (&self.file, self.line, self.column, &self.rendered) {
+            (Some(file), _, _, Some(rendered)) => {
+                let Rendered { file: text, line, column } = rendered;
+                format!("{file} ({text}:{line}:{column})")
+            }
+            (Some(file), Some(line), Some(column), None) => format!("{file}:{line}:{column}"),
+            _ => self.object(),
+        }
+    }
+
+    /// Kind, namespace and name.
+    fn object(&self) -> String {
+        called(self.kind, self.namespace.as_deref(), &self.name)
+    }
+}
+
+/// Kind, namespace and name of an object.
+fn called(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+/// How many objects came to what: one sentence without full stop.
+fn tally(report: &Report) -> String {
+    let summary = &report.summary;
+    let skipped = match report.others {
+        0 => String::new(),
+        others => format!("; {} skipped", objects(others, "other ")),
+    };
+    if summary.objects == 0 {
+        return format!("no volumes or claims to judge{skipped}");
+    }
+    let counts = [
+        (summary.denied, "denied"),
+        (summary.api, "refused by the API server"),
+        (summary.unverified, "unverified"),
+        (summary.warned, "warned"),
+        (summary.exempted, "exempted"),
+        (summary.audited, "audited"),
+        (summary.clean(), "clean"),
+    ];
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{}: {}{skipped}", objects(summary.objects, ""), told.join(", "))
+}
+
+fn objects(count: usize, other: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {other}object{plural}")
+}

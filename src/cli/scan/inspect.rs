@@ -1,0 +1,207 @@
+//! The findings of a scan: each volume and each claim before every rule.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::stock::Stock;
+use crate::binding::{Evidence, LiveReads, Read};
+use crate::cli::API_VERSION;
+use crate::cli::check::{About, ObjectKey, claim_key, volume_key};
+use crate::cli::report::{
+    Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
+};
+use crate::cluster::ask::settle_blocking;
+use crate::model::{Claim, Created, Quantity, Volume};
+use crate::rules::judging::exemption::carried;
+use crate::rules::{
+    Change, Detail, Effect, Entry, Extent, Judgement, Part, Policy, Question, RULES, Ruling,
+    Subject, Transition, User, inspect,
+};
+
+/// What is said of an object that nobody changes.
+const OPERATION: &str = "SCAN";
+
+/// One run over everything that stands.
+pub(super) struct Inspection<'a> {
+    stock: &'a Stock,
+    policy: &'a Policy,
+    now: Timestamp,
+    findings: Vec<Finding>,
+    objects: Vec<JudgedObject>,
+    summary: Summary,
+}
+
+impl<'a> Inspection<'a> {
+    /// Nothing inspected yet.
+    pub(super) fn new(stock: &'a Stock, policy: &'a Policy, now: Timestamp) -> Self {
+        let (findings, objects) = (Vec::new(), Vec::new());
+        Self { stock, policy, now, findings, objects, summary: Summary::default() }
+    }
+
+    /// Inspects all volumes, then all claims, by name.
+    pub(super) fn inspect_all(&mut self) {
+        for volume in self.stock.view.volumes() {
+            self.volume(volume);
+        }
+        for claim in self.stock.view.claims() {
+            self.claim(claim);
+        }
+    }
+
+    fn volume(&mut self, volume: &Arc<Volume>) {
+        let subject = Subject::Volume(Transition::Create(Volume::clone(volume)));
+        let judged = self.judged(subject);
+        let carried = carried(RULES, volume, (self.now, self.policy.longest_exemption));
+        if is_silent(&judged) && carried.is_empty() {
+            return self.summary.count(Outcome::Clean);
+        }
+        let key = volume_key(volume.name.as_str());
+        let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
+        let mut found = of_judgement(&judged, &key, &stake);
+        for (rule, exemption) in carried {
+            if found.iter().any(|finding| finding.rule.as_deref() == Some(rule.id)) {
+                continue;
+            }
+            let text = format!(
+                "exempt from {} until {}: {}; remove the annotation when that is over",
+                rule.id, exemption.until, exemption.reason
+            );
+            let mut finding =
+                about(&key).finding(Outcome::Exempted, Some("metadata.annotations"), text);
+            finding.rule = Some(rule.id.to_owned());
+            finding.standing = Some(stake.standing("low"));
+            let (until, reason) = (exemption.until.to_string(), exemption.reason);
+            finding.exempt = Some(Exempt { until, reason });
+            found.push(finding);
+        }
+        self.add(&key, found);
+    }
+
+    fn claim(&mut self, claim: &Arc<Claim>) {
+        let subject = Subject::Claim(Transition::Create(Claim::clone(claim)));
+        let judged = self.judged(subject);
+        if is_silent(&judged) {
+            return self.summary.count(Outcome::Clean);
+        }
+        let key = claim_key(&claim.key.namespace, &claim.key.name);
+        let volume = claim.volume.as_ref().and_then(|name| self.stock.view.volume(name));
+        let size = volume.map_or(&claim.request, |volume| &volume.capacity);
+        let stake = Stake { created: claim.created, size, now: self.now };
+        let found = of_judgement(&judged, &key, &stake);
+        self.add(&key, found);
+    }
+
+    fn judged(&self, subject: Subject) -> Judgement {
+        let user = User { name: String::new(), groups: Vec::new() };
+        let change = Change {
+            actor: self.policy.actor(&user),
+            user,
+            parameters: self.policy.parameters,
+            part: Part::Main,
+            extent: Extent::Whole,
+            detail: Detail::default(),
+            subject,
+        };
+        let question =
+            Question { entry: Entry::Advise, change: &change, policy: self.policy, now: self.now };
+        let step =
+            |live: &LiveReads| inspect(RULES, question, &Evidence::new(&self.stock.view, live));
+        settle_blocking(step, |wanted, live| self.stock.answer(wanted, live))
+    }
+
+    fn add(&mut self, key: &ObjectKey, found: Vec<Finding>) {
+        let gravest = found.iter().map(|finding| finding.result).max();
+        self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        let first = self.findings.len();
+        self.objects.push(JudgedObject {
+            kind: key.kind.name(),
+            namespace: key.kind.is_namespaced().then(|| key.namespace.clone()),
+            name: key.name.clone(),
+            operation: OPERATION,
+            file: None,
+            findings: first..first + found.len(),
+        });
+        self.findings.extend(found);
+    }
+
+    /// The report on everything that was inspected.
+    pub(super) fn report(self) -> Report {
+        Report {
+            api_version: API_VERSION,
+            kind: "Report",
+            live: Some(LiveSource { source: self.stock.source.clone(), age: 0 }),
+            findings: self.findings,
+            edits: Vec::new(),
+            summary: self.summary,
+            notes: self.stock.all_notes(),
+            objects: self.objects,
+            others: 0,
+        }
+    }
+}
+
+fn of_judgement(judged: &Judgement, key: &ObjectKey, stake: &Stake<'_>) -> Vec<Finding> {
+    let rulings = judged.verdict.rulings.iter();
+    let mut found: Vec<Finding> =
+        rulings.filter_map(|ruling| finding(ruling, &judged.reads, key, stake)).collect();
+    for warning in &judged.verdict.exemption_warnings {
+        let field = Some("metadata.annotations");
+        found.push(about(key).finding(Outcome::Warned, field, warning.clone()));
+    }
+    found
+}
+
+/// What is at stake with an object.
+struct Stake<'a> {
+    created: Option<Created>,
+    size: &'a Quantity,
+    now: Timestamp,
+}
+
+impl Stake<'_> {
+    fn standing(&self, severity: &'static str) -> Standing {
+        let age = self.created.map(|created| self.now.as_second() - created.seconds());
+        Standing {
+            severity,
+            age: age.map(|age| u64::try_from(age).unwrap_or_default()),
+            bytes: Some(self.size.to_string()),
+        }
+    }
+}
+
+fn is_silent(judged: &Judgement) -> bool {
+    judged.verdict.rulings.is_empty() && judged.verdict.exemption_warnings.is_empty()
+}
+
+fn about(key: &ObjectKey) -> About<'_> {
+    About { key, operation: OPERATION, origin: None }
+}
+
+/// What one ruling is in a report; nothing if it warns of what nobody could look at.
+fn finding(
+    ruling: &Ruling,
+    unread: &[Read],
+    key: &ObjectKey,
+    stake: &Stake<'_>,
+) -> Option<Finding> {
+    let is_unread = ruling.violation.rests_on.iter().any(|rest| unread.contains(&rest.read));
+    let (result, severity) = match &ruling.effect {
+        Effect::Denied if is_unread => (Outcome::Unverified, "medium"),
+        Effect::Warned | Effect::Audited if is_unread => return None,
+        Effect::Denied => (Outcome::Denied, "high"),
+        Effect::Warned => (Outcome::Warned, "medium"),
+        Effect::Audited => (Outcome::Audited, "low"),
+        Effect::Exempted(_) => (Outcome::Exempted, "low"),
+        Effect::Unconfirmed => (Outcome::Unverified, "medium"),
+    };
+    let field = Some(ruling.violation.field);
+    let mut finding = about(key).finding(result, field, ruling.to_string());
+    finding.rule = Some(ruling.rule.id.to_owned());
+    finding.standing = Some(stake.standing(severity));
+    if let Effect::Exempted(exemption) = &ruling.effect {
+        let (until, reason) = (exemption.until.to_string(), exemption.reason.clone());
+        finding.exempt = Some(Exempt { until, reason });
+    }
+    Some(finding)
+}

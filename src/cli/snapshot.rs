@@ -1,0 +1,128 @@
+//! `bindery snapshot`: what `check --live` and `scan` need of a cluster, as one file.
+//!
+//! Whoever runs the pipeline needs no access to the cluster then. Volumes, claims and classes are kept as they
+//! are; of everything else only what a verdict reads: no name of a pod, and no secret is ever asked for.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::API_VERSION;
+use super::args::SnapshotArgs;
+use super::check::live::{Cluster, listed};
+use super::exit::{Exit, Failure};
+use super::files::{self, Readers};
+use super::notation;
+use super::plan::state::CLAIM_USE;
+use crate::k8s::pods::any_pod;
+use crate::model::ClaimKey;
+
+/// The kind of a snapshot: a list that knows when it was taken.
+pub(super) const KIND: &str = "Snapshot";
+
+/// So many pods are asked for at a time: a page is some 2 MB then.
+const PODS_A_PAGE: usize = 500;
+
+/// Runs the command.
+pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
+    let taken = Timestamp::now();
+    let (cluster, lists) = listed(&arguments.cluster)?;
+    let mut items = Vec::new();
+    for list in &lists {
+        items.extend(whole(list)?);
+    }
+    items.extend(labelled(&cluster, "/api/v1/namespaces", "Namespace")?);
+    items.extend(labelled(&cluster, "/api/v1/nodes", "Node")?);
+    items.extend(attachments(&cluster)?);
+    items.extend(used(&cluster)?.iter().map(|key| {
+        let metadata = json!({"namespace": &*key.namespace, "name": &*key.name});
+        json!({"apiVersion": API_VERSION, "kind": CLAIM_USE, "metadata": metadata})
+    }));
+    let snapshot = json!({
+        "apiVersion": API_VERSION, "kind": KIND, "takenAt": taken.to_string(), "items": items,
+    });
+    let text = notation::json(&snapshot)?;
+    match &arguments.output {
+        Some(path) => files::write(path, &text, Readers::Owner)?,
+        None => super::print(&text),
+    }
+    Ok(Exit::Clean)
+}
+
+/// The objects of a list, each with its kind, as they are but for who managed which field.
+fn whole(list: &str) -> Result<Vec<Value>, Failure> {
+    let list = parsed(list)?;
+    let version = list["apiVersion"].clone();
+    let kind = list["kind"].as_str().unwrap_or_default().trim_end_matches("List").to_owned();
+    let named = |item: &Value| {
+        let mut item = item.clone();
+        item["apiVersion"] = version.clone();
+        item["kind"] = json!(kind);
+        if let Some(metadata) = item["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        item
+    };
+    Ok(items(&list).map(named).collect())
+}
+
+/// Names and labels of the objects at `path`.
+fn labelled(cluster: &Cluster, path: &str, kind: &str) -> Result<Vec<Value>, Failure> {
+    let list = parsed(&cluster.get(path)?)?;
+    let slim = |item: &Value| {
+        let metadata = &item["metadata"];
+        let metadata = json!({"name": metadata["name"], "labels": metadata["labels"]});
+        json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    };
+    Ok(items(&list).map(slim).collect())
+}
+
+/// Which volume is attached to which node.
+fn attachments(cluster: &Cluster) -> Result<Vec<Value>, Failure> {
+    let list = parsed(&cluster.get("/apis/storage.k8s.io/v1/volumeattachments")?)?;
+    let slim = |item: &Value| {
+        let spec = json!({
+            "attacher": item["spec"]["attacher"], "nodeName": item["spec"]["nodeName"],
+            "source": {"persistentVolumeName": item["spec"]["source"]["persistentVolumeName"]},
+        });
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+            "metadata": {"name": item["metadata"]["name"]}, "spec": spec,
+        })
+    };
+    Ok(items(&list).map(slim).collect())
+}
+
+/// The claims that pods use.
+///
+/// Kubernetes: `podUsesPVC`: pods without a node do not count, finished ones do until their object is gone.
+fn used(cluster: &Cluster) -> Result<BTreeSet<ClaimKey>, Failure> {
+    let mut used = BTreeSet::new();
+    let mut token = String::new();
+    loop {
+        let page = cluster.get(&format!("/api/v1/pods?limit={PODS_A_PAGE}&continue={token}"))?;
+        let page = parsed(&page)?;
+        for item in items(&page) {
+            let pod = any_pod(&item.to_string()).map_err(|error| unreadable(&error))?;
+            used.extend(pod.claims.into_iter().filter(|_| pod.node.is_some()));
+        }
+        match page.pointer("/metadata/continue").and_then(Value::as_str) {
+            // A token is made of letters, digits and signs that a query may hold.
+            Some(next) if !next.is_empty() => next.clone_into(&mut token),
+            Some(_) | None => return Ok(used),
+        }
+    }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten()
+}
+
+fn parsed(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::unreachable(format!("the cluster's answer cannot be read: {error}; try again"))
+}

@@ -1,0 +1,298 @@
+//! `bindery scan`, `bindery snapshot` and baselines: what is found in what stands.
+
+use std::time::Instant;
+
+use bindery::rules::{RULES, Standing};
+use serde_json::{Value, json};
+
+use super::schemas::expect_valid;
+use super::{Folder, LIVE, Output};
+
+fn volume(name: &str, spec: &Value, phase: &str, uid: Option<&str>) -> Value {
+    let mut whole = json!({
+        "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem",
+        "persistentVolumeReclaimPolicy": "Retain", "nfs": {"server": "a", "path": format!("/{name}")},
+    });
+    json_patch::merge(&mut whole, spec);
+    if let Some(uid) = uid {
+        whole["claimRef"] = json!({"namespace": "db", "name": name, "uid": uid});
+    }
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": name, "uid": format!("v-{name}"), "finalizers": ["kubernetes.io/pv-protection"],
+            "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": whole, "status": {"phase": phase},
+    })
+}
+
+fn claim(name: &str, spec: &Value, status: &Value) -> Value {
+    let mut whole = json!({
+        "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", "volumeName": name,
+        "resources": {"requests": {"storage": "10Gi"}}, "storageClassName": "",
+    });
+    json_patch::merge(&mut whole, spec);
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "db", "uid": format!("c-{name}"),
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": whole, "status": status,
+    })
+}
+
+/// A cluster in which something is wrong with every volume and claim, in the notation of JSON: what slipped in
+/// while nobody looked.
+fn cluster() -> Value {
+    let bound = json!({"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "10Gi"}});
+    let mut items = Vec::new();
+    let mut pair = |name: &str, spec: &Value| {
+        items.push(volume(name, spec, "Bound", Some(&format!("c-{name}"))));
+        items.push(claim(name, &json!({}), &bound));
+    };
+    pair("fine", &json!({}));
+    pair("shrunk", &json!({"capacity": {"storage": "5Gi"}}));
+    pair("modes", &json!({"accessModes": ["ReadWriteMany"]}));
+    pair("class", &json!({"storageClassName": "gold"}));
+    pair("going", &json!({}));
+    pair("bare", &json!({}));
+    pair("emptied", &json!({"persistentVolumeReclaimPolicy": "Recycle"}));
+    for item in items.iter_mut().filter(|item| item["kind"] == "PersistentVolume") {
+        match item["metadata"]["name"].as_str() {
+            Some("going") => item["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z"),
+            Some("bare") => item["metadata"]["finalizers"] = json!([]),
+            _ => {}
+        }
+    }
+    items.push(volume("nobody", &json!({}), "Bound", None));
+    let disk = json!({"nfs": null, "csi": {"driver": "d", "volumeHandle": "1"}});
+    items.extend(["twin-a", "twin-b"].map(|name| volume(name, &disk, "Available", None)));
+    items.push(claim("lost", &json!({}), &json!({"phase": "Lost"})));
+    let pending = |name: &str, spec: &Value| {
+        let mut claim = claim(name, spec, &json!({"phase": "Pending"}));
+        claim["metadata"]["annotations"] = json!({});
+        claim
+    };
+    items.push(pending("nowhere", &json!({"volumeName": "no-such"})));
+    items.push(pending("classless", &json!({"volumeName": null, "storageClassName": "no-such"})));
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+fn report(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("dump.json", cluster().to_string());
+    folder
+}
+
+/// `result rule object` of each finding.
+fn told(report: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let findings = report["findings"].as_array().expect("findings").iter();
+    findings
+        .map(|one| {
+            format!("{} {} {}", text(&one["result"]), text(&one["rule"]), text(&one["name"]))
+        })
+        .collect()
+}
+
+const FOUND: [&str; 12] = [
+    "denied protection-finalizer bare",
+    "warned bound-volume-class class",
+    "warned recycle-policy emptied",
+    "denied bound-volume-delete going",
+    "denied bound-volume-access-modes modes",
+    "denied status-forgery nobody",
+    "denied bound-volume-capacity shrunk",
+    "denied duplicate-backend twin-a",
+    "denied duplicate-backend twin-b",
+    "warned unknown-class classless",
+    "denied bound-volume-claim-ref lost",
+    "warned missing-volume nowhere",
+];
+
+#[test]
+fn what_slipped_in_is_found_with_what_is_at_stake() {
+    let output = folder().run(&["scan", "-f", "dump.json", "-o", "json"]);
+    assert_eq!((output.code, output.stderr.as_str()), (1, ""));
+    let report = report(&output);
+    expect_valid("report", &report);
+    assert_eq!(told(&report), FOUND);
+    let shrunk = &report["findings"][6];
+    assert_eq!((&shrunk["severity"], &shrunk["bytes"]), (&json!("high"), &json!("5Gi")));
+    assert!(shrunk["age"].as_u64().is_some_and(|age| age > 86_400), "{shrunk}");
+    assert_eq!(shrunk["operation"], "SCAN");
+    assert_eq!(report["summary"]["objects"], 20);
+}
+
+#[test]
+fn a_scan_has_the_forms_of_a_check() {
+    let folder = folder();
+    let text = folder.run(&["scan", "-f", "dump.json"]).stdout;
+    assert!(
+        text.starts_with("PersistentVolume bare: denied: [protection-finalizer] bound volume "),
+        "{text}"
+    );
+    assert!(text.ends_with("20 objects: 8 denied, 4 warned, 8 clean\n"), "{text}");
+    for form in ["wide", "yaml", "junit", "sarif", "github", "markdown"] {
+        let output = folder.run(&["scan", "-f", "dump.json", "-o", form]);
+        assert!(output.stdout.contains("duplicate-backend"), "{form}: {output:?}");
+    }
+}
+
+#[test]
+fn modes_and_exemptions_count_for_what_stands() {
+    let folder = folder();
+    let off = RULES.iter().filter(|rule| rule.id != "bound-volume-capacity");
+    let modes: serde_json::Map<String, Value> =
+        off.map(|rule| (rule.id.to_owned(), json!("off"))).collect();
+    let config =
+        json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}});
+    folder.write("config.yaml", config.to_string());
+    let scan = ["scan", "-f", "dump.json", "-o", "json", "--config", "config.yaml"];
+    assert_eq!(told(&report(&folder.run(&scan))), ["denied bound-volume-capacity shrunk"]);
+
+    let mut dump = cluster();
+    let items = dump["items"].as_array_mut().expect("items");
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2);
+    for item in items.iter_mut().filter(|item| item["kind"] == "PersistentVolume") {
+        let id = if item["metadata"]["name"] == "shrunk" { "capacity" } else { "delete" };
+        let key = format!("allow.bindery.dev/bound-volume-{id}");
+        if item["metadata"]["name"] == "shrunk" || item["metadata"]["name"] == "fine" {
+            item["metadata"]["annotations"] = json!({key: format!("{until} moving")});
+        }
+    }
+    folder.write("dump.json", dump.to_string());
+    let output = folder.run(&scan);
+    assert_eq!(output.code, 0);
+    let report = report(&output);
+    expect_valid("report", &report);
+    let expected = ["exempted bound-volume-delete fine", "exempted bound-volume-capacity shrunk"];
+    assert_eq!(told(&report), expected);
+    assert_eq!(report["findings"][1]["exempt"]["reason"], "moving");
+}
+
+#[test]
+fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
+    let folder = folder();
+    let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24);
+    let write = ["scan", "-f", "dump.json", "--write-baseline", "baseline.yaml", "--until"];
+    let output = folder.run(&[&write[..], &[&until.to_string(), "--reason", "known"]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let scan = ["scan", "-f", "dump.json", "--baseline", "baseline.yaml", "-o", "json"];
+    let accepted = folder.run(&scan);
+    assert_eq!(accepted.code, 0, "{accepted:?}");
+    let accepted = report(&accepted);
+    expect_valid("report", &accepted);
+    assert!(told(&accepted).iter().all(|line| line.starts_with("exempted ")), "{accepted}");
+    assert_eq!(accepted["findings"][0]["exempt"]["reason"], "known");
+
+    // What gets worse says so in other words.
+    let text = folder.read("dump.json");
+    folder.write("dump.json", text.replacen("\"storage\":\"5Gi\"", "\"storage\":\"4Gi\"", 1));
+    let worse = folder.run(&scan);
+    assert_eq!(worse.code, 1);
+    let denied: Vec<String> =
+        told(&report(&worse)).into_iter().filter(|line| line.starts_with("denied")).collect();
+    assert_eq!(denied, ["denied bound-volume-capacity shrunk"]);
+
+    folder.write("dump.json", text);
+    let old = folder.read("baseline.yaml").replace(&until.to_string(), "2020-01-01T00:00:00Z");
+    folder.write("baseline.yaml", old);
+    let over = folder.run(&scan);
+    assert_eq!(over.code, 1);
+    assert_eq!(
+        report(&over)["notes"][0],
+        "the baseline accepts nothing since 2020-01-01T00:00:00Z; look at the findings, then make a new one"
+    );
+}
+
+#[test]
+fn a_baseline_that_is_none_is_refused() {
+    let folder = folder();
+    for (text, expected) in [
+        ("a: [", "baseline.yaml:"),
+        ("kind: Baseline\n", "baseline.yaml: is no baseline: missing field `apiVersion`"),
+        (
+            "apiVersion: bindery.dev/v1\nkind: Plan\nuntil: 2030-01-01T00:00:00Z\nreason: x\nfindings: []\n",
+            "baseline.yaml: is no baseline: apiVersion or kind is another; make one with bindery scan --write-baseline",
+        ),
+        (
+            "apiVersion: bindery.dev/v1\nkind: Baseline\nuntil: soon\nreason: x\nfindings: []\n",
+            "baseline.yaml: is no baseline: ",
+        ),
+    ] {
+        folder.write("baseline.yaml", text);
+        let output = folder.run(&["scan", "-f", "dump.json", "--baseline", "baseline.yaml"]);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.starts_with(&format!("error: {expected}")), "{output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
+    }
+}
+
+#[test]
+fn what_the_webhook_lets_pass_is_not_found_later() {
+    // The pair of [`LIVE`] is as the binder leaves it.
+    let folder = Folder::new();
+    folder.write(
+        "live.yaml",
+        LIVE.replace(
+            "phase: Bound, capacity",
+            "phase: Bound, accessModes: [ReadWriteOnce], capacity",
+        ),
+    );
+    let output = folder.run(&["scan", "-f", "live.yaml"]);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "2 objects: 2 clean\n"), "{output:?}");
+}
+
+#[test]
+fn a_snapshot_knows_when_it_was_taken_and_what_is_in_use() {
+    let folder = Folder::new();
+    let mut items: Vec<Value> = cluster()["items"].as_array().expect("items").clone();
+    let uses = json!({"apiVersion": "bindery.dev/v1", "kind": "ClaimUse", "metadata": {"namespace": "db", "name": "fine"}});
+    items.push(uses);
+    let at = |taken: jiff::Timestamp| json!({"apiVersion": "bindery.dev/v1", "kind": "Snapshot", "takenAt": taken.to_string(), "items": items});
+    let now = jiff::Timestamp::now();
+    folder.write("snapshot.json", at(now).to_string());
+    let used = |name: &str| {
+        let target = format!("pvc/db/{name}");
+        let arguments = ["check", "--delete", &target, "--live", "snapshot.json", "-o", "json"];
+        told(&report(&folder.run(&arguments)))
+    };
+    assert_eq!(used("fine"), ["warned claim-delete-in-use fine"]);
+    assert_eq!(used("shrunk"), [""; 0], "no pod uses it");
+    assert_eq!(folder.run(&["scan", "-f", "snapshot.json"]).code, 1);
+    // The file is new; what it says is old.
+    folder.write("snapshot.json", at(now - jiff::SignedDuration::from_hours(30)).to_string());
+    let old = folder.run(&["check", "--delete", "pv/fine", "--live", "snapshot.json"]);
+    let expected = "error: snapshot.json: is 30 hours old and --max-age is 24 hours; make a new dump or raise --max-age\n";
+    assert_eq!((old.code, old.stderr.as_str()), (2, expected));
+}
+
+#[test]
+fn every_rule_says_whether_it_leaves_a_trace() {
+    let seen = RULES.iter().filter(|rule| !matches!(rule.standing, Standing::Unseen)).count();
+    assert!(seen >= 25, "{seen} rules find something in what stands");
+}
+
+#[test]
+fn a_large_cluster_is_scanned_whole() {
+    let folder = Folder::new();
+    let mut items = Vec::new();
+    for number in 0..5_000 {
+        let name = format!("pv-{number:05}");
+        items.push(json!({
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "uid": name},
+            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "csi": {"driver": "d", "volumeHandle": format!("{}", number / 2)}},
+            "status": {"phase": "Available"},
+        }));
+    }
+    folder.write("dump.json", json!({"kind": "List", "items": items}).to_string());
+    let started = Instant::now();
+    let output = folder.run(&["scan", "-f", "dump.json", "-o", "json"]);
+    assert_eq!(report(&output)["summary"]["denied"], 5_000);
+    // A debug build on a loaded machine; what takes the square of it would take minutes.
+    assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+}

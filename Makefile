@@ -38,7 +38,7 @@ examples:
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
 
-# The control plane of the end-to-end tests: four minutes once, then nothing.
+# The control plane of the end-to-end tests: six minutes once, then nothing.
 kube:
 	tests/kube/build.sh
 

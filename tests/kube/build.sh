@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # Builds the control plane of the end-to-end tests (etcd, kube-apiserver, kube-controller-manager,
-# kube-scheduler, kubectl) from the Go modules beside this file, once, into a cache folder that every
-# clone shares.
+# kube-scheduler, kubectl) and helm from the Go modules beside this file, once, into a cache folder that
+# every clone shares. Helm has a module of its own: what it requires would change what the API server is
+# made of.
 #
 #   build.sh           builds what is missing; the last line on stdout is the folder
 #   build.sh --where   builds nothing; prints the folder if it is complete, else fails
 #
 # KUBEBUILDER_ASSETS  a folder that already holds the binaries; it is used as it is
-# BINDERY_KUBE_DIR    the cache folder; by default it is named after the hash of go.mod and go.sum,
+# BINDERY_KUBE_DIR    the cache folder; by default it is named after the hash of all go.mod and go.sum,
 #                     so a new version never meets an old build
 #
 # Not here: starting them (tests/e2e/plane).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl)
+binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm)
 
 fail() {
 	echo "$1" >&2
@@ -33,7 +34,16 @@ missing_in() {
 package_of() {
 	case $1 in
 	etcd) echo go.etcd.io/etcd/server/v3 ;;
+	helm) echo helm.sh/helm/v4/cmd/helm ;;
 	*) echo "k8s.io/kubernetes/cmd/$1" ;;
+	esac
+}
+
+# The folder of the module that binary $1 is built from.
+module_of() {
+	case $1 in
+	helm) echo "$here/helm" ;;
+	*) echo "$here" ;;
 	esac
 }
 
@@ -53,7 +63,7 @@ fi
 
 folder=${BINDERY_KUBE_DIR-}
 if [[ -z $folder ]]; then
-	hash=$(cat "$here/go.mod" "$here/go.sum" | sha256sum | cut -c1-16)
+	hash=$(cat "$here"/{,helm/}go.{mod,sum} | sha256sum | cut -c1-16)
 	folder=${HOME:?HOME is not set; set it or BINDERY_KUBE_DIR}/.cache/bindery/kube/$hash
 fi
 missing=$(missing_in "$folder")
@@ -61,7 +71,7 @@ if [[ -z $missing ]]; then
 	(cd "$folder" && pwd)
 	exit 0
 fi
-[[ $where == build ]] || fail "The control plane is not built ($folder does not hold: $missing), so no end-to-end case can run; run make kube, which takes about four minutes, once."
+[[ $where == build ]] || fail "The control plane is not built ($folder does not hold: $missing), so no end-to-end case can run; run make kube, which takes about six minutes, once."
 
 command -v go >/dev/null || fail "Go is missing, and the control plane of the end-to-end tests is built with it; install Go 1.26 or later, or point KUBEBUILDER_ASSETS at a folder with ${binaries[*]}."
 
@@ -84,7 +94,7 @@ step=0
 for binary in "${absent[@]}"; do
 	step=$((step + 1))
 	echo "[$step/${#absent[@]}] building $binary ($(package_of "$binary"))"
-	CGO_ENABLED=0 go build -C "$here" -mod=readonly -trimpath -ldflags "$flags" \
+	CGO_ENABLED=0 go build -C "$(module_of "$binary")" -mod=readonly -trimpath -ldflags "$flags" \
 		-o "$aside/$binary" "$(package_of "$binary")" ||
 		fail "Building $binary failed; the lines above say why; fix it, then run make kube again."
 done

@@ -39,7 +39,7 @@ const PRIVATE: [(&str, &str); 16] = [
 ];
 
 /// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
-const HOSTS: [&str; 14] = [
+const HOSTS: [&str; 13] = [
     "github.com",
     "kubernetes.io",
     "kubernetes.default.svc",
@@ -49,7 +49,6 @@ const HOSTS: [&str; 14] = [
     "no-color.org",
     "json-schema.org",
     "www.w3.org",
-    "raw.githubusercontent.com",
     "doc.rust-lang.org",
     "127.0.0.1",
     "192.0.2.10",

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::objects::{Kind, ObjectKey};
-use crate::model::Quantity;
+use crate::model::{ClassName, Quantity};
 
 /// One refusal to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +17,35 @@ pub(super) struct Refusal {
     pub text: String,
 }
 
+/// Whether the claims of a class may grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// They may.
+    Allowed,
+    /// They may not, or there is no such class.
+    Refused,
+    /// Nobody has shown the class.
+    Unknown,
+}
+
 /// What the API server would refuse in an UPDATE from `old` to `new`.
 ///
 /// Kubernetes: `pkg/apis/core/validation`, `ValidatePersistentVolumeUpdate`,
 /// `ValidatePersistentVolumeClaimUpdate`.
-pub(super) fn refusals(key: &ObjectKey, old: &Value, new: &Value) -> Vec<Refusal> {
+pub(super) fn refusals(
+    key: &ObjectKey,
+    old: &Value,
+    new: &Value,
+    growth: impl Fn(&ClassName) -> Growth,
+) -> Vec<Refusal> {
     let specs = (&old["spec"], &new["spec"]);
     match key.kind {
         Kind::Volume => of_volume(key, specs),
-        Kind::Claim => of_claim(key, old, specs),
+        Kind::Claim => {
+            let mut found = of_claim(key, old, specs);
+            found.extend(grown(key, old, specs, growth));
+            found
+        }
         Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => Vec::new(),
     }
 }
@@ -118,6 +138,39 @@ fn request(
     None
 }
 
+/// A bound claim that grows although its class does not let it.
+///
+/// Kubernetes: `plugin/pkg/admission/storage/persistentvolume/resize`.
+fn grown(
+    key: &ObjectKey,
+    old: &Value,
+    (was, now): (&Value, &Value),
+    growth: impl Fn(&ClassName) -> Growth,
+) -> Option<Refusal> {
+    let amount = |spec: &Value| Quantity::parse(spec.pointer(REQUEST)?.as_str()?.trim()).ok();
+    let is_bound = old.pointer("/status/phase").is_some_and(|phase| phase == "Bound");
+    if !is_bound || amount(now)? <= amount(was)? {
+        return None;
+    }
+    let legacy = old.pointer(LEGACY).and_then(Value::as_str);
+    let class = legacy.or(was["storageClassName"].as_str()).filter(|class| !class.is_empty());
+    let why = match class.map(|class| (class, growth(&ClassName::new(class)))) {
+        Some((_, Growth::Allowed | Growth::Unknown)) => return None,
+        Some((class, Growth::Refused)) => format!("its class \"{class}\" does not let it"),
+        None => "it has no class".to_owned(),
+    };
+    let field = "spec.resources.requests.storage".to_owned();
+    let text = format!(
+        "{field} of claim \"{}\" would grow, and {why}; the API server refuses it; put {} back, or let \
+         the class expand volumes",
+        key.name,
+        was.pointer(REQUEST).and_then(Value::as_str).unwrap_or_default()
+    );
+    Some(Refusal { field, text })
+}
+
+const LEGACY: &str = "/metadata/annotations/volume.beta.kubernetes.io~1storage-class";
+
 fn fixed(key: &ObjectKey, field: &str) -> Refusal {
     let (object, remedy) = match key.kind {
         Kind::Volume | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => {
@@ -155,7 +208,28 @@ mod tests {
     use crate::cli::check::known::{claim_key, volume_key};
 
     fn fields(key: &ObjectKey, old: &Value, new: &Value) -> Vec<String> {
-        refusals(key, old, new).into_iter().map(|refusal| refusal.field).collect()
+        grows(key, old, new, Growth::Allowed)
+    }
+
+    fn grows(key: &ObjectKey, old: &Value, new: &Value, growth: Growth) -> Vec<String> {
+        let refusals = refusals(key, old, new, |_| growth).into_iter();
+        refusals.map(|refusal| refusal.field).collect()
+    }
+
+    #[test]
+    fn a_claim_grows_only_where_its_class_lets_it() {
+        let key = claim_key("db", "data");
+        let claim = |size: &str, class: &str| {
+            json!({"spec": {"storageClassName": class, "resources": {"requests": {"storage": size}}},
+                "status": {"phase": "Bound"}})
+        };
+        let (old, new) = (claim("1Gi", "fast"), claim("2Gi", "fast"));
+        let field = ["spec.resources.requests.storage"];
+        assert_eq!(grows(&key, &old, &new, Growth::Refused), field);
+        assert_eq!(grows(&key, &old, &new, Growth::Allowed), [""; 0]);
+        assert_eq!(grows(&key, &old, &new, Growth::Unknown), [""; 0]);
+        assert_eq!(grows(&key, &old, &old, Growth::Refused), [""; 0]);
+        assert_eq!(grows(&key, &claim("1Gi", ""), &claim("2Gi", ""), Growth::Allowed), field);
     }
 
     #[test]

@@ -112,9 +112,9 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) 
 }
 
 /// What the API server itself would refuse.
-pub(super) fn of_api(proposal: &Proposal, about: About<'_>) -> Vec<Finding> {
+pub(super) fn of_api(proposal: &Proposal, known: &Known, about: About<'_>) -> Vec<Finding> {
     let (Some(old), Some(new)) = (&proposal.old, &proposal.new) else { return Vec::new() };
-    let refusals = api::refusals(&proposal.key, old, new).into_iter();
+    let refusals = api::refusals(&proposal.key, old, new, |class| known.growth(class)).into_iter();
     refusals
         .map(|refusal| about.finding(Outcome::Api, Some(&refusal.field), refusal.text))
         .collect()

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 use serde_json::{Value, json};
 
+use super::api::Growth;
 use super::live::Cluster;
 use super::objects::{Kind, ObjectKey};
 use crate::binding::{Answer, LiveReads, Observed, OwnerFate, PodUse, Read, View};
 use crate::k8s::pods::pod_use;
 use crate::k8s::volume::Wanted;
 use crate::k8s::{claim, class, namespace, node, volume};
-use crate::model::{ClaimKey, Class, Namespace, Node, NodeTerm, Owner, Uid};
+use crate::model::{ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Uid};
 
 /// How far what is known reaches.
 #[derive(Debug)]
@@ -76,6 +77,16 @@ impl Known {
     /// Whether an object that nobody has shown may be there all the same: a dump need not have namespaces.
     pub fn may_have(&self, key: &ObjectKey) -> bool {
         self.is_input_alone() || key.kind == Kind::Namespace
+    }
+
+    /// Whether the claims of this class may grow.
+    pub(super) fn growth(&self, class: &ClassName) -> Growth {
+        match self.view.class(class).map(|class| class.expansion) {
+            Some(Expansion::Allowed) => Growth::Allowed,
+            Some(Expansion::Refused) => Growth::Refused,
+            None if self.is_input_alone() => Growth::Unknown,
+            None => Growth::Refused,
+        }
     }
 
     /// Takes in an object as it is stored.

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         let about = About { key: &proposal.key, operation: proposal.operation(), origin };
         let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
         let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
-        let mut found = findings::of_api(proposal, about);
+        let mut found = findings::of_api(proposal, &self.known, about);
         found.extend(findings::of_verdict(&judged, &self.known, about));
         if self.known.is_input_alone() {
             findings::doubt(proposal, &mut found);

@@ -6,8 +6,10 @@ mod controller;
 mod conversation;
 mod differential;
 mod explain;
+mod gitops;
 mod life;
 mod lifetime;
+mod predicted;
 mod quantities;
 mod recycler;
 mod rules;
@@ -23,11 +25,13 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         lengthy,
         differential::CASES,
         rules::CASES,
+        predicted::CASES,
         conversation::CASES,
         quantities::CASES,
         binding::CASES,
         controller::CASES,
         explain::CASES,
+        gitops::CASES,
         life::CASES,
         recycler::CASES,
         smoke::CASES,

@@ -99,6 +99,14 @@ pub(crate) const GARBAGE_COLLECTOR: Persona = Persona {
     roles: &[],
 };
 
+/// The controller that ends namespaces, the only one of them that deletes collections.
+pub(crate) const NAMESPACE_CONTROLLER: Persona = Persona {
+    name: "namespace-controller",
+    user: "system:serviceaccount:kube-system:namespace-controller",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[],
+};
+
 /// An external provisioner.
 pub(crate) const PROVISIONER: Persona = Persona {
     name: "provisioner",
@@ -153,6 +161,7 @@ pub(crate) const ALL: &[Persona] = &[
     VOLUME_PROTECTION,
     CLAIM_PROTECTION,
     GARBAGE_COLLECTOR,
+    NAMESPACE_CONTROLLER,
     PROVISIONER,
     POPULATOR,
     BINDERY,

@@ -7,7 +7,7 @@ use bindery::rules::{Example, Mode, Operation, Policy, RULES, Rule, Send, Termin
 use super::routes::{Route, shot};
 use super::stage::{Run, Stage, fire, persona};
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, TENANT};
+use crate::plane::persona::{ADMIN, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, TENANT};
 use crate::plane::{Peers, Persona, Plane};
 
 pub(crate) fn every_rule_refuses_by_every_route() {
@@ -69,10 +69,12 @@ struct Table {
     wrong: Vec<String>,
 }
 
-/// Who asks: tenants have no rights on `/status`, whose routes an administrator takes.
+/// Who asks: tenants have no rights on `/status`, whose routes an administrator takes, and the garbage collector
+/// has none on collections.
 fn asker(example: &Example, route: Route) -> Persona {
     match persona(example.by) {
         TENANT if route == Route::Status => ADMIN,
+        GARBAGE_COLLECTOR if route == Route::DeleteCollection => NAMESPACE_CONTROLLER,
         other => other,
     }
 }

@@ -21,6 +21,7 @@ mod eventually;
 mod installed;
 mod plane;
 mod proxy;
+mod recorder;
 mod runner;
 
 use std::process::ExitCode;

@@ -1,0 +1,218 @@
+//! The conditions of the registration, which the API server evaluates, against the predicates of the code, over
+//! every request that is made while a recorder listens.
+//!
+//! A recorder takes the place of the webhook: one entry without conditions is sent everything, and one entry
+//! per real one, with its conditions, is sent what they let through. It may listen beside an installed
+//! webhook. Not here: who makes requests (`cases`).
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use bindery::k8s::registration::{Registration, Target};
+use bindery::k8s::review::{Answer, answer, request};
+use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use bindery::rules::{Entry, Policy};
+use bindery::webhook::transport::tls::ServingPair;
+use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::eventually;
+use crate::installed::{MUTATING, VALIDATING, pair, register};
+use crate::plane::persona::TENANT;
+use crate::plane::{Body, Plane};
+
+/// Bodies by the entry to which they were sent.
+type Heard = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
+
+/// Each entry, its path here, and that of the one that is sent everything in the same configuration.
+const ENTRIES: [(Entry, &str, &str); 4] = [
+    (Entry::Guard, "guard", "all-validating"),
+    (Entry::Advise, "advise", "all-validating"),
+    (Entry::Mutate, "mutate", "all-mutating"),
+    (Entry::Restore, "restore", "all-mutating"),
+];
+
+/// A listening recorder; it ends when dropped.
+pub(crate) struct Recorder {
+    heard: Heard,
+    _server: Server,
+}
+
+/// What came of a comparison.
+pub(crate) struct Compared {
+    /// How many requests were looked at, once an entry.
+    pub(crate) count: usize,
+    /// Those of which condition and predicate say different things.
+    pub(crate) differences: Vec<String>,
+}
+
+impl Recorder {
+    /// Starts it, registers it and waits until it is asked.
+    pub(crate) fn on(plane: &Plane) -> Self {
+        let pair = pair();
+        let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard = Heard::default();
+        let router = Router::new()
+            .route("/{*entry}", axum::routing::post(hear))
+            .with_state(Arc::clone(&heard));
+        let endpoint = Endpoint {
+            name: "recorder",
+            listener,
+            security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
+            router,
+            limits: Limits::reviews(),
+        };
+        let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
+        let registration = registration(format!("https://{address}"), pair.authority);
+        let validating = serde_json::to_value(registration.validating()).unwrap();
+        let mutating = serde_json::to_value(registration.mutating()).unwrap();
+        register(plane, VALIDATING, &with_recorder(validating, &address.to_string()));
+        register(plane, MUTATING, &with_recorder(mutating, &address.to_string()));
+        let recorder = Self { heard, _server: server };
+        recorder.await_registration(plane);
+        recorder
+    }
+
+    /// Forgets what it has heard so far.
+    pub(crate) fn forget(&self) {
+        self.heard.lock().unwrap().clear();
+    }
+
+    /// Compares what each entry was sent with what its predicate says of all that was sent anywhere.
+    pub(crate) fn compare(&self) -> Compared {
+        let heard = self.heard.lock().unwrap();
+        let of = |entry: &str| heard.get(entry).map_or(&[][..], Vec::as_slice);
+        let mut compared = Compared { count: 0, differences: Vec::new() };
+        for (entry, name, all) in ENTRIES {
+            // How often each is expected, less how often it was sent.
+            let mut open = BTreeMap::<String, i64>::new();
+            for body in of(all).iter().filter(|body| is_registered(entry, body)) {
+                let read = request(body, &Policy::default()).unwrap();
+                let is_expected = reaches(entry, &read.change, OWN_CONTROLLER);
+                *open.entry(line(body)).or_default() += i64::from(is_expected);
+            }
+            for body in of(name) {
+                *open.entry(line(body)).or_default() -= 1;
+            }
+            compared.count += of(all).len();
+            let differing = open.into_iter().filter(|(_, count)| *count != 0);
+            compared.differences.extend(differing.map(|(line, count)| {
+                let who = if count > 0 { "predicate" } else { "condition" };
+                format!("only the {who} of {name} lets through: {line}")
+            }));
+        }
+        compared
+    }
+
+    fn await_registration(&self, plane: &Plane) {
+        let claim = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "probe"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "storageClassName": "none-such",
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        });
+        let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
+        eventually("the API server asks the recorder", Duration::from_secs(20), || {
+            self.forget();
+            plane.request(TENANT, Method::POST, path, Body::json(&claim));
+            let heard = self.heard.lock().unwrap();
+            let entries = ["advise", "mutate", "all-validating", "all-mutating"];
+            let silent: Vec<&str> =
+                entries.into_iter().filter(|entry| !heard.contains_key(*entry)).collect();
+            if silent.is_empty() { Ok(()) } else { Err(format!("silent: {silent:?}")) }
+        });
+        self.forget();
+    }
+}
+
+fn registration(url: String, ca_pem: String) -> Registration {
+    Registration { target: Target::Url(url), ca_pem, own_controller: OWN_CONTROLLER.to_owned() }
+}
+
+/// A request in a line. Two of one line differ in nothing that a condition reads but the content.
+fn line(body: &[u8]) -> String {
+    let review: Value = serde_json::from_slice(body).unwrap();
+    let request = &review["request"];
+    let old = &request["oldObject"]["metadata"]["resourceVersion"];
+    let new = &request["object"]["metadata"]["managedFields"];
+    let times = new.as_array().map_or(0, Vec::len);
+    format!(
+        "{} {} {} {} {}/{} of version {old}, {times} managers",
+        request["userInfo"]["username"],
+        request["operation"],
+        request["resource"]["resource"],
+        request["subResource"],
+        request["namespace"],
+        request["name"],
+    )
+}
+
+/// Whether the entry's rules (not its conditions) include the request.
+fn is_registered(entry: Entry, body: &[u8]) -> bool {
+    let registration = registration(String::new(), String::new());
+    let (configuration, index) = match entry {
+        Entry::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
+        Entry::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
+        Entry::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
+        Entry::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
+    };
+    let review: Value = serde_json::from_slice(body).unwrap();
+    let mut resource = review["request"]["resource"]["resource"].as_str().unwrap().to_owned();
+    if review["request"]["subResource"] == json!("status") {
+        resource.push_str("/status");
+    }
+    let rules = configuration["webhooks"][index]["rules"].as_array().unwrap();
+    rules.iter().any(|rule| {
+        let has = |list: &Value, value: &Value| list.as_array().unwrap().contains(value);
+        has(&rule["resources"], &json!(resource))
+            && has(&rule["operations"], &review["request"]["operation"])
+    })
+}
+
+/// Adds an entry without conditions, and gives every entry a path of its own.
+fn with_recorder(mut configuration: Value, address: &str) -> Value {
+    configuration["metadata"]["name"] = json!("recorder");
+    let mutates = configuration["webhooks"][0].get("reinvocationPolicy").is_some();
+    let all = if mutates { "all-mutating" } else { "all-validating" };
+    let webhooks = configuration["webhooks"].as_array_mut().unwrap();
+    let mut everything = webhooks[0].clone();
+    everything["name"] = json!(format!("{all}.bindery.dev"));
+    everything["matchConditions"] = json!([]);
+    everything["rules"] = json!([{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
+        "resources": ["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
+            "persistentvolumeclaims/status", "namespaces"],
+    }]);
+    // Mutating webhooks run in order; nobody has changed the object before the first.
+    webhooks.insert(0, everything);
+    for webhook in webhooks {
+        let name = webhook["name"].as_str().unwrap().split('.').next().unwrap().to_owned();
+        webhook["clientConfig"]["url"] = json!(format!("https://{address}/{name}"));
+        // A question that is not answered in time would be missed on one side only.
+        webhook["failurePolicy"] = json!("Fail");
+        webhook["timeoutSeconds"] = json!(10);
+    }
+    configuration
+}
+
+async fn hear(
+    State(heard): State<Heard>,
+    Path(entry): Path<String>,
+    body: axum::body::Bytes,
+) -> ([(&'static str, &'static str); 1], Vec<u8>) {
+    let uid = serde_json::from_slice::<Value>(&body)
+        .ok()
+        .and_then(|review| review["request"]["uid"].as_str().map(str::to_owned))
+        .unwrap_or_default();
+    heard.lock().unwrap().entry(entry).or_default().push(body.to_vec());
+    ([("content-type", "application/json")], answer(&uid, &Answer::default()))
+}

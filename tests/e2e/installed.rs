@@ -44,7 +44,9 @@ pub(crate) enum Registered {
 pub(crate) struct Installed {
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
+    address: SocketAddr,
     health: SocketAddr,
+    registration: Registration,
 }
 
 /// A serving pair of a throw-away authority, as PEM, and where to find it.
@@ -114,7 +116,17 @@ impl Installed {
         if registered == Registered::Everything {
             register(plane, MUTATING, &serde_json::to_value(registration.mutating()).unwrap());
         }
-        Self { runtime: Some(runtime), stop: Some(stop), health }
+        Self { runtime: Some(runtime), stop: Some(stop), address, health, registration }
+    }
+
+    /// Where it answers reviews.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What was registered.
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.registration
     }
 
     /// The sum of all samples of a metric whose line begins with `series`.

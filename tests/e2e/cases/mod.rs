@@ -7,6 +7,7 @@ mod conversation;
 mod differential;
 mod explain;
 mod gitops;
+mod harmless;
 mod life;
 mod lifetime;
 mod predicted;
@@ -26,6 +27,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         differential::CASES,
         rules::CASES,
         predicted::CASES,
+        harmless::CASES,
         conversation::CASES,
         quantities::CASES,
         binding::CASES,

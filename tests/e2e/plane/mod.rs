@@ -45,6 +45,9 @@ pub(crate) enum Peers {
     WithScheduler,
     /// Nobody who writes to volumes or claims, so that an object stays as a case has made it.
     Alone,
+    /// Binder, scheduler and all the others, before an API server that notes who wrote what
+    /// ([`Plane::audit_log`]). Never shared.
+    Everyone,
 }
 
 /// A running control plane. Dropping it stops it.
@@ -90,6 +93,9 @@ impl Plane {
             Peers::WithoutBinder => &WITHOUT_BINDER,
             Peers::WithScheduler => &WITH_SCHEDULER,
             Peers::Alone => &ALONE,
+            Peers::Everyone => {
+                panic!("whoever wants to know all that is written wants no strangers")
+            }
         };
         match slot.get_or_init(|| Self::start(peers)) {
             Ok(plane) => plane,
@@ -169,6 +175,12 @@ impl Plane {
     /// The loopback port of the API server.
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The audit log so far, an event a line: of each write to volumes and claims who made it, what became
+    /// of it, and which webhooks changed it. Empty but with [`Peers::Everyone`].
+    pub(crate) fn audit_log(&self) -> String {
+        std::fs::read_to_string(self.folder.join(start::AUDIT_LOG)).unwrap_or_default()
     }
 
     /// Lets a process run as long as the plane does.

@@ -115,6 +115,30 @@ pub(crate) const PROVISIONER: Persona = Persona {
     roles: &[STORAGE],
 };
 
+/// An external resizer, which grows the volumes of its driver.
+pub(crate) const RESIZER: Persona = Persona {
+    name: "resizer",
+    user: "system:serviceaccount:csi:external-resizer",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:csi"],
+    roles: &[STORAGE],
+};
+
+/// An external attacher, which keeps a volume while it is attached.
+pub(crate) const ATTACHER: Persona = Persona {
+    name: "attacher",
+    user: "system:serviceaccount:csi:external-attacher",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:csi"],
+    roles: &[STORAGE],
+};
+
+/// A backup tool, which makes volumes and claims anew.
+pub(crate) const BACKUP: Persona = Persona {
+    name: "backup",
+    user: "system:serviceaccount:velero:velero",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:velero"],
+    roles: &[STORAGE],
+};
+
 /// A volume populator, which moves a bound volume from its own claim to the user's.
 pub(crate) const POPULATOR: Persona = Persona {
     name: "populator",
@@ -163,6 +187,9 @@ pub(crate) const ALL: &[Persona] = &[
     GARBAGE_COLLECTOR,
     NAMESPACE_CONTROLLER,
     PROVISIONER,
+    RESIZER,
+    ATTACHER,
+    BACKUP,
     POPULATOR,
     BINDERY,
     BINDERY_CONTROLLER,

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::api::{Api, Body};
 use super::certificates::Authority;
@@ -28,6 +28,10 @@ const PORT_ATTEMPTS: u32 = 5;
 /// etcd's client address: a unix socket in the plane's own folder, which no other etcd can meet. It is
 /// relative, as the address of a socket is at most 107 bytes long.
 const ETCD: &str = "unix://c:1";
+
+/// What the API server is to note, and where; both in the plane's folder.
+const AUDIT_POLICY: &str = "audit-policy.json";
+pub(super) const AUDIT_LOG: &str = "audit.log";
 
 /// Starts all of it and waits until every persona has its rights.
 pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
@@ -56,6 +60,9 @@ fn start_processes(
     let authority_file = folder.write("authority.crt", &authority.pem)?;
     let secret = folder::secret();
     folder.write("tokens.csv", &persona::token_file(&secret))?;
+    if peers == Peers::Everyone {
+        folder.write(AUDIT_POLICY, &audit_policy().to_string())?;
+    }
     start_etcd(binaries, folder, running)?;
     let access = Access { authority, secret: &secret };
     let served = start_api_server(binaries, folder, running, &access)?;
@@ -154,12 +161,37 @@ fn start_api_server(
     Err(format!("{PORT_ATTEMPTS} free loopback ports in a row were taken by others; retry"))
 }
 
+/// Every write to volumes and claims with what became of it, and nothing else.
+fn audit_policy() -> Value {
+    let resources = [
+        "persistentvolumes",
+        "persistentvolumes/status",
+        "persistentvolumeclaims",
+        "persistentvolumeclaims/status",
+    ];
+    json!({
+        "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+        "rules": [
+            {"level": "None", "verbs": ["get", "list", "watch"]},
+            {"level": "Metadata", "resources": [{"group": "", "resources": resources}]},
+            {"level": "None"},
+        ],
+    })
+}
+
 fn spawn_api_server(
     port: u16,
     prefix: &str,
     binaries: &Path,
     folder: &Folder,
 ) -> Result<Process, String> {
+    let audit = [
+        format!("--audit-policy-file={AUDIT_POLICY}"),
+        format!("--audit-log-path={AUDIT_LOG}"),
+        // In batches it would be in the file a while later.
+        "--audit-log-mode=blocking".to_owned(),
+    ];
+    let is_audited = folder.join(AUDIT_POLICY).exists();
     let arguments = [
         &format!("--etcd-servers={ETCD}"),
         &format!("--etcd-prefix=/{prefix}"),
@@ -179,6 +211,8 @@ fn spawn_api_server(
         // Kubernetes: pods would wait for a default account, whose controller does not run.
         "--disable-admission-plugins=ServiceAccount",
     ];
+    let audit = audit.iter().map(String::as_str).filter(|_| is_audited);
+    let arguments: Vec<&str> = arguments.into_iter().chain(audit).collect();
     spawn("kube-apiserver", &arguments, binaries, folder)
 }
 
@@ -247,6 +281,10 @@ fn start_controllers(
     );
     let controllers = match peers {
         Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
+        Peers::Everyone => format!(
+            "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
+             statefulset-controller"
+        ),
         Peers::WithoutBinder | Peers::WithScheduler => always,
         Peers::Alone => roles.to_owned(),
     };
@@ -266,14 +304,14 @@ fn start_controllers(
     ];
     let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
     let account = match peers {
-        Peers::WithBinder | Peers::WithoutBinder | Peers::WithScheduler => {
+        Peers::WithBinder | Peers::WithoutBinder | Peers::WithScheduler | Peers::Everyone => {
             "pv-protection-controller"
         }
         Peers::Alone => roles,
     };
     let ready = await_controllers(&mut manager, api, account);
     running.push(manager);
-    if peers == Peers::WithScheduler {
+    if matches!(peers, Peers::WithScheduler | Peers::Everyone) {
         running.push(start_scheduler(binaries, folder)?);
     }
     ready

@@ -1,0 +1,13 @@
+//! Nobody is hindered who does nothing wrong: the real controllers, GitOps tools, and everybody at all while
+//! the webhook is dead; however large and strange what they write is.
+//!
+//! Not here: that hazards are refused (`rules`).
+
+mod living;
+mod world;
+
+use crate::runner::{Case, case};
+
+use living::the_real_controllers_live_undisturbed;
+
+pub(crate) const CASES: &[Case] = &[case!(the_real_controllers_live_undisturbed)];

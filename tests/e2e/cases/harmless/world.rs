@@ -116,6 +116,14 @@ impl<'a> World<'a> {
         self.post(TENANT, &claims, &self.claim_of(name, overlay)).expect_ok()
     }
 
+    /// A volume and a claim of one name that are bound to each other.
+    pub(super) fn pair(&self, name: &str, overlay: &Value) {
+        self.volume(name, overlay);
+        self.claim(name, &json!({"spec": {"volumeName": self.named(name)}}));
+        self.until(&self.claim_path(name), "Bound");
+        self.until(&self.volume_path(name), "Bound");
+    }
+
     pub(super) fn post(&self, who: Persona, path: &str, object: &Value) -> Reply {
         self.plane.request(who, Method::POST, path, Body::json(object))
     }

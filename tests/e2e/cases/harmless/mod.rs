@@ -4,16 +4,20 @@
 //! Not here: that hazards are refused (`rules`).
 
 mod dead;
+mod gitops;
 mod living;
 mod world;
 
 use crate::runner::{Case, case};
 
 use dead::{a_dead_webhook_stops_the_hazards_only, a_hung_webhook_stops_the_hazards_only};
+use gitops::{a_manifest_applied_again_changes_nothing, what_a_manifest_drops_is_put_back};
 use living::the_real_controllers_live_undisturbed;
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_real_controllers_live_undisturbed),
     case!(a_dead_webhook_stops_the_hazards_only),
     case!(a_hung_webhook_stops_the_hazards_only),
+    case!(a_manifest_applied_again_changes_nothing),
+    case!(what_a_manifest_drops_is_put_back),
 ];

@@ -6,6 +6,7 @@
 mod dead;
 mod gitops;
 mod living;
+mod strange;
 mod world;
 
 use crate::runner::{Case, case};
@@ -13,6 +14,7 @@ use crate::runner::{Case, case};
 use dead::{a_dead_webhook_stops_the_hazards_only, a_hung_webhook_stops_the_hazards_only};
 use gitops::{a_manifest_applied_again_changes_nothing, what_a_manifest_drops_is_put_back};
 use living::the_real_controllers_live_undisturbed;
+use strange::the_strangest_objects_are_judged;
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_real_controllers_live_undisturbed),
@@ -20,4 +22,5 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_hung_webhook_stops_the_hazards_only),
     case!(a_manifest_applied_again_changes_nothing),
     case!(what_a_manifest_drops_is_put_back),
+    case!(the_strangest_objects_are_judged),
 ];

@@ -74,7 +74,12 @@ pub(crate) fn pair() -> Pair {
 }
 
 impl Installed {
-    /// Starts a webhook for `plane` with this policy, registers it and waits until it is asked.
+    /// Starts a webhook for `plane`, registers it and waits until it is asked.
+    pub(crate) fn on(plane: &Plane, registered: Registered) -> Self {
+        Self::under(Policy::default(), plane, registered)
+    }
+
+    /// The same under another policy than the default.
     pub(crate) fn under(policy: Policy, plane: &Plane, registered: Registered) -> Self {
         let pair = pair();
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -34,7 +34,7 @@ const CHANGES_A_WORLD: usize = 5;
 fn what_check_predicts_happens() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
-    let _installed = Installed::under(Default::default(), &plane, Registered::Everything);
+    let _installed = Installed::on(&plane, Registered::Everything);
     be_patient(&plane);
     await_registration(&mut stage);
     let all = if extent().is_full { CHANGES_FULL } else { CHANGES };

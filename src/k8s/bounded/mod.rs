@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::annotations::{
     ATTACHER_PREFIX, JUDGED_LABELS, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
@@ -89,7 +89,7 @@ pub fn read<'a, T: Deserialize<'a>>(
     labels: LabelUse,
 ) -> Result<Bounded<T>, serde_json::Error> {
     begin(labels);
-    let Object(value) = serde_json::from_str(text)?;
+    let Object(value) = serde_json::from_str(text).map_err(shortened)?;
     Ok(Bounded { value, is_cut: IS_CUT.get() })
 }
 
@@ -98,7 +98,7 @@ pub fn read_bytes<'a, T: Deserialize<'a>>(
     bytes: &'a [u8],
 ) -> Result<Bounded<T>, serde_json::Error> {
     begin(LabelUse::Judged);
-    let Object(value) = serde_json::from_slice(bytes)?;
+    let Object(value) = serde_json::from_slice(bytes).map_err(shortened)?;
     Ok(Bounded { value, is_cut: IS_CUT.get() })
 }
 
@@ -191,8 +191,29 @@ fn cut(text: &str) -> Box<str> {
     format!("{head}… ({} bytes)", text.len()).into()
 }
 
-fn duplicate<E: serde::de::Error>(key: &str) -> E {
-    E::custom(format!("duplicate key `{key}`"))
+fn duplicate<E: Error>(key: &str) -> E {
+    E::custom(format!("duplicate key `{}`", key.escape_debug()))
+}
+
+/// How much of a reason is kept before and after what is too long in it: it quotes the value, and ends with
+/// what was expected instead.
+const REASON_HEAD_CHARS: usize = 160;
+const REASON_TAIL_CHARS: usize = 80;
+
+/// The error with the middle of its reason left out, if that is long: a stranger's text must not come back
+/// whole. The place is kept.
+fn shortened(error: serde_json::Error) -> serde_json::Error {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let told = error.to_string();
+    let reason = told.strip_suffix(&place).unwrap_or(&told);
+    let count = reason.chars().count();
+    if count <= REASON_HEAD_CHARS + REASON_TAIL_CHARS {
+        return error;
+    }
+    let head: String = reason.chars().take(REASON_HEAD_CHARS).collect();
+    let tail: String = reason.chars().skip(count - REASON_TAIL_CHARS).collect();
+    // Read back from the text, the place is that of the new error too.
+    Error::custom(format!("{head}…{tail}{place}"))
 }
 
 /// A list that stops growing when the allowance is used up.

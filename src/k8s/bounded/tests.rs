@@ -173,3 +173,16 @@ fn of_the_last_applied_manifest_only_its_presence_is_kept() {
     let read = sample(&format!(r#"{{"annotations":{{"{LAST_APPLIED}":"{{}}"}}}}"#));
     assert_eq!(read.value.annotations.0.get(LAST_APPLIED), Some(""));
 }
+
+/// The longest reason names what was expected; a key is told on one line.
+#[test]
+fn a_reason_does_not_repeat_a_long_value() {
+    let long = "b\\n".repeat(100_000);
+    let told = refusal(&format!(r#"{{"nested":["{long}"]}}"#));
+    assert!(told.starts_with(r#"invalid type: string "b\nb\n"#), "{told}");
+    assert!(told.ends_with(r#"b\n", expected a map at line 1 column 300013"#), "{told}");
+    assert!(told.chars().count() < 300, "{told}");
+    let key = r"a\n\u001b[31m";
+    let told = refusal(&format!(r#"{{"terms":{{"{key}":"1","{key}":"1"}}}}"#));
+    assert!(told.starts_with(r"duplicate key `a\n\u{1b}[31m` at "), "{told}");
+}

@@ -84,17 +84,6 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
     }
 }
 
-/// A longer reason quotes a stranger's body; nobody reads that, and it must not be sent back whole.
-const REASON_CHARS_MAX: usize = 300;
-
-/// One line that says what is wrong with the request; control characters in quoted parts are
-/// flattened.
 fn unreadable(error: &ReviewError) -> Response {
-    let reason = error.to_string();
-    let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let mut line: String = reason.chars().take(REASON_CHARS_MAX).map(plain).collect();
-    if reason.chars().nth(REASON_CHARS_MAX).is_some() {
-        line.push('…');
-    }
-    (StatusCode::BAD_REQUEST, format!("{line}; nothing was judged\n")).into_response()
+    (StatusCode::BAD_REQUEST, format!("{}; nothing was judged\n", error.line())).into_response()
 }

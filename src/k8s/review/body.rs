@@ -28,8 +28,13 @@ const HEAD_BYTES: usize = 900;
 /// read from it grows with them. Bytes that are not JSON are left to the parser.
 ///
 /// A shortened text keeps its head, its length and a hash, so that a change of it is still a change.
-/// Errors: nesting that the API server itself refuses; a long text that is not one.
+/// Errors: bytes that are not UTF-8, also where nothing reads them, as what is edited is read whole; nesting
+/// that the API server itself refuses; a long text that is not one.
 pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
+    if let Err(error) = std::str::from_utf8(body) {
+        let place = error.valid_up_to();
+        return Err(ReviewError::Text { place, reason: "it is not UTF-8".to_owned() });
+    }
     // Neither long texts nor deep nesting (two bytes a level) fit into less.
     if body.len() <= TEXT_BYTES_MAX {
         return Ok(());
@@ -160,7 +165,7 @@ mod tests {
             let mut body = [br#"{"a":""#, filling.as_bytes(), end, br#""}"#].concat();
             prepare(&mut body).unwrap_err().to_string()
         };
-        assert_eq!(refused(b"\xff"), "the text at byte 5 cannot be read: it is not UTF-8");
+        assert_eq!(refused(b"\xff"), "the text at byte 16390 cannot be read: it is not UTF-8");
         for end in [&b"\\x"[..], b"\\u12", b"\n"] {
             let said = refused(end);
             assert!(

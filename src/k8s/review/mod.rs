@@ -54,10 +54,10 @@ pub enum ReviewError {
     /// The API server reads no object that is nested like this.
     #[error("the body is nested more than {OBJECT_NESTING_MAX} levels deep")]
     TooDeep,
-    /// A long text is not valid JSON.
+    /// A long text is not valid JSON, or a text is not UTF-8.
     #[error("the text at byte {place} cannot be read: {reason}")]
     Text {
-        /// Where it opens, from 0.
+        /// Where it opens, or is no UTF-8 any more, from 0.
         place: usize,
         /// What is wrong with it.
         reason: String,
@@ -85,18 +85,34 @@ pub enum ReviewError {
     /// An object cannot be read.
     #[error("{field} cannot be read: {error}")]
     Object {
-        /// Which object.
+        /// Which object, or which part of one.
         field: &'static str,
-        /// What is wrong with it, with its line and column.
+        /// What is wrong with it, with the line and column in the text of `field`.
         error: serde_json::Error,
     },
+}
+
+/// A longer reason quotes a stranger's body; nobody reads that, and it must not be sent back whole.
+const REASON_CHARS_MAX: usize = 300;
+
+impl ReviewError {
+    /// What is wrong, on one line of bounded length; control characters in quoted parts are flattened.
+    pub fn line(&self) -> String {
+        let reason = self.to_string();
+        let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
+        let mut line: String = reason.chars().take(REASON_CHARS_MAX).map(plain).collect();
+        if reason.chars().nth(REASON_CHARS_MAX).is_some() {
+            line.push('…');
+        }
+        line
+    }
 }
 
 /// A uid of the API server has 36 bytes. It is repeated in the answer, so it must not be the body.
 const UID_BYTES_MAX: usize = 1024;
 
 /// A review whose objects are read as far as their kind does not matter.
-type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
+type ReadReview<'a> = ReviewWire<'a, Object<ObjectWire<'a>>>;
 
 /// A review whose objects stay text.
 type TextReview<'a> = ReviewWire<'a, &'a RawValue>;
@@ -182,7 +198,8 @@ pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     let read = read_bytes::<ReadReview<'_>>(body).map_err(|error| explain(body, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
-    let objects = transition(&request.operation, request.object, request.old_object)?;
+    let (new, old) = (request.object.map(|new| new.0), request.old_object.map(|old| old.0));
+    let objects = transition(&request.operation, new, old)?;
     let kind = kind(&request.resource.0)?;
     let user = User {
         name: request.user_info.0.username.0.to_string(),
@@ -222,7 +239,7 @@ fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
         let objects = transition(&request.operation, request.object, request.old_object)?;
         kind(&request.resource.0)?;
         let read = |field, text: &RawValue| {
-            let read = read::<ObjectWire<'_>>(text.get(), LabelUse::Skip);
+            let read = read::<ObjectWire<'_>>(text.get(), LabelUse::Judged);
             read.map(drop).map_err(|error| ReviewError::Object { field, error })
         };
         match objects {
@@ -238,6 +255,10 @@ fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
 
 const OBJECT: &str = "request.object";
 const OLD_OBJECT: &str = "request.oldObject";
+
+/// A spec is read by itself, so that places are counted from its own beginning.
+const SPEC: &str = "request.object.spec";
+const OLD_SPEC: &str = "request.oldObject.spec";
 
 /// The request of a review that is one.
 fn envelope<O>(review: ReviewWire<'_, O>) -> Result<RequestWire<'_, O>, ReviewError> {
@@ -319,11 +340,11 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool
     let read = |field, wire| volume_of(wire).map_err(|error| ReviewError::Object { field, error });
     let (transition, detail, is_cut) = match objects {
         Transition::Create(new) => {
-            let new = read(OBJECT, new)?;
+            let new = read(SPEC, new)?;
             (Transition::Create(new.value.volume), Detail::default(), new.is_cut)
         }
         Transition::Update { old, new } => {
-            let (old, new) = (read(OLD_OBJECT, old)?, read(OBJECT, new)?);
+            let (old, new) = (read(OLD_SPEC, old)?, read(SPEC, new)?);
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
                 spec: field(old.value.spec, new.value.spec),
@@ -335,7 +356,7 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool
             (Transition::Update { old, new }, detail, is_cut)
         }
         Transition::Delete(old) => {
-            let old = read(OLD_OBJECT, old)?;
+            let old = read(OLD_SPEC, old)?;
             (Transition::Delete(old.value.volume), Detail::default(), old.is_cut)
         }
     };
@@ -351,15 +372,15 @@ fn claims(
     };
     let (transition, is_cut) = match objects {
         Transition::Create(new) => {
-            let new = read(OBJECT, new)?;
+            let new = read(SPEC, new)?;
             (Transition::Create(new.value), new.is_cut)
         }
         Transition::Update { old, new } => {
-            let (old, new) = (read(OLD_OBJECT, old)?, read(OBJECT, new)?);
+            let (old, new) = (read(OLD_SPEC, old)?, read(SPEC, new)?);
             (Transition::Update { old: old.value, new: new.value }, old.is_cut || new.is_cut)
         }
         Transition::Delete(old) => {
-            let old = read(OLD_OBJECT, old)?;
+            let old = read(OLD_SPEC, old)?;
             (Transition::Delete(old.value), old.is_cut)
         }
     };

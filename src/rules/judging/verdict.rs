@@ -88,8 +88,9 @@ impl Verdict {
     /// The text of a refusal: every denial on a line of its own; empty if the change passes.
     pub fn refusal(&self) -> String {
         let denied = self.rulings.iter().filter(|ruling| ruling.effect == Effect::Denied);
-        let lines: Vec<String> = denied.map(Ruling::to_string).collect();
-        lines.join("\n")
+        // How to get past a denial names the object, whatever its name is.
+        let line = |ruling: &Ruling| ruling.to_string().replace(char::is_control, " ");
+        denied.map(line).collect::<Vec<String>>().join("\n")
     }
 
     /// The warnings that go with a change, refused or not.

@@ -52,10 +52,9 @@ fn decimal(formatter: &mut fmt::Formatter<'_>, nanos: i128, family: Family) -> f
 
 fn large_decimal(formatter: &mut fmt::Formatter<'_>, large: &Large, family: Family) -> fmt::Result {
     let mut exponent = large.exponent() - large.exponent().rem_euclid(3);
-    if family != Family::Exponent {
-        exponent = exponent.min(LARGEST_SUFFIX);
-    }
-    // With a suffix there are no more zeros than were written, with an exponent at most two.
+    exponent =
+        exponent.min(if family == Family::Exponent { LARGEST_EXPONENT } else { LARGEST_SUFFIX });
+    // With a suffix there are no more zeros than were written; nor with an exponent, but for two.
     let zeros = usize::try_from(large.exponent() - exponent).unwrap_or(0);
     if large.is_negative() {
         formatter.write_str("-")?;
@@ -68,6 +67,10 @@ fn large_decimal(formatter: &mut fmt::Formatter<'_>, large: &Large, family: Fami
 
 /// Power of ten of `E`, above which decimal suffixes end.
 const LARGEST_SUFFIX: i64 = 18;
+
+/// The largest exponent that is a multiple of three and is read back as itself: of one that does not fit 32 bits,
+/// a reader keeps the low ones.
+const LARGEST_EXPONENT: i64 = i32::MAX as i64 - 1;
 
 /// Prints the suffix of a power of ten, which is a multiple of three.
 fn suffix(formatter: &mut fmt::Formatter<'_>, exponent: i64, family: Family) -> fmt::Result {

@@ -117,6 +117,8 @@ fn prints_the_largest_suffix_that_loses_nothing() {
         ("1e31", "10e30"),
         ("1e2147483647", "10e2147483646"),
         ("1e4294967297", "10"),
+        ("100e2147483647", "1000e2147483646"),
+        ("-12300e2147483647", "-123000e2147483646"),
     ] {
         assert_eq!(amount(spelling).to_string(), printed);
     }

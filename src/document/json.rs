@@ -3,6 +3,8 @@
 //! Each level is read with its values still as text; where a value's text lies in the whole tells
 //! its place. That reads deep values several times, which manifests are small enough for.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -10,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::UnreadableError;
 use super::tree::{Entry, Node, Position, Shape};
+use super::twice;
 use super::yaml::{DEPTH_MAX, TOO_DEEP};
 
 /// Reads every value.
@@ -17,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
     let lines = Lines::of(text);
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let raw = value.map_err(|error| unreadable(&error))?;
+        let raw = value.map_err(|error| lines.unreadable(&error))?;
         documents.push(lines.node(raw.get(), 0)?);
     }
     Ok(documents)
@@ -27,22 +30,44 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
+    /// The place that was told last, and its offset: the next is mostly a little further on, and a dump may be
+    /// one line of megabytes.
+    last: Cell<(usize, Position)>,
 }
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
         let ends = text.match_indices('\n').map(|(index, _)| index + 1);
-        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+        let starts = std::iter::once(0).chain(ends).collect();
+        Self { text, starts, last: Cell::new((0, Position { line: 1, column: 1 })) }
     }
 
     /// The place of `part`, which is borrowed from the text.
     fn place_of(&self, part: &str) -> Position {
-        let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        self.place_at((part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize))
+    }
+
+    fn place_at(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
-        let before = self.text.get(start..offset).unwrap_or_default();
-        let number = |value: usize| u32::try_from(value + 1).unwrap_or(u32::MAX);
-        Position { line: number(line), column: number(before.chars().count()) }
+        let (told, last) = self.last.get();
+        let is_further = (start..=offset).contains(&told);
+        let (from, before) = if is_further { (told, last.column) } else { (start, 1) };
+        let between = self.text.get(from..offset).unwrap_or_default().chars().count();
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        let column = before.saturating_add(number(between));
+        let at = Position { line: number(line + 1), column };
+        self.last.set((offset, at));
+        at
+    }
+
+    /// The parser counts the bytes of a line up to and with the one that it stumbled over.
+    fn unreadable(&self, error: &serde_json::Error) -> UnreadableError {
+        let start = self.starts.get(error.line().saturating_sub(1)).copied().unwrap_or(0);
+        let offset = start + error.column().saturating_sub(1);
+        let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
+        let reason = format!("not readable as JSON: {}", reason(error));
+        UnreadableError { at: self.place_at(offset), reason }
     }
 
     fn node(&self, part: &'a str, depth: usize) -> Result<Node, UnreadableError> {
@@ -75,24 +100,18 @@ impl<'a> Lines<'a> {
         depth: usize,
     ) -> Result<Vec<Entry>, UnreadableError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(fields.len());
+        let mut seen = BTreeMap::new();
         for (key, value) in fields {
             let at = self.place_of(key.get());
             let key: String = serde_json::from_str(key.get())
                 .map_err(|error| UnreadableError { at, reason: reason(&error) })?;
-            if let Some(first) = entries.iter().find(|entry| entry.key == key) {
-                let reason = format!("key {key:?} is given twice, first at {}", first.at);
-                return Err(UnreadableError { at, reason });
+            if let Some(first) = seen.insert(key.clone(), at) {
+                return Err(UnreadableError { at, reason: twice(&key, first) });
             }
             entries.push(Entry { key, at, value: self.node(value.get(), depth + 1)? });
         }
         Ok(entries)
     }
-}
-
-fn unreadable(error: &serde_json::Error) -> UnreadableError {
-    let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
-    let at = Position { line: number(error.line()), column: number(error.column()) };
-    UnreadableError { at, reason: format!("not readable as JSON: {}", reason(error)) }
 }
 
 /// The sentence of an error without the place, which is told by us.

@@ -93,6 +93,7 @@ fn documents_of_one_stream_are_told_apart() {
 fn aliases_and_merges_are_resolved() {
     let text = "base: &base {a: 1, b: 2}\nnext: {<<: *base, b: 3}\n";
     assert_eq!(value(text)["next"], json!({"a": 1, "b": 3}));
+    assert_eq!(value("\"<<\": {a: 1}\n"), json!({"<<": {"a": 1}}));
 }
 
 #[test]
@@ -102,6 +103,46 @@ fn refusals_name_the_place() {
     assert!(refusal("a: [1, 2\nb: 3\n").starts_with("2:"), "{}", refusal("a: [1, 2\nb: 3\n"));
     assert!(refusal("{\"a\": }").starts_with("1:7: not readable as JSON: expected value"));
     assert_eq!(refusal("? [a]\n: b\n"), "1:3: a list or a map cannot be a key");
+}
+
+/// Columns are counted in letters, also where the parser counts bytes.
+#[test]
+fn a_refusal_of_json_names_the_letter() {
+    assert!(refusal("{\"é😀\": }").starts_with("1:8: not readable as JSON: expected value"));
+    assert!(
+        refusal("{\"a\":\n \"é").starts_with("2:3: not readable as JSON: EOF"),
+        "{}",
+        refusal("{\"a\":\n \"é")
+    );
+}
+
+/// Such a list has no depth of its own; the parser tells where its first item begins.
+#[test]
+fn a_list_begins_at_its_dash_however_it_is_indented() {
+    let at = |text: &str| read(text).expect("it reads")[0].get("a").expect("a key").at;
+    for (text, line, column) in [
+        ("a:\n- b\n", 2, 1),
+        ("a:\n-   b: 1\n", 2, 1),
+        ("a: # why\n- - b\n", 2, 1),
+        ("a:\r\n-\r\n  - b\r\n", 2, 1),
+        ("a:\n  - b\n", 2, 3),
+        ("a: [b]\n", 1, 4),
+        ("? a\n: - b\n", 2, 3),
+    ] {
+        assert_eq!(at(text), Position { line, column }, "{text:?}");
+    }
+    let nested = &read("- - a\n").expect("it reads")[0];
+    assert_eq!(nested.items()[0].at, Position { line: 1, column: 3 });
+}
+
+#[test]
+fn a_refusal_does_not_repeat_a_long_key() {
+    let (word, key) = ("k".repeat(1_000), json!("k\u{1b}".repeat(100_000)));
+    for text in [format!("{word}: 1\n{word}: 2\n"), format!("{{{key}: 1, {key}: 2}}")] {
+        let told = refusal(&text);
+        assert!(told.contains("…\" is given twice, first at 1:"), "{}", told.len());
+        assert!(told.chars().count() < 200 && !told.contains(char::is_control), "{told}");
+    }
 }
 
 #[test]

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
-use super::UnreadableError;
 use super::scalar::resolve;
 use super::tree::{Entry, Node, Position, Shape};
+use super::{UnreadableError, twice};
 
 /// How deep values may nest. The JSON reader behind this stops at 128; no manifest has 30.
 pub(super) const DEPTH_MAX: usize = 100;
@@ -23,7 +23,7 @@ const ALIASED_COUNT_MAX: usize = 1_000_000;
 
 /// Reads every document.
 pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
-    let mut builder = Builder::default();
+    let mut builder = Builder { lines: lines(text), ..Builder::default() };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| unreadable(&error))?;
         builder.take(event, place(&span))?;
@@ -43,6 +43,11 @@ fn place(span: &Span) -> Position {
     position(span.start.line(), span.start.col())
 }
 
+/// The lines of a text as YAML counts them.
+fn lines(text: &str) -> Vec<&str> {
+    text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r')).collect()
+}
+
 /// The parser counts lines from 1 and columns from 0.
 fn position(line: usize, column: usize) -> Position {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
@@ -58,35 +63,57 @@ struct Open {
 
 enum Content {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, merged: Vec<Node>, key: Option<(String, Position)> },
+    Map(Fields),
+}
+
+/// What a value is the value of.
+enum Key {
+    Named(String, Position),
+    /// `<<`, which takes in the entries of other maps. Go (`yaml/v2`): in quotes it is a name like others.
+    Merge,
+}
+
+/// What a map has so far.
+#[derive(Default)]
+struct Fields {
+    entries: Vec<Entry>,
+    merged: Vec<Node>,
+    /// The key whose value comes next.
+    key: Option<Key>,
+    /// Where each key of `entries` is given.
+    seen: BTreeMap<String, Position>,
 }
 
 #[derive(Default)]
-struct Builder {
+struct Builder<'a> {
+    lines: Vec<&'a str>,
     documents: Vec<Node>,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Node>,
     aliased: usize,
 }
 
-impl Builder {
+impl Builder<'_> {
     fn take(&mut self, event: Event<'_>, at: Position) -> Result<(), UnreadableError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = style != ScalarStyle::Plain
                     || tag.is_some_and(|tag| tag.core_suffix() == Some("str"));
-                if is_text && self.awaits_key() || &*text == "<<" && self.awaits_key() {
+                if self.awaits_key() && !is_text && &*text == "<<" {
+                    return self.await_merged(at);
+                }
+                if self.awaits_key() && is_text {
                     return self.key(text.into_owned(), at);
                 }
                 let shape = if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
                 self.value(Node { at, shape }, anchor)
             }
-            Event::SequenceStart(_, anchor, _) => {
+            Event::SequenceStart(style, anchor, _) => {
+                let at = if style == StructureStyle::Block { self.dash(at) } else { at };
                 self.begin(Open { at, anchor, content: Content::List(Vec::new()) })
             }
             Event::MappingStart(_, anchor, _) => {
-                let content = Content::Map { entries: Vec::new(), merged: Vec::new(), key: None };
-                self.begin(Open { at, anchor, content })
+                self.begin(Open { at, anchor, content: Content::Map(Fields::default()) })
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(at),
             Event::Alias(anchor) => {
@@ -115,7 +142,24 @@ impl Builder {
     }
 
     fn awaits_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Map { key: None, .. }, .. }))
+        matches!(
+            self.open.last(),
+            Some(Open { content: Content::Map(Fields { key: None, .. }), .. })
+        )
+    }
+
+    /// Where a list in a block begins. Of one that is not indented below its key the parser tells where the
+    /// first item begins; its dash is the first letter of that line.
+    fn dash(&self, at: Position) -> Position {
+        let is_value = matches!(self.open.last(), Some(Open { content: Content::Map(_), .. }));
+        let line = usize::try_from(at.line).ok().and_then(|line| self.lines.get(line - 1));
+        let dash = line.and_then(|line| line.find(|letter| letter != ' ').zip(Some(line)));
+        match dash {
+            Some((column, line)) if is_value && line[column..].starts_with('-') => {
+                position(usize::try_from(at.line).unwrap_or(1), column)
+            }
+            _ => at,
+        }
     }
 
     fn begin(&mut self, open: Open) -> Result<(), UnreadableError> {
@@ -133,9 +177,9 @@ impl Builder {
         let Some(open) = self.open.pop() else { return refused(at, "an end without a beginning") };
         let shape = match open.content {
             Content::List(items) => Shape::List(items),
-            Content::Map { mut entries, merged, .. } => {
+            Content::Map(Fields { mut entries, merged, mut seen, .. }) => {
                 for node in merged {
-                    merge(&mut entries, node)?;
+                    merge(&mut entries, &mut seen, node)?;
                 }
                 Shape::Map(entries)
             }
@@ -150,9 +194,9 @@ impl Builder {
         match self.open.last_mut().map(|open| &mut open.content) {
             None => self.documents.push(node),
             Some(Content::List(items)) => items.push(node),
-            Some(Content::Map { entries, merged, key }) => match key.take() {
-                Some((name, _)) if name == "<<" => merged.push(node),
-                Some((name, at)) => entries.push(Entry { key: name, at, value: node }),
+            Some(Content::Map(fields)) => match fields.key.take() {
+                Some(Key::Merge) => fields.merged.push(node),
+                Some(Key::Named(key, at)) => fields.entries.push(Entry { key, at, value: node }),
                 None => return self.bare_key(node),
             },
         }
@@ -174,33 +218,42 @@ impl Builder {
     }
 
     fn key(&mut self, name: String, at: Position) -> Result<(), UnreadableError> {
-        let Some(Open { content: Content::Map { entries, key, .. }, .. }) = self.open.last_mut()
-        else {
+        let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
             return refused(at, "a key outside a map");
         };
-        if let Some(first) = entries.iter().find(|entry| entry.key == name) {
-            return Err(UnreadableError {
-                at,
-                reason: format!("key {name:?} is given twice, first at {}", first.at),
-            });
+        if let Some(first) = fields.seen.insert(name.clone(), at) {
+            return Err(UnreadableError { at, reason: twice(&name, first) });
         }
-        *key = Some((name, at));
+        fields.key = Some(Key::Named(name, at));
+        Ok(())
+    }
+
+    /// A map may be merged with several others.
+    fn await_merged(&mut self, at: Position) -> Result<(), UnreadableError> {
+        let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
+            return refused(at, "a key outside a map");
+        };
+        fields.key = Some(Key::Merge);
         Ok(())
     }
 }
 
 /// Puts the entries of a merged map where the map has none of its own.
-fn merge(entries: &mut Vec<Entry>, node: Node) -> Result<(), UnreadableError> {
+fn merge(
+    entries: &mut Vec<Entry>,
+    seen: &mut BTreeMap<String, Position>,
+    node: Node,
+) -> Result<(), UnreadableError> {
     match node.shape {
         Shape::Map(merged) => {
             for entry in merged {
-                if entries.iter().all(|own| own.key != entry.key) {
+                if seen.insert(entry.key.clone(), entry.at).is_none() {
                     entries.push(entry);
                 }
             }
             Ok(())
         }
-        Shape::List(maps) => maps.into_iter().try_for_each(|map| merge(entries, map)),
+        Shape::List(maps) => maps.into_iter().try_for_each(|map| merge(entries, seen, map)),
         Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => {
             refused(node.at, "<< needs a map or a list of maps")
         }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::read::{Reader, duration};
-use crate::document::{Node, Position};
+use crate::document::{Node, Position, quoted};
 use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
 
 impl Reader {
@@ -72,7 +72,7 @@ impl Reader {
     /// Notes an id that is no rule's.
     pub(super) fn rule(&mut self, at: Position, id: &str) {
         if rules::find(id).is_none() {
-            self.add(at, format!("unknown rule {id:?}; `bindery rule` lists them"));
+            self.add(at, format!("unknown rule {}; `bindery rule` lists them", quoted(id)));
         }
     }
 }

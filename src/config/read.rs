@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Span};
 
 use super::{Configuration, Problem};
-use crate::document::{Entry, Node, Position, Shape};
+use crate::document::{Entry, Node, Position, Shape, quoted};
 use crate::rules::edits::{self, REPAIRS};
 use crate::rules::{Mode, Parameters, RULES, Switch, Unlisted};
 
@@ -62,12 +62,21 @@ impl Reader {
         self.problems.len()
     }
 
+    /// Notes a problem. Its sentence is one line of bounded length, whatever of the file it repeats.
     pub(super) fn add(&mut self, at: Position, text: String) {
-        self.problems.push(Problem { at, text });
+        let mut line = text;
+        if line.contains(char::is_control) {
+            line = line.replace(char::is_control, " ");
+        }
+        if let Some((end, _)) = line.char_indices().nth(TEXT_CHARS_MAX) {
+            line.truncate(end);
+            line.push('…');
+        }
+        self.problems.push(Problem { at, text: line });
     }
 
     pub(super) fn unknown(&mut self, entry: &Entry, known: &str) {
-        self.add(entry.at, format!("unknown key {:?}; known are {known}", entry.key));
+        self.add(entry.at, format!("unknown key {}; known are {known}", quoted(&entry.key)));
     }
 
     pub(super) fn map<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Entry] {
@@ -164,7 +173,7 @@ impl Reader {
                 let known: Vec<&str> = REPAIRS.iter().map(|repair| repair.id).collect();
                 self.add(
                     entry.at,
-                    format!("unknown edit {:?}; known are {}", entry.key, known.join(", ")),
+                    format!("unknown edit {}; known are {}", quoted(&entry.key), known.join(", ")),
                 );
             }
             match &entry.value.shape {
@@ -205,6 +214,9 @@ impl Reader {
         items.iter().filter_map(|item| self.text(item, &format!("an entry of {name}"))).collect()
     }
 }
+
+/// Twice our longest sentence.
+const TEXT_CHARS_MAX: usize = 500;
 
 const NO_WASTE: &str = "rules.parameters.maxWaste must be a whole number above 0: how many times as large as \
      its claim a volume may be";

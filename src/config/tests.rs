@@ -147,6 +147,17 @@ fn a_wrong_override_or_exemption_is_told_with_its_place() {
 }
 
 #[test]
+fn a_sentence_is_one_line_whatever_of_the_file_it_repeats() {
+    let key = format!("a\\n{}", "b".repeat(800));
+    let told = bad(&format!(
+        "rules: {{modes: {{\"{key}\": deny}}}}\nedits: {{\"{key}\": 1}}\n\"{key}\": 1\n"
+    ));
+    assert_eq!(told.lines().count(), 4, "{told}");
+    assert!(told.lines().all(|line| line.chars().count() < 550), "{told}");
+    assert!(told.contains("b…\"; known are apiVersion, "), "{told}");
+}
+
+#[test]
 fn another_kind_or_none_or_two_are_refused() {
     let told = |text| read(text, "c.yaml").expect_err("it does not read").to_string();
     assert_eq!(

@@ -10,7 +10,7 @@ use serde_json::Map;
 
 use super::{PodTemplate, Recycler, Timeout};
 use crate::config::read::{Reader, time};
-use crate::document::{Entry, Node, Position, Shape};
+use crate::document::{Entry, Node, Position, Shape, quoted};
 
 /// Kubernetes: a namespace is a DNS label.
 const NAMESPACE_BYTES_MAX: usize = 63;
@@ -43,7 +43,7 @@ impl Reader {
         };
         let name = self.text(node, "recycler.namespace")?;
         if !is_label(&name) {
-            let text = format!("recycler.namespace {name:?} is no name of a namespace");
+            let text = format!("recycler.namespace {} is no name of a namespace", quoted(&name));
             self.add(node.at, text);
         }
         Some(name)
@@ -228,8 +228,9 @@ impl Reader {
             spec.value.get("containers").is_some_and(|list| !list.items().is_empty());
         if has_container && !mounts.any(|mount| mounts_all_of(mount, name)) {
             let text = format!(
-                "no container of recycler.podTemplate mounts {name:?}, the first of spec.volumes, as a \
-                 whole and writable, so that its files would stay; mount it"
+                "no container of recycler.podTemplate mounts {}, the first of spec.volumes, as a \
+                 whole and writable, so that its files would stay; mount it",
+                quoted(name)
             );
             self.add(spec.at, text);
         }

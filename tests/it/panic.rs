@@ -24,7 +24,7 @@ static PLANTED: Rule = Rule {
     check,
 };
 
-static RULES: &[&Rule] = &[&PLANTED];
+pub(crate) static RULES: &[&Rule] = &[&PLANTED];
 
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
     let name = change.volume().map(|volume| volume.latest().name.to_string());

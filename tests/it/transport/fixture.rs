@@ -242,7 +242,7 @@ pub(crate) async fn read_reply(io: &mut (impl AsyncRead + Unpin)) -> std::io::Re
             let length = head.split_once("content-length: ").unwrap().1;
             let length: usize = length.lines().next().unwrap().parse().unwrap();
             if body.len() >= length {
-                return Ok(without_date(&text));
+                return Ok(without_date(&format!("{head}\r\n\r\n{}", &body[..length])));
             }
         }
         if io.read_buf(&mut bytes).await? == 0 {

@@ -26,7 +26,7 @@ fn claims(operation: &str, rest: &str) -> String {
     about("persistentvolumeclaims", operation, rest)
 }
 
-fn about(resource: &str, operation: &str, rest: &str) -> String {
+pub(crate) fn about(resource: &str, operation: &str, rest: &str) -> String {
     format!(
         r#""resource":{{"group":"","version":"v1","resource":"{resource}"}},"operation":"{operation}"{rest}"#
     )

@@ -5,7 +5,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
 SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench soak generate
+.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench fuzz soak generate
 
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
@@ -70,6 +70,16 @@ bench: kube
 		cargo bench --locked --bench $$bench -- $(SECTIONS) || failed=1; \
 	done; exit $$failed
 
+# One decoder under cargo-fuzz, which looks for inputs by the code that they reach, until it is stopped or something
+# breaks: make fuzz TARGET=review. Needs a nightly toolchain and cargo-fuzz; the same properties run with made
+# inputs in `make suites`. What is found goes to fuzz/corpus, beside the small corpus of the tests.
+fuzz:
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing; cargo install cargo-fuzz, then retry." >&2; exit 2; }
+	@test -d tests/fuzz/corpus/$(TARGET) -a -n "$(TARGET)" || { echo "TARGET=$(TARGET) is no decoder; name one of `ls tests/fuzz/corpus | xargs`." >&2; exit 2; }
+	cp Cargo.lock fuzz/Cargo.lock
+	mkdir -p fuzz/corpus/$(TARGET)
+	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
+
 # Every promise at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have ten rounds to show themselves on a real server.
 soak: export PROPTEST_CASES := 10000
@@ -78,6 +88,8 @@ soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
 # 20,000 lives take most of an hour in code that is not optimised, and building it so is paid once. Debug
 # assertions and overflow checks stay on.
 soak: export CARGO_PROFILE_DEV_OPT_LEVEL := 1
+# Hostile inputs of each decoder.
+soak: export FUZZ_EXECUTIONS := 10000000
 # Lives of the simulated cluster.
 soak: export SIMULATION_SEEDS := 20000
 # Every cell of the crash matrix rather than a sample, and pairs of faults.

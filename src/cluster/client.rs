@@ -3,16 +3,17 @@
 //! Every caller has a deadline of its own; a library that retries behind it would let a write land
 //! long after its reason has gone.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{
-    Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError, LoadDataError,
-};
+use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
+use super::kubeconfig::{reason, refused_bytes, refused_values, unusable, usual_files};
 use crate::telemetry::logging::cause;
 
 /// Where the cluster is and as whom to speak to it.
@@ -50,6 +51,9 @@ pub enum ConnectError {
 /// How long a connection may take. The API server is near; a longer wait only hides that it is not.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a command may take that gives credentials. A minute: it may open a browser and wait for a person.
+const PLUGIN_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// A client for the cluster at `address`. Nothing is sent yet.
 pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     let mut config = configuration(address).await?;
@@ -62,29 +66,63 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     if !address.as_groups.is_empty() {
         config.auth_info.impersonate_groups = Some(address.as_groups.clone());
     }
-    Client::try_from(config).map_err(|error| {
-        let told = error.source().and_then(|source| source.downcast_ref()).map(reason);
-        ConnectError::Unusable(told.unwrap_or_else(|| cause(&error)))
-    })
+    if let Some(reason) = refused_values(&config) {
+        return Err(match &address.kubeconfig {
+            Some(path) => ConnectError::Kubeconfig { path: path.display().to_string(), reason },
+            None => ConnectError::Unusable(reason),
+        });
+    }
+    let made = if config.auth_info.exec.is_some() {
+        made_beside(config).await?
+    } else {
+        Client::try_from(config)
+    };
+    made.map_err(|error| ConnectError::Unusable(unusable(&error)))
+}
+
+/// A client whose credentials come from a command. The library waits for it without a limit, so that it is run
+/// on a thread of its own, which is left behind if it does not come back.
+async fn made_beside(config: Config) -> Result<Result<Client, kube::Error>, ConnectError> {
+    let (sender, made) = oneshot::channel();
+    let runtime = Handle::current();
+    std::thread::spawn(move || {
+        let _runtime = runtime.enter();
+        // Nobody waits any more if the time is up.
+        let _ = sender.send(Client::try_from(config));
+    });
+    let told = |what: &str| ConnectError::Unusable(format!("the credential plugin {what}"));
+    match timeout(PLUGIN_TIMEOUT, made).await {
+        Ok(Ok(made)) => Ok(made),
+        Ok(Err(_)) => Err(told("failed")),
+        Err(_) => Err(told(&format!("has not answered within {} s", PLUGIN_TIMEOUT.as_secs()))),
+    }
 }
 
 async fn configuration(address: &Address) -> Result<Config, ConnectError> {
     let options = KubeConfigOptions { context: address.context.clone(), ..Default::default() };
     let Some(path) = &address.kubeconfig else {
+        for path in usual_files() {
+            if let Some(told) = refused_bytes(&path) {
+                return Err(ConnectError::Nowhere(format!("kubeconfig {} {told}", path.display())));
+            }
+        }
         let made = Config::from_kubeconfig(&options).await;
         return made.or_else(|error| match address.context {
             Some(_) => Err(ConnectError::Nowhere(format!("kubeconfig {}", reason(&error)))),
             None => of_the_pod(&error),
         });
     };
-    let refused = |error: &KubeconfigError| ConnectError::Kubeconfig {
-        path: path.display().to_string(),
-        reason: if let KubeconfigError::ReadConfig(error, _) = error {
+    let told = |reason| ConnectError::Kubeconfig { path: path.display().to_string(), reason };
+    let refused = |error: &KubeconfigError| {
+        told(if let KubeconfigError::ReadConfig(error, _) = error {
             cause(error)
         } else {
             reason(error)
-        },
+        })
     };
+    if let Some(reason) = refused_bytes(path) {
+        return Err(told(reason));
+    }
     let file = Kubeconfig::read_from(path).map_err(|error| refused(&error))?;
     Config::from_custom_kubeconfig(file, &options).await.map_err(|error| refused(&error))
 }
@@ -101,32 +139,29 @@ fn of_the_pod(without: &KubeconfigError) -> Result<Config, ConnectError> {
     })
 }
 
-/// What is wrong with a kubeconfig, on one line; with line and column where it cannot be parsed.
-fn reason(error: &KubeconfigError) -> String {
-    let unread = |what: &str, error: &LoadDataError| {
-        if let LoadDataError::ReadFile(error, path) = error {
-            format!("{what} {}: {}", path.display(), cause(error))
-        } else {
-            format!("{what}: {}", cause(error))
-        }
-    };
-    match error {
-        KubeconfigError::ReadConfig(error, path) => format!("{}: {}", path.display(), cause(error)),
-        KubeconfigError::Parse(error) => cause(error),
-        KubeconfigError::CurrentContextNotSet => "has no current context".to_owned(),
-        KubeconfigError::LoadContext(name) => format!("has no context \"{name}\""),
-        KubeconfigError::LoadClusterOfContext(name) => format!("has no cluster \"{name}\""),
-        KubeconfigError::LoadCertificateAuthority(error) => unread("certificate authority", error),
-        KubeconfigError::LoadClientCertificate(error) => unread("client certificate", error),
-        KubeconfigError::LoadClientKey(error) => unread("client key", error),
-        KubeconfigError::KindMismatch
-        | KubeconfigError::ApiVersionMismatch
-        | KubeconfigError::FindPath
-        | KubeconfigError::MissingClusterUrl
-        | KubeconfigError::ParseClusterUrl(_)
-        | KubeconfigError::ParseProxyUrl(_)
-        | KubeconfigError::ParseCertificates(_) => {
-            error.to_string().lines().next().unwrap_or_default().to_owned()
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SILENT: &str = "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+        contexts: [{name: a, context: {cluster: a, user: a}}]\n\
+        clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n\
+        users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, \
+        command: sleep, args: ['3'], interactiveMode: Never}}}]\n";
+
+    /// In virtual time, which goes on while the command sleeps.
+    #[tokio::test(start_paused = true)]
+    async fn a_credential_plugin_that_hangs_is_left_behind() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, SILENT).unwrap();
+        let address = Address { kubeconfig: Some(file.path().into()), ..Address::default() };
+        let started = std::time::Instant::now();
+        let Err(error) = connect(&address).await else { panic!("a client without credentials") };
+        assert_eq!(
+            error.to_string(),
+            "the credentials for the cluster cannot be used: the credential plugin has not answered \
+             within 60 s; check the kubeconfig"
+        );
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     }
 }

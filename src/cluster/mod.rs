@@ -6,6 +6,7 @@
 pub mod announce;
 pub mod ask;
 pub mod client;
+mod kubeconfig;
 pub mod lease;
 pub mod listing;
 pub mod reads;

@@ -8,6 +8,7 @@ mod explain;
 mod files;
 mod generated;
 mod outputs;
+mod kubeconfig;
 mod plan;
 mod scan;
 mod schemas;

@@ -1,11 +1,49 @@
-//! What a bare word of YAML means.
+//! What a scalar of YAML means.
 //!
 //! kubectl reads YAML 1.1 (`sigs.k8s.io/yaml` over `yaml/v2`, `resolve.go`): `yes` is true, `0777`
 //! is 511. A checker that read `yes` as text would pass what the API server refuses.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Number;
 
 use super::tree::Shape;
+
+/// What the scalar `text` means, which has this tag of YAML's own and is bare or quoted; else what is wrong
+/// with it.
+///
+/// Go: `yaml/v2`, `decode.go`, `scalar`.
+pub(super) fn scalar(text: &str, tag: Option<&str>, is_bare: bool) -> Result<Shape, String> {
+    let plain = || Shape::Text(text.to_owned());
+    let shape = match tag {
+        Some("str") => return Ok(plain()),
+        Some("binary") => {
+            let decoded = STANDARD.decode(text.split_whitespace().collect::<String>()).ok();
+            let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+            let wrong = || "!!binary is not base64 of text; write the text itself".to_owned();
+            return decoded.map(Shape::Text).ok_or_else(wrong);
+        }
+        // A tag makes a bare word of what is quoted.
+        Some("int" | "float" | "bool" | "null") => resolve(text),
+        Some(_) | None if is_bare => resolve(text),
+        Some(_) | None => return Ok(plain()),
+    };
+    let is_endless = INFINITE.iter().any(|word| text.trim_start_matches(['+', '-']) == *word);
+    if is_endless && tag != Some("null") {
+        return Err(format!("{text} is no number that JSON has; quote it"));
+    }
+    let fits = match (tag, &shape) {
+        (Some("int" | "float"), Shape::Number(_)) | (Some("bool"), Shape::Bool(_)) => true,
+        (Some("null"), shape) => *shape == Shape::Null,
+        (Some("int" | "float" | "bool"), _) => false,
+        _ => true,
+    };
+    let tag = tag.unwrap_or_default();
+    if fits { Ok(shape) } else { Err(format!("{text:?} is no !!{tag}; leave the tag out")) }
+}
+
+/// Numbers of YAML that JSON has none for, without their sign.
+const INFINITE: [&str; 6] = [".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"];
 
 /// What the bare word `text` means.
 pub(super) fn resolve(text: &str) -> Shape {

@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
-use super::scalar::resolve;
+use super::scalar::scalar;
 use super::tree::{Entry, Node, Position, Shape};
 use super::{UnreadableError, twice};
+
+/// What the tags of YAML itself begin with.
+const TAGS: &str = "tag:yaml.org,2002:";
 
 /// How deep values may nest. The JSON reader behind this stops at 128; no manifest has 30.
 pub(super) const DEPTH_MAX: usize = 100;
@@ -97,15 +100,18 @@ impl Builder<'_> {
     fn take(&mut self, event: Event<'_>, at: Position) -> Result<(), UnreadableError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let is_text = style != ScalarStyle::Plain
-                    || tag.is_some_and(|tag| tag.core_suffix() == Some("str"));
+                let is_bare = style == ScalarStyle::Plain;
+                let tag = tag.as_ref().and_then(|tag| tag.suffix_in_namespace(TAGS));
+                let tag = tag.as_deref();
+                let is_text = !is_bare || tag == Some("str");
                 if self.awaits_key() && !is_text && &*text == "<<" {
                     return self.await_merged(at);
                 }
                 if self.awaits_key() && is_text {
                     return self.key(text.into_owned(), at);
                 }
-                let shape = if is_text { Shape::Text(text.into_owned()) } else { resolve(&text) };
+                let shape =
+                    scalar(&text, tag, is_bare).map_err(|reason| UnreadableError { at, reason })?;
                 self.value(Node { at, shape }, anchor)
             }
             Event::SequenceStart(style, anchor, _) => {

@@ -86,7 +86,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "document",
         imports: &[],
-        libraries: Libraries::Only(&["thiserror", "serde", "serde_json", "serde_saphyr"]),
+        libraries: Libraries::Only(&["thiserror", "serde", "serde_json", "serde_saphyr", "base64"]),
         reach: Reach::Values,
     },
     Layer {

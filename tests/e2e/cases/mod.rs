@@ -16,6 +16,7 @@ mod recycler;
 mod rules;
 mod smoke;
 mod survival;
+mod yaml;
 
 use crate::runner::Case;
 
@@ -38,6 +39,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         recycler::CASES,
         smoke::CASES,
         survival::CASES,
+        yaml::CASES,
         lifetime::CASES,
     ]
     .concat()

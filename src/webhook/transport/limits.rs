@@ -46,14 +46,15 @@ pub struct Limits {
     /// Bytes of read buffer per connection, which is also the longest request head. 16 KiB: heads
     /// of the API server are under 1 KiB; hyper's own default of 400 KiB is a gift to attackers.
     pub buffer: usize,
-    /// Bytes of one body. 7 MiB: an update review carries two objects of at most 3 MB each and an
-    /// envelope.
+    /// Bytes of one body. 20 MiB: an update review carries two objects of at most 1.5 MiB, which is what
+    /// etcd stores, and an envelope. The API server writes `<`, `>` and `&` in six letters each when it asks
+    /// a webhook, so that such an object may be six times as long.
     pub body: usize,
-    /// Bytes of all bodies held at once, from arrival to the end of their review. 64 MiB: nine of
+    /// Bytes of all bodies held at once, from arrival to the end of their review. 64 MiB: three of
     /// the largest bodies, 20,000 usual ones, half of the memory limit of the container.
     pub body_budget: usize,
-    /// Part of `body_budget` that bodies above `small_body` may use together. 28 MiB: four of the
-    /// largest bodies or forty updates of objects with as many annotations as may be; the rest is
+    /// Part of `body_budget` that bodies above `small_body` may use together. 40 MiB: two of the
+    /// largest bodies or sixty updates of objects with as many annotations as may be; the rest is
     /// for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
     /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
@@ -71,7 +72,7 @@ pub struct Limits {
     /// Time to wait, after our last byte, for the peer to close. 1 s: closing with unread bytes
     /// in the socket would reset the connection and could destroy a reply on its way.
     pub linger: Duration,
-    /// Bytes read and thrown away in that time. 8 MiB: the rest of a body that was refused unread.
+    /// Bytes read and thrown away in that time. 21 MiB: the rest of a body that was refused unread.
     pub linger_bytes: usize,
 }
 
@@ -90,15 +91,15 @@ impl Limits {
             exchange: Duration::from_secs(35),
             reply: Duration::from_secs(10),
             buffer: 16 * KIB,
-            body: 7 * MIB,
+            body: 20 * MIB,
             body_budget: 64 * MIB,
-            large_body_budget: 28 * MIB,
+            large_body_budget: 40 * MIB,
             small_body: 64 * KIB,
             reviews: 1_024,
             late_request: Duration::from_secs(1),
             finish: Duration::from_secs(10),
             linger: Duration::from_secs(1),
-            linger_bytes: 8 * MIB,
+            linger_bytes: 21 * MIB,
         }
     }
 

@@ -22,22 +22,22 @@ fn with_head(extra: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn bodies_up_to_seven_mebibytes_are_read_and_one_byte_more_is_413() {
+async fn bodies_up_to_twenty_mebibytes_are_read_and_one_byte_more_is_413() {
     let served = Served::start(Limits::reviews());
     let mut client = served.connect().await;
-    client.send(&review_request(7 * MIB)).await;
-    assert!(client.reply().await.unwrap().ends_with("\r\n\r\n7340032"));
+    client.send(&review_request(20 * MIB)).await;
+    assert!(client.reply().await.unwrap().ends_with("\r\n\r\n20971520"));
     let expected = refusal(
         "413 Payload Too Large",
         "connection: close\r\n",
-        "the body is longer than 7340032 bytes; it was not read; send a smaller object",
+        "the body is longer than 20971520 bytes; it was not read; send a smaller object",
     );
     // Declared, and sent in full before the reply is read: the reply must still arrive.
-    assert_eq!(served.answer(&review_request(7 * MIB + 1)).await, expected);
+    assert_eq!(served.answer(&review_request(20 * MIB + 1)).await, expected);
     // Declared by nobody: counted as it comes.
     let mut chunked = with_head("content-type: application/json\r\ntransfer-encoding: chunked\r\n");
-    chunked.extend(format!("{:x}\r\n", 7 * MIB + 1).as_bytes());
-    chunked.extend(vec![b' '; 7 * MIB + 1]);
+    chunked.extend(format!("{:x}\r\n", 20 * MIB + 1).as_bytes());
+    chunked.extend(vec![b' '; 20 * MIB + 1]);
     assert_eq!(served.answer(&chunked).await, expected);
     eventually("released", || served.admission.body_bytes() == 0).await;
 }

@@ -111,8 +111,8 @@ async fn what_exceeds_the_allowance_is_judged_by_its_essentials_with_a_warning()
 }
 
 #[tokio::test]
-async fn seven_mebibytes_are_judged_and_one_byte_more_is_refused() {
-    const LIMIT: usize = 7 * 1024 * 1024;
+async fn twenty_mebibytes_are_judged_and_one_byte_more_is_refused() {
+    const LIMIT: usize = 20 * 1024 * 1024;
     let scene = Scene::of("pair pv-a db/data 10Gi RWO");
     let stage = Stage::before(&scene).await;
     let old = volume(&scene, "\"x\":\"\"");
@@ -138,6 +138,6 @@ async fn seven_mebibytes_are_judged_and_one_byte_more_is_refused() {
     }
     let reply = stage.post("/validate/guard", &text(LIMIT - plain.len() + 1)).await;
     assert_eq!(reply.status, 413);
-    let reason = "the body is longer than 7340032 bytes; it was not read; send a smaller object";
+    let reason = "the body is longer than 20971520 bytes; it was not read; send a smaller object";
     assert_eq!(line(&reply), reason);
 }

@@ -23,7 +23,7 @@ const POST: &str = "POST /validate/guard?timeout=1s HTTP/1.1";
 const JSON: &str = "content-type: application/json\r\n";
 /// The connection is closed without a word: to whoever speaks HTTP/2, one of HTTP/1.1 would mean nothing.
 const UNANSWERED: u16 = 0;
-const TOO_LARGE: Refusal = Refusal::BodyTooLarge { limit: 7 * 1024 * 1024 };
+const TOO_LARGE: Refusal = Refusal::BodyTooLarge { limit: 20 << 20 };
 
 /// A request with this first line, these headers and these bytes behind them.
 fn bytes(first: &str, headers: &str, body: &str) -> Vec<u8> {
@@ -163,7 +163,7 @@ fn lengths() -> Vec<HeadRow> {
         unreadable(bytes(&POST.replace("1.1", "1.0"), JSON, ""), "EOF while parsing a value"),
     ];
     rows.extend(
-        ["7340033", "10000000", "4294967296", "9223372036854775807"]
+        ["20971521", "30000000", "4294967296", "9223372036854775807"]
             .map(|length| refused(with(length, ""), TOO_LARGE)),
     );
     rows.extend(
@@ -203,7 +203,7 @@ fn chunks() -> Vec<HeadRow> {
     rows.push(refused(chunked(&extended), Refusal::BodyBroken));
     rows.push(unreadable(chunked("0\r\n\r\n"), "EOF while parsing a value"));
     rows.push(unreadable(chunked("1\r\n{\r\n0\r\n\r\n"), "EOF while parsing an object"));
-    let megabytes = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20)).repeat(8);
+    let megabytes = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20)).repeat(21);
     rows.push(refused(chunked(&format!("{megabytes}0\r\n\r\n")), TOO_LARGE));
     rows.push(refused(
         with("transfer-encoding: chunked\r\ncontent-encoding: gzip\r\n", "2\r\n{}\r\n0\r\n\r\n"),

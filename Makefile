@@ -47,10 +47,10 @@ kube:
 e2e: kube
 	$(CARGO_TEST) --test e2e -- --strict $(CASES)
 
-# The histories of made-up clusters beside Kubernetes' own binder, and what takes minutes on a real
-# server, at their full count.
+# The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, lives of
+# storage beside the real controllers, and what takes minutes on a real server, at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --strict --full differential survival
+	$(CARGO_TEST) --test e2e -- --strict --full differential survival predicted harmless
 
 # Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
 # some; BINDERY_GENERATE=1 writes the table of docs/mutants.md.

@@ -83,9 +83,8 @@ impl Known {
     pub(super) fn growth(&self, class: &ClassName) -> Growth {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
-            Some(Expansion::Refused) => Growth::Refused,
             None if self.is_input_alone() => Growth::Unknown,
-            None => Growth::Refused,
+            Some(Expansion::Refused) | None => Growth::Refused,
         }
     }
 

@@ -53,7 +53,9 @@ fn pipelines_hold_the_same_commands(blocks: &[String]) {
         let documents =
             document::read(&pipeline).unwrap_or_else(|error| panic!("{error}: {pipeline}"));
         let mut lines = Vec::new();
-        documents.iter().for_each(|document| commands(&document.to_json(), &mut lines));
+        for document in &documents {
+            commands(&document.to_json(), &mut lines);
+        }
         for line in lines {
             assert!(known.contains(&forms(&line)), "{line} is in no block that is run");
             checked += 1;

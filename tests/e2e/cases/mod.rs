@@ -16,6 +16,7 @@ mod recycler;
 mod rules;
 mod smoke;
 mod survival;
+mod tenancy;
 mod yaml;
 
 use crate::runner::Case;
@@ -39,6 +40,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         recycler::CASES,
         smoke::CASES,
         survival::CASES,
+        tenancy::CASES,
         yaml::CASES,
         lifetime::CASES,
     ]

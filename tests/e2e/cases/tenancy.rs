@@ -1,0 +1,173 @@
+//! Tenants on one cluster whose binder is Kubernetes' own: no claim of one gets a volume of another, neither by name
+//! nor by match.
+//!
+//! Not here: that a refusal tells a tenant nothing (`tests/it/tenancy`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
+use bindery::rules::edits::REPAIRS;
+use bindery::rules::{Parameters, Policy, Switch, Unlisted};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::{eventually, wait};
+use crate::installed::{Installed, Registered};
+use crate::plane::persona::{ADMIN, TENANT as SOMEBODY};
+use crate::plane::{Body, Peers, Plane, Reply};
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[case!(tenants_keep_to_their_own_volumes)];
+
+const TENANTS: [&str; 2] = ["red", "blue"];
+
+/// Volumes and claims of each tenant: one claim more than there are volumes for it.
+const VOLUMES: usize = 3;
+const CLAIMS: usize = 4;
+
+/// The binder of this plane looks at everything each second.
+const SETTLE: Duration = Duration::from_secs(3);
+
+fn tenants_keep_to_their_own_volumes() {
+    let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let parameters = Parameters { unlisted: Unlisted::Deny, ..Parameters::default() };
+    let policy = Policy { edits, parameters, ..Policy::default() };
+    let _installed = Installed::under(policy, &plane, Registered::Everything);
+    for tenant in TENANTS {
+        let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});
+        send(&plane, "/api/v1/namespaces", &json!({"metadata": metadata})).expect_ok();
+    }
+    let label = |tenant: &str| json!({"labels": {TENANT: tenant}});
+    for tenant in TENANTS {
+        for number in 0..VOLUMES {
+            volume(&plane, &format!("pv-{tenant}-{number}"), &label(tenant));
+        }
+    }
+    // Nobody's, and one that lists a namespace: no tenant is to get them by match.
+    volume(&plane, "pv-nobody", &json!({}));
+    volume(&plane, "pv-listed", &json!({"annotations": {ALLOWED_NAMESPACES: "blue"}}));
+    await_edits(&plane);
+
+    by_name(&plane);
+    by_match(&plane);
+}
+
+/// What a claim of red says to name a volume of blue, in each way in which a claim can come to name one.
+fn by_name(plane: &Plane) {
+    let refused = |reply: &Reply| {
+        let text = reply.json["message"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(reply.code, 403, "{reply}");
+        assert!(text.contains("[prebind-taken] "), "{text}");
+        text
+    };
+    let mut told = Vec::new();
+    for name in ["pv-blue-0", "pv-listed", "pv-nobody", "no-such"] {
+        let reply = claim(plane, "red", "named", &json!({"volumeName": name}));
+        told.push(refused(&reply).replace(name, "NAME"));
+    }
+    told.dedup();
+    assert_eq!(told.len(), 1, "what is foreign, open and absent is told alike: {told:?}");
+    claim(plane, "blue", "listed", &json!({"volumeName": "pv-listed"})).expect_ok();
+    bound_to(plane, "blue", "listed", "pv-listed");
+
+    claim(plane, "red", "later", &json!({"selector": {"matchLabels": {"none": "such"}}}))
+        .expect_ok();
+    let path = "/api/v1/namespaces/red/persistentvolumeclaims/later";
+    let later = json!({"spec": {"volumeName": "pv-blue-0"}});
+    refused(&plane.request(SOMEBODY, Method::PATCH, path, Body::merge_patch(&later)));
+}
+
+/// Claims that name nothing, some of which ask for the volumes of the other by its label.
+fn by_match(plane: &Plane) {
+    for tenant in TENANTS {
+        let other = if tenant == "red" { "blue" } else { "red" };
+        for number in 0..CLAIMS {
+            let wish = match number % 2 {
+                0 => json!({}),
+                _ => json!({"selector": {"matchLabels": {TENANT: other}}}),
+            };
+            claim(plane, tenant, &format!("any-{number}"), &wish).expect_ok();
+        }
+    }
+    eventually("all volumes of the tenants are bound", Duration::from_secs(30), || {
+        let bound = holders(plane)
+            .into_keys()
+            .filter(|name| name.starts_with("pv-red-") || name.starts_with("pv-blue-"));
+        let count = bound.count();
+        if count == TENANTS.len() * VOLUMES { Ok(()) } else { Err(format!("{count} are")) }
+    });
+    // Whoever is left over waits, though free volumes would fit.
+    wait(SETTLE);
+    let holders = holders(plane);
+    for (name, namespace) in &holders {
+        let owner = name.trim_start_matches("pv-").split('-').next().unwrap_or_default();
+        let owner = if name == "pv-listed" { "blue" } else { owner };
+        assert_eq!(owner, namespace, "{name} went to {namespace}: {holders:?}");
+    }
+    assert!(!holders.contains_key("pv-nobody"), "{holders:?}");
+}
+
+/// The namespaces of the claims for which volumes are kept, by volume.
+fn holders(plane: &Plane) -> BTreeMap<String, String> {
+    let list = plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let holder = |item: &Value| {
+        let namespace = item.pointer("/spec/claimRef/namespace")?.as_str()?.to_owned();
+        Some((item["metadata"]["name"].as_str()?.to_owned(), namespace))
+    };
+    items.iter().filter_map(holder).collect()
+}
+
+fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+    eventually("the claim is bound", Duration::from_secs(20), || {
+        let claim = plane.get(ADMIN, &path).json;
+        let is_bound = claim["status"]["phase"] == "Bound" && claim["spec"]["volumeName"] == volume;
+        if is_bound { Ok(()) } else { Err(claim.to_string()) }
+    });
+}
+
+fn volume(plane: &Plane, name: &str, metadata: &Value) {
+    let mut object = json!({
+        "metadata": metadata,
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "nfs": {"server": "nfs.example.com", "path": format!("/{name}")},
+        },
+    });
+    object["metadata"]["name"] = json!(name);
+    send(plane, "/api/v1/persistentvolumes", &object).expect_ok();
+}
+
+/// Makes a claim of a tenant.
+fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
+    let mut spec = json!({
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+        "resources": {"requests": {"storage": "1Gi"}},
+    });
+    json_patch::merge(&mut spec, overlay);
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let object = json!({"metadata": {"name": name}, "spec": spec});
+    plane.request(SOMEBODY, Method::POST, &path, Body::json(&object))
+}
+
+fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
+    plane.request(ADMIN, Method::POST, path, Body::json(object))
+}
+
+/// A registration takes effect within about a second.
+fn await_edits(plane: &Plane) {
+    let path = "/api/v1/namespaces/red/persistentvolumeclaims?dryRun=All";
+    let object = json!({"metadata": {"name": "probe"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
+    let named = json!({"metadata": {"name": "probe"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "volumeName": "pv-blue-0", "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
+    eventually("the API server asks mutate and advise", Duration::from_secs(20), || {
+        let made = plane.request(SOMEBODY, Method::POST, path, Body::json(&object));
+        let refused = plane.request(SOMEBODY, Method::POST, path, Body::json(&named));
+        let is_edited = made.json.pointer("/spec/selector").is_some();
+        if is_edited && refused.code == 403 { Ok(()) } else { Err(format!("{made} {refused}")) }
+    });
+}

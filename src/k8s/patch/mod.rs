@@ -3,10 +3,13 @@
 //! Paths are exact and maps that do not exist yet are made first, so that nothing else in the
 //! object is touched: unknown fields and the annotations of others survive.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use base64::Engine;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -20,7 +23,7 @@ mod tests;
 pub struct Patch(json_patch::Patch);
 
 /// What of the object decides how a path has to be written.
-#[derive(Default, Deserialize)]
+#[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct Shape<'a> {
     #[serde(borrow)]
@@ -29,7 +32,7 @@ struct Shape<'a> {
     spec: Option<SpecShape<'a>>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct MetadataShape<'a> {
     #[serde(borrow)]
@@ -38,15 +41,40 @@ struct MetadataShape<'a> {
     finalizers: Option<&'a RawValue>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// Of a claim and of a volume other fields are read. One that is there twice was refused where it is read; where it
+/// is not, the last counts.
+#[derive(Default)]
 struct SpecShape<'a> {
-    #[serde(borrow)]
     claim_ref: Option<&'a RawValue>,
-    #[serde(borrow)]
     storage_class_name: Option<&'a RawValue>,
-    #[serde(borrow)]
     selector: Option<&'a RawValue>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for SpecShape<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpecVisitor;
+        impl<'de> Visitor<'de> for SpecVisitor {
+            type Value = SpecShape<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SpecShape<'de>, A::Error> {
+                let mut spec = SpecShape::default();
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                    match &*key {
+                        "claimRef" => spec.claim_ref = map.next_value()?,
+                        "storageClassName" => spec.storage_class_name = map.next_value()?,
+                        "selector" => spec.selector = map.next_value()?,
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(spec)
+            }
+        }
+        deserializer.deserialize_map(SpecVisitor)
+    }
 }
 
 impl Patch {

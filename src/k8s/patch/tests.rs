@@ -108,3 +108,12 @@ fn a_label_is_selected_beside_what_is_selected_already() {
     let object = edited(&[edit], &new, &Value::Null);
     assert_eq!(object, json!({"spec": {"selector": both}}));
 }
+
+/// Validating passes over it, so that editing must as well.
+#[test]
+fn what_is_there_twice_and_read_by_nobody_stands_in_no_way() {
+    let claim = r#"{"spec":{"claimRef":1,"selector":null,"claimRef":[],"x":1,"x":2}}"#;
+    let patch = Patch::of(&[Edit::SetClass("fast".to_owned())], claim, "").unwrap().unwrap();
+    let operations = serde_json::to_value(patch.operations()).unwrap();
+    assert_eq!(operations[0]["path"], "/spec/storageClassName");
+}

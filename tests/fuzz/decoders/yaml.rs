@@ -104,7 +104,8 @@ fn check_written(document: &Node) {
 fn check_twin(text: &str, documents: &[Node]) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // Documents of YAML are not told apart by nothing, a tab is no space to it, and it has escapes of its own.
-    if documents.len() != 1 || !text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
+    let is_one = serde_json::from_str::<Value>(text).is_ok();
+    if !is_one || !text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
         return;
     }
     let Ok(twins) = document::read(&format!("#\n{text}")) else {

@@ -57,7 +57,7 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
         Ok(exit) => exit,
         Err(failure) => {
             for line in failure.to_string().lines() {
-                complain(&format!("error: {line}"));
+                complain(&plain(&format!("error: {line}")));
             }
             failure.exit
         }
@@ -117,6 +117,19 @@ pub(crate) fn configuration(path: Option<&Path>) -> Result<Configuration, Failur
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Letters of one line that is told. A sentence quotes what it is about, which may be as long as a file.
+const LINE_CHARS_MAX: usize = 1_000;
+
+/// The line without what a terminal would obey, and no longer than somebody reads.
+pub(crate) fn plain(line: &str) -> String {
+    let flat = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let mut told: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
+    if line.chars().nth(LINE_CHARS_MAX).is_some() {
+        told.push('…');
+    }
+    told
 }
 
 /// Says a line to people.

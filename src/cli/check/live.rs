@@ -161,8 +161,12 @@ fn age_of(path: &Path) -> Duration {
 }
 
 /// The failure to read a dump as JSON, with its place.
-pub(in crate::cli) fn no_json(name: &str, error: &serde_json::Error) -> Failure {
-    let (line, column) = (error.line(), error.column());
+pub(in crate::cli) fn no_json(name: &str, text: &str, error: &serde_json::Error) -> Failure {
+    let line = error.line();
+    // The library counts bytes, and people count letters.
+    let told = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let before = told.get(..told.floor_char_boundary(error.column().saturating_sub(1)));
+    let column = before.unwrap_or_default().chars().count() + 1;
     Failure::usage(format!("{name}:{line}:{column}: is not readable as JSON; make a new dump"))
 }
 
@@ -172,7 +176,7 @@ fn take_text(known: &mut Known, text: &str, name: &str) -> Result<Option<Timesta
     let mut taken = None;
     if document::is_json(text) {
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            let value = value.map_err(|error| no_json(name, &error))?;
+            let value = value.map_err(|error| no_json(name, text, &error))?;
             taken = taken.or(taken_at(&value, name)?);
             take(known, value, None, name)?;
         }

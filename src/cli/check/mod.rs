@@ -252,10 +252,13 @@ impl<'a> Run<'a> {
     /// A review of the input, judged as it stands.
     fn review(&mut self, review: &Review) -> Result<(), Failure> {
         let mut body = review.node.to_json();
-        let request = &mut body["request"];
-        if let Some(user) = &self.arguments.for_user {
-            request["userInfo"] = json!({"username": user, "groups": self.arguments.for_group});
+        if let (Some(user), Some(request)) =
+            (&self.arguments.for_user, body["request"].as_object_mut())
+        {
+            let groups = &self.arguments.for_group;
+            request.insert("userInfo".to_owned(), json!({"username": user, "groups": groups}));
         }
+        let request = &body["request"];
         let text = |field: &str| text_of(&request[field]);
         let resource = text_of(&request["resource"]["resource"]);
         let mut name = text("name");

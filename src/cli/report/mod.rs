@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
 use super::files::{self, Readers};
-use super::notation;
+use super::{notation, plain};
 pub(in crate::cli) use text::Colour;
 
 /// The report in this form.
@@ -317,14 +317,15 @@ impl Summary {
 impl Finding {
     /// Where to look: `FILE:LINE:COLUMN`, the file that it was rendered from, or the object itself.
     fn place(&self) -> String {
-        match (&self.file, self.line, self.column, &self.rendered) {
+        let place = match (&self.file, self.line, self.column, &self.rendered) {
             (Some(file), _, _, Some(rendered)) => {
                 let Rendered { file: text, line, column } = rendered;
                 format!("{file} ({text}:{line}:{column})")
             }
             (Some(file), Some(line), Some(column), None) => format!("{file}:{line}:{column}"),
             _ => self.object(),
-        }
+        };
+        plain(&place)
     }
 
     /// Kind, namespace and name.
@@ -335,10 +336,11 @@ impl Finding {
 
 /// Kind, namespace and name of an object.
 fn called(kind: &str, namespace: Option<&str>, name: &str) -> String {
-    match namespace {
+    // A manifest may be called anything.
+    plain(&match namespace {
         Some(namespace) => format!("{kind} {namespace}/{name}"),
         None => format!("{kind} {name}"),
-    }
+    })
 }
 
 /// How many objects came to what: one sentence without full stop.

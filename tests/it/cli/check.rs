@@ -304,3 +304,29 @@ fn an_old_dump_is_refused() {
     let output = folder.run(&[arguments.as_slice(), &["--max-age", "26h"]].concat());
     assert_eq!(output.code, 0);
 }
+
+#[test]
+fn what_a_manifest_is_called_reaches_no_terminal_as_a_command() {
+    let folder = Folder::new();
+    let name = "a\u{1b}[31m\r\nb";
+    let manifest = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {"hostPath": {"path": "/"}}});
+    folder.write("odd.json", manifest.to_string());
+    for form in ["text", "wide", "github", "markdown", "junit"] {
+        let output =
+            folder.run(&["check", "-f", "odd.json", "--delete", &format!("pv/{name}"), "-o", form]);
+        let said = output.stdout + &output.stderr;
+        assert!(!said.contains(['\u{1b}', '\r']), "{form}: {said:?}");
+    }
+    folder.write("odd.json", manifest.to_string().replace("{\"path\":\"/\"}", "5"));
+    let output = folder.run(&["check", "--delete", "pv/x", "--live", "odd.json"]);
+    assert_eq!(output.code, 2);
+    assert!(!output.stderr.contains(['\u{1b}', '\r']), "{output:?}");
+}
+
+#[test]
+fn a_review_without_a_request_is_refused_whoever_is_to_ask() {
+    let folder = Folder::new();
+    folder.write("r.json", r#"{"kind": "AdmissionReview", "request": 5}"#);
+    let output = folder.run(&["check", "-f", "r.json", "--for-user", "jane"]);
+    assert_eq!((output.code, output.stderr.lines().count()), (2, 1), "{output:?}");
+}

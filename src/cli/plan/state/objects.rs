@@ -49,7 +49,7 @@ pub(super) fn items<'a>(text: &'a str, source: &str) -> Result<Vec<Item<'a>>, Fa
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
     while let Some(head) = heads.next() {
         let head = head.map_err(|error| {
-            if error.is_data() { unreadable(source, &error) } else { no_json(source, &error) }
+            if error.is_data() { unreadable(source, &error) } else { no_json(source, text, &error) }
         })?;
         let end = heads.byte_offset();
         if let Some((of_list, texts)) = head.of_items("").zip(head.items) {

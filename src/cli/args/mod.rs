@@ -81,7 +81,7 @@ pub struct WebhookArgs {
     /// account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Modes of rules and whom to trust.
+    /// Modes of rules and whom to trust; read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Threads that answer reviews.
@@ -125,7 +125,7 @@ pub struct ControllerArgs {
     /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Configuration, in a file that the webhook can share: how volumes are recycled.
+    /// Configuration, in a file that the webhook can share: how volumes are recycled. Read at the start.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Form of the log; text on a terminal and JSON elsewhere if left out.

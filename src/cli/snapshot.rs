@@ -94,9 +94,7 @@ fn attachments(cluster: &Cluster) -> Result<Vec<Value>, Failure> {
     Ok(items(&list).map(slim).collect())
 }
 
-/// The claims that pods use.
-///
-/// Kubernetes: `podUsesPVC`: pods without a node do not count, finished ones do until their object is gone.
+/// The claims that pods use; finished pods count until their object is gone.
 fn used(cluster: &Cluster) -> Result<BTreeSet<ClaimKey>, Failure> {
     let mut used = BTreeSet::new();
     let mut token = String::new();
@@ -105,7 +103,7 @@ fn used(cluster: &Cluster) -> Result<BTreeSet<ClaimKey>, Failure> {
         let page = parsed(&page)?;
         for item in items(&page) {
             let pod = any_pod(&item.to_string()).map_err(|error| unreadable(&error))?;
-            used.extend(pod.claims.into_iter().filter(|_| pod.node.is_some()));
+            used.extend(pod.in_use().iter().cloned());
         }
         match page.pointer("/metadata/continue").and_then(Value::as_str) {
             // A token is made of letters, digits and signs that a query may hold.

@@ -139,14 +139,11 @@ pub enum PodPage {
 
 /// Whether one of the pods on a page of a list (JSON text) uses the claim.
 ///
-/// Kubernetes: `pvc_protection_controller.go`, `podUsesPVC`: pods without a node do not count,
-/// finished ones do until their object is gone.
+/// Kubernetes: `pvc_protection_controller.go`: pods that have finished count until their object is gone.
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
     let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
     for item in pods.items {
-        let pod = read_whole(item.get())?;
-        let has_node = filled(pod.spec.0.node_name.as_ref()).is_some();
-        if has_node && claim_names(&pod).any(|claim| *claim == *key.name) {
+        if any_pod(item.get())?.in_use().iter().any(|claim| claim.name == key.name) {
             return Ok(PodPage::Used);
         }
     }

@@ -20,6 +20,13 @@ pub struct Pod {
 }
 
 impl Pod {
+    /// The claims that it keeps from being deleted: none before it has a node.
+    ///
+    /// Kubernetes: `pvc_protection_controller.go`, `podUsesPVC`.
+    pub fn in_use(&self) -> &[ClaimKey] {
+        if self.node.is_some() { &self.claims } else { &[] }
+    }
+
     /// Whether it uses the claim of this name.
     pub fn uses(&self, key: &ClaimKey) -> bool {
         self.claims.binary_search(key).is_ok()

@@ -143,8 +143,8 @@ fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let fact = match lookup {
         Lookup::Present(volume) if pairing(volume, claim) == Pairing::Bound => return None,
         Lookup::Present(_) => format!("spec.claimRef of volume \"{name}\" does not name it"),
-        Lookup::Absent => format!("volume \"{name}\" is gone"),
-        Lookup::Unknown => return None,
+        // What was not seen is assumed to be gone until a read settles it.
+        Lookup::Absent | Lookup::Unknown => format!("volume \"{name}\" is gone"),
     };
     let text = format!(
         "claim \"{}\" was bound and {fact}; it is Lost, and its pods do not start; restore the volume \

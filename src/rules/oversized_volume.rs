@@ -66,7 +66,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let asked = prebind.claim.request.rounded_up_units();
         prebind.volume.capacity.rounded_up_units() > asked.saturating_mul(i128::from(most.get()))
     };
-    let wasted = prebinds(change, evidence).into_iter().filter(is_wasted);
+    let prebinds = match prebinds(change, evidence) {
+        Ok(prebinds) => prebinds,
+        Err(unseen) => return vec![unseen],
+    };
+    let wasted = prebinds.into_iter().filter(is_wasted);
     let tell = |prebind: Prebind<'_>| {
         let (volume, claim) = (prebind.volume, prebind.claim);
         let text = match prebind.side {

@@ -115,7 +115,13 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let name = new.volume.as_ref()?;
     let lookup = evidence.volume(name);
-    let volume = lookup.present()?;
+    let volume = match lookup {
+        Lookup::Present(volume) => volume,
+        Lookup::Absent => return None,
+        Lookup::Unknown => {
+            return Some(Violation::open("spec.volumeName", Read::Volume(name.clone())));
+        }
+    };
     if pairing(volume, new) != Pairing::VolumeElsewhere {
         return None;
     }
@@ -146,7 +152,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
         Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
         Reservation::Free | Reservation::Incomplete(..) => return None,
     };
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let read = Read::Claim(key.clone());
     let claim = lookup.present();
     let was_kept = match (old, claim) {
         (None, _) => false,
@@ -156,6 +162,10 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     if was_kept {
         return None;
     }
+    if lookup == Lookup::Unknown {
+        return Some(Violation::open("spec.claimRef", read));
+    }
+    let rest = Rest::on(read, lookup);
     if let Some(claim) = claim
         && pairing(new, claim) == Pairing::ClaimElsewhere
     {
@@ -184,11 +194,8 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     );
     let read = Read::Volume(rival.name.clone());
     let rest_on_rival = Rest::on(read, evidence.volume(&rival.name));
-    let mut violation = Violation::new("spec.claimRef", text).resting_on(rest_on_rival);
-    // A claim that is not there yet is no reason against the denial; one that chose this volume is.
-    if claim.is_some() {
-        violation = violation.resting_on(rest);
-    }
+    let violation =
+        Violation::new("spec.claimRef", text).resting_on(rest_on_rival).resting_on(rest);
     let going = claim.is_some_and(|claim| claim.deletion == Deletion::Terminating);
     Some(if going { violation.as_warning() } else { violation })
 }

@@ -76,6 +76,9 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
     let points_here = |claim: &&Claim| {
         claim.volume.as_ref() == Some(&new.name) && claim.stage() == Stage::Completed
     };
+    if lookup == Lookup::Unknown {
+        return vec![Violation::open("metadata.name", Read::Claim(key.clone()))];
+    }
     let Some(claim) = lookup.present().filter(points_here) else { return Vec::new() };
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
     let mismatches = fit(new, claim, Asker::Prebind).err();

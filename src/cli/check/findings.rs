@@ -98,6 +98,8 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) 
         Effect::Warned => Outcome::Warned,
         Effect::Audited => Outcome::Audited,
         Effect::Exempted(_) => Outcome::Exempted,
+        // Where the input is all there is, that is told once of all rules.
+        Effect::Unconfirmed if known.is_input_alone() => return None,
         Effect::Unconfirmed => Outcome::Unverified,
     };
     let mut finding = about.finding(result, Some(ruling.violation.field), ruling.to_string());

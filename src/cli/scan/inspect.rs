@@ -188,7 +188,7 @@ fn finding(
     let is_unread = ruling.violation.rests_on.iter().any(|rest| unread.contains(&rest.read));
     let (result, severity) = match &ruling.effect {
         Effect::Denied if is_unread => (Outcome::Unverified, "medium"),
-        Effect::Warned | Effect::Audited if is_unread => return None,
+        Effect::Warned | Effect::Audited | Effect::Unconfirmed if is_unread => return None,
         Effect::Denied => (Outcome::Denied, "high"),
         Effect::Warned => (Outcome::Warned, "medium"),
         Effect::Audited => (Outcome::Audited, "low"),

@@ -74,14 +74,16 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
     };
     let ClassRequest::Named(name) = claim.class() else { return None };
     let lookup = evidence.class(&name);
-    let Lookup::Present(class) = lookup else { return None };
-    if class.binding_mode == BindingMode::Immediate {
-        return None;
-    }
     let mut notes = vec![(BINDING_MODE_NOTE, "WaitForFirstConsumer")];
-    match &class.provisioner {
-        Provisioner::Static => {}
-        Provisioner::Named(provisioner) => notes.push((PROVISIONER_NOTE, provisioner)),
+    match lookup {
+        Lookup::Present(class) if class.binding_mode == BindingMode::Immediate => return None,
+        Lookup::Present(class) => match &class.provisioner {
+            Provisioner::Static => {}
+            Provisioner::Named(provisioner) => notes.push((PROVISIONER_NOTE, provisioner)),
+        },
+        Lookup::Absent => return None,
+        // A class that was made a moment ago is assumed to delay until the live read settles it.
+        Lookup::Unknown => {}
     }
     notes.retain(|(key, value)| claim.annotations.get(key) != Some(value));
     if notes.is_empty() {

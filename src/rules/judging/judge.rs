@@ -46,21 +46,13 @@ pub fn judge(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
-    let mut judgement = ruled(found(rules, question, evidence), question, evidence);
-    judgement.reads.extend(whose(question, evidence));
-    judgement.reads.sort();
-    judgement.reads.dedup();
-    judgement.verdict.exemption_warnings = exemption::warnings(
-        rules,
-        question.change,
-        (question.now, question.policy.longest_exemption),
-    );
-    judgement
+    ruled(found(rules, question, evidence), rules, question, evidence)
 }
 
 /// What the violations come to, and what is to be read before that is said.
 pub(super) fn ruled(
     found: Vec<Found>,
+    rules: &[&'static Rule],
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
@@ -70,7 +62,7 @@ pub(super) fn ruled(
         match effect {
             Effect::Denied => judgement.reads.extend(reads),
             // What was seen is good enough for a warning; what was only assumed is not.
-            Effect::Warned | Effect::Audited if violation.is_assumed() => {
+            Effect::Warned | Effect::Audited | Effect::Unconfirmed if violation.is_assumed() => {
                 judgement.reads.extend(reads);
             }
             Effect::Warned | Effect::Audited | Effect::Exempted(_) | Effect::Unconfirmed => {}
@@ -87,6 +79,14 @@ pub(super) fn ruled(
         let way_past = way_past(rule, question.change);
         judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
     }
+    judgement.reads.extend(whose(question, evidence));
+    judgement.reads.sort();
+    judgement.reads.dedup();
+    judgement.verdict.exemption_warnings = exemption::warnings(
+        rules,
+        question.change,
+        (question.now, question.policy.longest_exemption),
+    );
     judgement
 }
 
@@ -153,7 +153,7 @@ pub(super) fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>)
 }
 
 /// The read that shows which modes hold, if the view does not show the namespace yet.
-pub(super) fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
+fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
     let name = question.change.namespace().filter(|_| !question.policy.overrides.is_empty())?;
     let read = Read::Namespace(name.clone());
     let is_open = evidence.namespace(name) == Lookup::Unknown
@@ -178,6 +178,12 @@ pub(super) fn effect_of(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Effect {
+    if violation.weight == Weight::Open {
+        return match mode(rule, question, evidence) {
+            Mode::Deny | Mode::Warn => Effect::Unconfirmed,
+            Mode::Audit | Mode::Off => Effect::Audited,
+        };
+    }
     if rule.exemption == Exemptable::Yes
         && let Some(exemption) = exemption::find(rule, question, evidence)
     {

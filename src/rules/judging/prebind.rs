@@ -99,7 +99,7 @@ pub const ROUTES: &[Route] = &[
 ];
 
 /// One violation per prebind in `change` for which `tell` has something to say, as heavy as
-/// `weigh` makes it.
+/// `weigh` makes it; an open one if the other half was not seen.
 pub fn violations(
     change: &Change,
     evidence: &Evidence<'_>,
@@ -107,7 +107,11 @@ pub fn violations(
     weigh: impl Fn(&Prebind<'_>, Violation) -> Violation,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
-    for prebind in prebinds(change, evidence) {
+    let prebinds = match prebinds(change, evidence) {
+        Ok(prebinds) => prebinds,
+        Err(unseen) => return vec![unseen],
+    };
+    for prebind in prebinds {
         let texts = prebind.mismatches.iter().filter_map(|mismatch| tell(&prebind, mismatch));
         found.extend(texts.map(|text| {
             let violation = Violation::new(prebind.field(), text);
@@ -169,9 +173,16 @@ pub fn class_text(
 /// Every prebind that `change` makes or worsens and that is nobody else's.
 ///
 /// The binder completing a reservation and the scheduler making one are not prebinds.
-pub fn prebinds<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
+///
+/// # Errors
+///
+/// The open violation, where the object that is to be the other half was not seen.
+pub fn prebinds<'a>(
+    change: &'a Change,
+    evidence: &Evidence<'a>,
+) -> Result<Vec<Prebind<'a>>, Violation> {
     if change.actor.is_binder() || change.actor == Actor::Scheduler {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     match &change.subject {
         Subject::Volume(Transition::Create(new)) => from_volume(None, new, evidence),
@@ -184,7 +195,7 @@ pub fn prebinds<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Vec<Prebind<
         }
         Subject::Volume(Transition::Delete(_))
         | Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | Subject::Namespace(_) => Vec::new(),
+        | Subject::Namespace(_) => Ok(Vec::new()),
     }
 }
 
@@ -192,25 +203,42 @@ fn from_volume<'a>(
     old: Option<&'a Volume>,
     new: &'a Volume,
     evidence: &Evidence<'a>,
-) -> Vec<Prebind<'a>> {
+) -> Result<Vec<Prebind<'a>>, Violation> {
     let (key, lookup) = match &new.reservation {
         Reservation::Named(key) => (key, evidence.claim(key)),
         Reservation::Held(key, uid) => (key, evidence.holder(key, uid)),
-        Reservation::Free | Reservation::Incomplete(..) => return Vec::new(),
+        Reservation::Free | Reservation::Incomplete(..) => return Ok(Vec::new()),
     };
-    let Lookup::Present(claim) = lookup else { return Vec::new() };
+    let claim = match lookup {
+        Lookup::Present(claim) => claim,
+        Lookup::Absent => return Ok(Vec::new()),
+        Lookup::Unknown if old.is_some_and(|old| is_as_fit(old, new)) => return Ok(Vec::new()),
+        Lookup::Unknown => return Err(Violation::open("spec.claimRef", Read::Claim(key.clone()))),
+    };
     // Kept for this very claim: a reservation of its name with a former uid was for another.
     let kept_before = old.filter(|old| is_kept_for(old, claim));
     let is_bound =
         |old: &Volume| old.reservation.uid().is_some_and(|uid| Some(uid) == claim.uid.as_ref());
     if kept_before.is_some_and(is_bound) {
         // For the rules of bound volumes to judge.
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let before = kept_before.map(|old| mismatches(old, claim)).unwrap_or_default();
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
     let prebind = prebind(new, claim, Side::Volume, rest);
-    prebind.map(|prebind| prebind.without(&before)).into_iter().collect()
+    Ok(prebind.map(|prebind| prebind.without(&before)).into_iter().collect())
+}
+
+/// Whether a claim that suited the volume before suits it now, whatever the claim asks for.
+fn is_as_fit(old: &Volume, new: &Volume) -> bool {
+    old.reservation == new.reservation
+        && old.deletion == new.deletion
+        && old.capacity == new.capacity
+        && old.access_modes == new.access_modes
+        && old.mode == new.mode
+        && old.class() == new.class()
+        && old.attributes_class == new.attributes_class
+        && old.labels == new.labels
 }
 
 /// Whether the volume's reservation is for this claim, by name alone or by its uid.
@@ -225,15 +253,17 @@ pub fn is_kept_for(volume: &Volume, claim: &Claim) -> bool {
     }
 }
 
-fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
+fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Result<Vec<Prebind<'a>>, Violation> {
     if let Some(name) = &new.volume {
         let lookup = evidence.volume(name);
-        let rest = Rest::on(Read::Volume(name.clone()), lookup);
-        let volume = lookup.present();
-        return volume
-            .and_then(|volume| prebind(volume, new, Side::ClaimNames, rest))
-            .into_iter()
-            .collect();
+        let read = Read::Volume(name.clone());
+        let volume = match lookup {
+            Lookup::Present(volume) => volume,
+            Lookup::Absent => return Ok(Vec::new()),
+            Lookup::Unknown => return Err(Violation::open("spec.volumeName", read)),
+        };
+        let rest = Rest::on(read, lookup);
+        return Ok(prebind(volume, new, Side::ClaimNames, rest).into_iter().collect());
     }
     let kept = evidence.kept_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
@@ -244,9 +274,9 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Vec<Prebind<'a>> {
     // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are kept
     // for the claim, those that do not fit are passed over.
     if kept.iter().any(|prebind| prebind.mismatches.is_empty()) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    kept
+    Ok(kept)
 }
 
 fn prebind<'a>(

@@ -4,8 +4,7 @@
 //! of a rule looks like afterwards is in the rule's file.
 
 use super::change::{Change, Subject, Transition};
-use super::exemption;
-use super::judge::{Found, Question, effect_of, mode, ruled, whose};
+use super::judge::{Found, Question, effect_of, mode, ruled};
 use super::rule::{Mode, Rule, Standing, Terminating};
 use super::verdict::{Judgement, WayPast};
 use super::violation::Violation;
@@ -36,15 +35,7 @@ pub fn inspect(
             Found { rule, violation, effect }
         }));
     }
-    let mut judgement = ruled(all, question, evidence);
-    judgement.reads.extend(whose(question, evidence));
-    judgement.reads.sort();
-    judgement.reads.dedup();
-    judgement.verdict.exemption_warnings = exemption::warnings(
-        rules,
-        question.change,
-        (question.now, question.policy.longest_exemption),
-    );
+    let mut judgement = ruled(all, rules, question, evidence);
     // Nothing is to be got past: the object is there.
     for ruling in &mut judgement.verdict.rulings {
         ruling.way_past = WayPast::Untold;

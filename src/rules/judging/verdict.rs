@@ -2,6 +2,7 @@
 //!
 //! The wire form and every report are renderings of it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::exemption::Exemption;
@@ -107,15 +108,27 @@ impl Verdict {
                     }
                 })
             }
-            Effect::Unconfirmed => Some(format!(
-                "[{}] could not be checked, because the cluster could not be read; look at it yourself",
-                ruling.rule.told_id()
-            )),
-            Effect::Denied | Effect::Audited => None,
+            Effect::Denied | Effect::Audited | Effect::Unconfirmed => None,
         };
         let rulings = self.rulings.iter().filter_map(spoken);
-        let texts = rulings.chain(self.exemption_warnings.iter().cloned());
+        let exemptions = self.exemption_warnings.iter().cloned();
+        let texts = rulings.chain(self.unconfirmed()).chain(exemptions);
         texts.map(|text| warning(&text)).collect()
+    }
+}
+
+impl Verdict {
+    /// What is said of the rules that could not be checked: once for all of them.
+    fn unconfirmed(&self) -> Option<String> {
+        let is_unconfirmed = |ruling: &&Ruling| ruling.effect == Effect::Unconfirmed;
+        let unconfirmed = self.rulings.iter().filter(is_unconfirmed);
+        let ids: BTreeSet<&str> = unconfirmed.map(|ruling| ruling.rule.told_id()).collect();
+        let marks: Vec<String> = ids.iter().map(|id| format!("[{id}]")).collect();
+        (!marks.is_empty()).then(|| {
+            let told =
+                "could not be checked, because the cluster could not be read; look at it yourself";
+            format!("{} {told}", marks.join(" "))
+        })
     }
 }
 

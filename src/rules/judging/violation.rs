@@ -24,6 +24,8 @@ pub enum Weight {
     Full,
     /// A warning at most.
     Warning,
+    /// Nothing yet: what it would be about was not seen.
+    Open,
 }
 
 /// A fact about another object on which a violation or an edit rests.
@@ -64,6 +66,14 @@ impl Violation {
             text = text.replace(char::is_control, " ");
         }
         Self { field, text, weight: Weight::Full, rests_on: Vec::new() }
+    }
+
+    /// A question that `read` settles: whether there is anything against the change depends on an object that
+    /// nobody has seen yet. If the read fails, it stays one.
+    pub fn open(field: &'static str, read: Read) -> Self {
+        let text = "what it depends on was not seen; whether it is right is not known".to_owned();
+        let rest = Rest { read, footing: Footing::Assumed };
+        Self { field, text, weight: Weight::Open, rests_on: vec![rest] }
     }
 
     /// Whether something that it rests on was not seen.

@@ -3,6 +3,7 @@
 //! The counts are small enough for every run; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` choose
 //! others. Clusters come from `cases`, and are judged by a real service in `world`.
 
+mod blind;
 mod cases;
 mod laws;
 mod world;

@@ -1,0 +1,104 @@
+//! A webhook whose watches have not told everything yet: every hazard is found by live reads all the same.
+//!
+//! Watches lag behind: a claim is made a moment after its class. What is not seen is not absent, so that
+//! a rule or a repair that needs another object has to ask for it, and may not rest on what others ask.
+
+use std::collections::BTreeSet;
+
+use bindery::rules::edits::REPAIRS;
+use bindery::rules::{Example, Mode, Policy, RULES, Rule, Switch};
+
+use super::cases::Knowledge;
+use super::world::{World, block_on};
+use crate::stage::entries;
+
+/// Rules that look for an object among all of its kind, by what is in it: no single read finds that one.
+const NEED_TO_SEE: [&str; 3] =
+    ["duplicate-backend", "namespace-delete-bound-claims", "volume-substitution"];
+
+/// Nothing was seen, or all but one object.
+fn gaps() -> impl Iterator<Item = Knowledge> {
+    let hidden = [u8::MAX].into_iter().chain((0..8).map(|object| 1 << object));
+    hidden.map(|hidden| Knowledge { order: 0, hidden, is_connected: true })
+}
+
+fn world((example, gap): (&Example, Knowledge), rules: &[&'static Rule], policy: Policy) -> World {
+    let mut world = World::of(example.given, gap);
+    world.service.rules = Vec::leak(rules.to_vec());
+    world.service.policy.store(policy.into());
+    world
+}
+
+async fn is_found(rule: &'static Rule, example: &Example, gap: Knowledge) -> bool {
+    let modes = [(rule.id.to_owned(), Mode::Deny)].into();
+    let world = world((example, gap), &[rule], Policy { modes, ..Policy::default() });
+    let review = world.scene.unedited(&example.send, example.by, "");
+    let mark = format!("[{}] ", rule.told_id());
+    for entry in entries(review.body()) {
+        let answer = world.validate(entry, review.body()).await;
+        if answer["status"]["message"].as_str().is_some_and(|text| text.contains(&mark)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn every_hazard_is_found_by_those_who_have_not_seen_it_yet() {
+    let mut missed = BTreeSet::new();
+    for rule in RULES {
+        for example in rule.refuses {
+            let mut gaps = gaps();
+            if !gaps.all(|gap| block_on(is_found(rule, example, gap))) {
+                missed.insert(rule.id);
+            }
+        }
+    }
+    assert_eq!(missed, BTreeSet::from(NEED_TO_SEE));
+}
+
+#[test]
+fn every_repair_is_made_by_those_who_see_nothing_yet() {
+    for repair in REPAIRS {
+        for (example, gap) in
+            repair.edits.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
+        {
+            let edits = [(repair.id.to_owned(), Switch::On)].into();
+            let answer = block_on(async {
+                let world = world((example, gap), &[], Policy { edits, ..Policy::default() });
+                let review = world.scene.begin(&example.send, example.by, "").review();
+                world.mutate(review.body()).await
+            });
+            let warnings = answer["warnings"].to_string();
+            let is_told = warnings.contains(&format!("[{}] ", repair.id));
+            assert!(
+                is_told && !answer["patch"].is_null(),
+                "{}: {}: {answer}",
+                repair.id,
+                example.title
+            );
+        }
+    }
+}
+
+#[test]
+fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
+    for rule in RULES {
+        for example in rule.allows {
+            for gap in gaps() {
+                block_on(async {
+                    let world = world((example, gap), RULES, Policy::default());
+                    let review = world.scene.unedited(&example.send, example.by, "");
+                    for entry in entries(review.body()) {
+                        let answer = world.validate(entry, review.body()).await;
+                        assert_eq!(
+                            answer["allowed"], true,
+                            "{}: {}: {answer}",
+                            rule.id, example.title
+                        );
+                    }
+                });
+            }
+        }
+    }
+}

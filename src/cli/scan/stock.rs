@@ -1,6 +1,6 @@
 //! What a scan looks at: everything that stands, and what can be found out about it.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(super) struct Stock {
     /// Claims that pods use; absent if nobody listed pods.
     used: Option<BTreeSet<ClaimKey>>,
     cluster: Option<Cluster>,
-    /// Whether a question about nodes stayed open.
-    wants_nodes: Cell<bool>,
+    /// The kinds about which a question stayed open, as none of them was seen.
+    wanted: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Stock {
@@ -80,8 +80,7 @@ impl Stock {
         let mut used = BTreeSet::new();
         for other in of("Pod") {
             let pod = any_pod(&other.text).map_err(|error| unreadable(other, &source, &error))?;
-            // Kubernetes: `podUsesPVC`: pods without a node do not count.
-            used.extend(pod.claims.into_iter().filter(|_| pod.node.is_some()));
+            used.extend(pod.in_use().iter().cloned());
         }
         used.extend(of(CLAIM_USE).filter_map(|other| used_claim(&other.text)));
         let is_snapshot = of(CLAIM_USE).next().is_some();
@@ -93,52 +92,62 @@ impl Stock {
             nodes: (!nodes.is_empty()).then_some(nodes),
             used: has_pods.then_some(used),
             cluster: None,
-            wants_nodes: Cell::new(false),
+            wanted: RefCell::default(),
         })
     }
 
     /// Answers `reads` as far as possible; those that nobody can answer stay open.
     pub(super) fn answer(&self, reads: &[Read], live: &mut LiveReads) {
-        let mut open = Vec::new();
-        for read in reads {
-            match read {
-                Read::AnyNode(term) => match self.any_node(term) {
-                    Some(answer) => {
-                        live.any_nodes.insert(term.clone(), answer);
-                    }
-                    None => open.push(read.clone()),
-                },
-                Read::PodsUsing(key) => match &self.used {
-                    Some(used) => {
-                        let is_used = used.contains(key);
-                        let used = if is_used { PodUse::Used } else { PodUse::Unused };
-                        live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
-                    }
-                    None => open.push(read.clone()),
-                },
-                Read::Volume(_)
-                | Read::Claim(_)
-                | Read::Class(_)
-                | Read::LivePods(_)
-                | Read::Namespace(_)
-                | Read::DefaultClass => {
-                    // What is not among all that there is does not exist.
-                    if let Some(one) = NonEmpty::from_vec(vec![read.clone()]) {
-                        live.answer_from(&self.view, &one);
-                    }
-                }
-                Read::Node(_) | Read::Owner(..) => open.push(read.clone()),
-            }
-        }
+        let open = reads.iter().filter(|read| !self.answer_one(read, live));
+        let open: Vec<Read> = open.cloned().collect();
         match &self.cluster {
             Some(cluster) if !open.is_empty() => cluster.read(&open, live),
             Some(_) | None => {}
         }
     }
 
+    /// Answers one read from what was seen; whether that was possible.
+    fn answer_one(&self, read: &Read, live: &mut LiveReads) -> bool {
+        let has_seen = match read {
+            Read::AnyNode(term) => {
+                let answer = self.any_node(term);
+                return answer.map(|answer| live.any_nodes.insert(term.clone(), answer)).is_some();
+            }
+            Read::PodsUsing(key) => {
+                let Some(used) = &self.used else { return false };
+                let used = if used.contains(key) { PodUse::Used } else { PodUse::Unused };
+                live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
+                return true;
+            }
+            Read::Node(_) | Read::Owner(..) => return false,
+            Read::Volume(_) => self.has("volumes", self.view.volumes_count() > 0),
+            Read::Claim(_) => self.has("claims", self.view.claims_count() > 0),
+            Read::Class(_) | Read::DefaultClass => {
+                self.has("classes", self.view.classes().next().is_some())
+            }
+            Read::Namespace(_) => self.has("namespaces", self.view.namespaces().next().is_some()),
+            Read::LivePods(_) => self.has("pods", self.used.is_some()),
+        };
+        if has_seen && let Some(one) = NonEmpty::from_vec(vec![read.clone()]) {
+            // What is not among all that there is does not exist.
+            live.answer_from(&self.view, &one);
+        }
+        has_seen
+    }
+
+    /// Whether everything of a kind was seen. A cluster goes on while it is listed, so that nothing there is
+    /// absent before it was asked for; a dump of which a kind was left out has none of it.
+    fn has(&self, kind: &'static str, is_listed: bool) -> bool {
+        let is_dump = self.cluster.is_none();
+        if is_dump && !is_listed {
+            self.wanted.borrow_mut().insert(kind);
+        }
+        is_dump && is_listed
+    }
+
     fn any_node(&self, term: &NodeTerm) -> Option<Answer<()>> {
         let Some(nodes) = &self.nodes else {
-            self.wants_nodes.set(true);
+            self.wanted.borrow_mut().insert("nodes");
             return None;
         };
         let is_one = nodes.iter().any(|node| term.admits(node));
@@ -148,10 +157,10 @@ impl Stock {
     /// What could not be seen and was asked for, with what to do.
     pub(super) fn all_notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
-        if self.wants_nodes.get() && self.cluster.is_none() {
+        for kind in self.wanted.borrow().iter().filter(|_| self.cluster.is_none()) {
             notes.push(format!(
-                "{} has no nodes: whether volumes can be reached from one is not known; add them to the \
-                 dump (kubectl get pv,pvc,sc,ns,nodes,pods -A -o json), or use bindery snapshot",
+                "{} has no {kind}: what depends on them is not told; add them to the dump (kubectl get \
+                 pv,pvc,sc,ns,nodes,pods -A -o json), or use bindery snapshot",
                 self.source
             ));
         }

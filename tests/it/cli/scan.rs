@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use bindery::rules::{RULES, Standing};
+use bindery::cli::example::scene;
+use bindery::rules::{RULES, Rule, Send, Standing};
 use serde_json::{Value, json};
 
 use super::schemas::expect_valid;
@@ -73,6 +74,8 @@ fn cluster() -> Value {
     };
     items.push(pending("nowhere", &json!({"volumeName": "no-such"})));
     items.push(pending("classless", &json!({"volumeName": null, "storageClassName": "no-such"})));
+    items.push(json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+        "metadata": {"name": "gold"}, "provisioner": "kubernetes.io/no-provisioner"}));
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
@@ -270,10 +273,90 @@ fn a_snapshot_knows_when_it_was_taken_and_what_is_in_use() {
     assert_eq!((old.code, old.stderr.as_str()), (2, expected));
 }
 
+/// What a scan by one rule alone finds, as `result rule name`: no rule rests on what another has read.
+fn found_by(rule: &Rule, folder: &Folder, dump: &str) -> Vec<String> {
+    let modes = RULES.iter().map(|other| {
+        let mode = if other.id == rule.id { "deny" } else { "off" };
+        (other.id.to_owned(), json!(mode))
+    });
+    let modes: serde_json::Map<String, Value> = modes.collect();
+    let config =
+        json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}});
+    folder.write("config.yaml", config.to_string());
+    told(&report(&folder.run(&["scan", "-f", dump, "-o", "json", "--config", "config.yaml"])))
+}
+
 #[test]
-fn every_rule_says_whether_it_leaves_a_trace() {
-    let seen = RULES.iter().filter(|rule| !matches!(rule.standing, Standing::Unseen)).count();
-    assert!(seen >= 25, "{seen} rules find something in what stands");
+fn what_a_rule_refuses_to_be_made_it_finds_where_it_was_made() {
+    let mut found = 0;
+    for rule in RULES {
+        if !matches!(rule.standing, Standing::AsCreated | Standing::WhileUnbound) {
+            continue;
+        }
+        let creations =
+            rule.refuses.iter().filter(|example| matches!(example.send, Send::Create(_)));
+        let before = found;
+        for example in creations {
+            let scene = scene(example).expect("an example");
+            let made = scene.proposal.new.clone().expect("what is made");
+            let folder = Folder::new();
+            // A class of its own, so that the dump has some.
+            let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": "another"}, "provisioner": "x"});
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "another"}});
+            let volume = volume("another", &json!({}), "Available", None);
+            let mut items = scene.stored.clone();
+            items.extend([made, class, node, volume]);
+            folder.write("dump.json", json!({"kind": "List", "items": items}).to_string());
+            let told = found_by(rule, &folder, "dump.json");
+            let name = scene.proposal.key.name.as_str();
+            let is_it = |line: &String| line.ends_with(&format!(" {} {name}", rule.id));
+            assert!(told.iter().any(is_it), "{}: {}: {told:?}", rule.id, example.title);
+            found += 1;
+        }
+        assert!(found > before, "{} has no example of making it", rule.id);
+    }
+    assert!(found >= 17, "{found} creations");
+}
+
+#[test]
+fn every_other_trace_is_found_by_its_rule_alone() {
+    let folder = folder();
+    let mut dump = cluster();
+    let items = dump["items"].as_array_mut().expect("items");
+    let mut used = claim("used", &json!({}), &json!({"phase": "Bound"}));
+    used["metadata"]["deletionTimestamp"] = json!("2026-02-01T00:00:00Z");
+    items.push(used);
+    items.push(
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "db", "name": "main"},
+        "spec": {"nodeName": "n1", "volumes": [{"persistentVolumeClaim": {"claimName": "used"}}]}}),
+    );
+    folder.write("dump.json", dump.to_string());
+    for rule in RULES {
+        if matches!(rule.standing, Standing::OfVolume(_) | Standing::OfClaim(_)) {
+            let told = found_by(rule, &folder, "dump.json");
+            assert!(
+                told.iter().any(|line| line.contains(&format!(" {} ", rule.id))),
+                "{}",
+                rule.id
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_dump_leaves_out_is_not_taken_for_absent() {
+    let folder = folder();
+    let dump = cluster();
+    let claims = dump["items"].as_array().expect("items").iter();
+    let claims: Vec<&Value> =
+        claims.filter(|item| item["kind"] == "PersistentVolumeClaim").collect();
+    folder.write("claims.json", json!({"kind": "List", "items": claims}).to_string());
+    let report = report(&folder.run(&["scan", "-f", "claims.json", "-o", "json"]));
+    assert_eq!(report["summary"]["denied"], 0, "{report:#}");
+    let notes: Vec<&str> =
+        report["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    assert!(notes.iter().any(|note| note.starts_with("claims.json has no volumes: ")), "{notes:?}");
 }
 
 #[test]

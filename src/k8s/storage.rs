@@ -5,14 +5,15 @@
 
 use serde::Deserialize;
 
-use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
+use super::bounded::{List, Object, Text};
 use super::metadata::{filled, or_empty};
+use super::volume::SpecWire;
 use crate::model::{Backend, Storage, StorageKind};
 
 /// The fields by which a source tells its storage from another; each source has a few of them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SourceWire<'a> {
+pub(super) struct SourceWire<'a> {
     #[serde(borrow)]
     driver: Option<Text<'a>>,
     volume_handle: Option<Text<'a>>,
@@ -38,43 +39,20 @@ struct SourceWire<'a> {
     volume_name: Option<Text<'a>>,
 }
 
-type Source<'a> = Option<Box<Object<SourceWire<'a>>>>;
-
-/// The sources of a volume's spec; the API server lets exactly one through.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SourcesWire<'a> {
-    #[serde(borrow)]
-    csi: Source<'a>,
-    nfs: Source<'a>,
-    host_path: Source<'a>,
-    local: Source<'a>,
-    iscsi: Source<'a>,
-    fc: Source<'a>,
-    rbd: Source<'a>,
-    cephfs: Source<'a>,
-    gce_persistent_disk: Source<'a>,
-    aws_elastic_block_store: Source<'a>,
-    azure_disk: Source<'a>,
-    azure_file: Source<'a>,
-    cinder: Source<'a>,
-    vsphere_volume: Source<'a>,
-    portworx_volume: Source<'a>,
-    #[serde(rename = "scaleIO")]
-    scale_io: Source<'a>,
-}
+/// One source of a volume's spec; the API server lets exactly one through.
+pub(super) type Source<'a> = Option<Box<Object<SourceWire<'a>>>>;
 
 /// What is behind a volume.
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) backend: Backend,
     /// Which piece of storage; absent where the source does not tell, or is not known.
     pub(super) storage: Option<Storage>,
 }
 
-/// What is behind the volume of this spec (JSON text).
-pub(super) fn found(spec: &str) -> Result<Bounded<Found>, serde_json::Error> {
-    let sources: Bounded<SourcesWire<'_>> = read(spec, LabelUse::Skip)?;
-    let SourcesWire { csi, nfs, host_path, local, .. } = &sources.value;
+/// What is behind the volume of this spec.
+pub(super) fn found(spec: &SpecWire<'_>) -> Found {
+    let SpecWire { csi, nfs, host_path, local, .. } = spec;
     let backend = match (csi, nfs, host_path, local) {
         (Some(csi), ..) => Backend::Csi(or_empty(csi.0.driver.as_ref()).into()),
         (_, Some(_), ..) => Backend::Nfs,
@@ -82,11 +60,10 @@ pub(super) fn found(spec: &str) -> Result<Bounded<Found>, serde_json::Error> {
         (_, _, _, Some(_)) => Backend::Local,
         (None, None, None, None) => Backend::Other,
     };
-    let storage = sources.value.storage();
-    Ok(Bounded { value: Found { backend, storage }, is_cut: sources.is_cut })
+    Found { backend, storage: spec.storage() }
 }
 
-impl SourcesWire<'_> {
+impl SpecWire<'_> {
     fn storage(&self) -> Option<Storage> {
         let place = |kind, path: &str| Some(Storage::new(kind, path));
         if let Some(Object(folder)) = self.local.as_deref() {
@@ -182,9 +159,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::k8s::bounded::{LabelUse, read};
 
     fn place(spec: &Value) -> Option<String> {
-        found(&spec.to_string()).unwrap().value.storage.map(|storage| storage.to_string())
+        let text = spec.to_string();
+        let spec = read::<SpecWire<'_>>(&text, LabelUse::Skip).unwrap();
+        found(&spec.value).storage.map(|storage| storage.to_string())
     }
 
     #[test]

@@ -8,16 +8,17 @@ use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
 use super::object::{ObjectWire, StatusWire};
 use super::quantity::WireQuantity;
-use super::storage::{Found, found};
+use super::storage::{Found, Source, found};
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{
     AccessModes, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
     ReservationKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
 };
 
+/// What is read of a spec: what decisions look at, and the sources, of which it has one.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SpecWire<'a> {
+pub(super) struct SpecWire<'a> {
     capacity: Option<Object<CapacityWire>>,
     #[serde(borrow)]
     access_modes: List<Text<'a>>,
@@ -29,6 +30,23 @@ struct SpecWire<'a> {
     node_affinity: Option<Object<NodeAffinityWire<'a>>>,
     /// As it was sent: that it changes is all that is asked of it.
     mount_options: Option<&'a RawValue>,
+    pub(super) csi: Source<'a>,
+    pub(super) nfs: Source<'a>,
+    pub(super) host_path: Source<'a>,
+    pub(super) local: Source<'a>,
+    pub(super) iscsi: Source<'a>,
+    pub(super) fc: Source<'a>,
+    pub(super) rbd: Source<'a>,
+    pub(super) cephfs: Source<'a>,
+    pub(super) gce_persistent_disk: Source<'a>,
+    pub(super) aws_elastic_block_store: Source<'a>,
+    pub(super) azure_disk: Source<'a>,
+    pub(super) azure_file: Source<'a>,
+    pub(super) cinder: Source<'a>,
+    pub(super) vsphere_volume: Source<'a>,
+    pub(super) portworx_volume: Source<'a>,
+    #[serde(rename = "scaleIO")]
+    pub(super) scale_io: Source<'a>,
 }
 
 /// Amounts of a volume or a claim by resource; only storage is read.
@@ -86,45 +104,45 @@ pub fn volume(text: &str, wanted: Wanted) -> Result<Bounded<ReadVolume<'_>>, ser
         Wanted::Storage => LabelUse::Judged,
     };
     let outer: Bounded<ObjectWire<'_>> = read(text, labels)?;
-    let mut volume = volume_of(outer.value)?;
+    let spec = spec_of(&outer.value)?;
+    let mut volume = volume_of(outer.value, spec);
     if wanted == Wanted::Labels {
         volume.value.volume.storage = None;
     }
     Ok(Bounded { is_cut: outer.is_cut || volume.is_cut, ..volume })
 }
 
-/// A volume from an object that was read up to its spec.
-pub(super) fn volume_of(
-    wire: ObjectWire<'_>,
-) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
-    let spec_text = wire.spec.map_or("{}", RawValue::get);
-    let spec: Bounded<SpecWire<'_>> = read(spec_text, LabelUse::Skip)?;
-    let found = found(spec_text)?;
-    let mount_options = spec.value.mount_options.map_or("", RawValue::get);
-    let is_cut = spec.is_cut || found.is_cut;
-    let volume = assemble(wire.metadata.0, spec.value, wire.status, found.value);
-    Ok(Bounded { value: ReadVolume { volume, spec: spec_text, mount_options }, is_cut })
+/// What the spec of a volume says.
+#[derive(Clone)]
+pub(super) struct Spec<'a> {
+    text: &'a str,
+    mount_options: &'a str,
+    capacity: Quantity,
+    access_modes: AccessModes,
+    mode: VolumeMode,
+    class: Option<ClassName>,
+    attributes_class: Option<ClassName>,
+    reservation: Reservation,
+    reservation_kind: ReservationKind,
+    policy: ReclaimPolicy,
+    node_affinity: NodeAffinity,
+    found: Found,
 }
 
-fn assemble(
-    metadata: Metadata<'_>,
-    spec: SpecWire<'_>,
-    status: Option<Object<StatusWire<'_>>>,
-    found: Found,
-) -> Volume {
-    let phase = status.unwrap_or_default().0.phase;
+/// The spec of an object that was read up to it.
+pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Bounded<Spec<'a>>, serde_json::Error> {
+    let text = wire.spec.map_or("{}", RawValue::get);
+    let Bounded { value: spec, is_cut }: Bounded<SpecWire<'a>> = read(text, LabelUse::Skip)?;
+    let found = found(&spec);
     let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
     let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
-    Volume {
-        name: VolumeName::new(or_empty(metadata.name.as_ref())),
-        uid: metadata.uid(),
-        version: metadata.version(),
-        created: metadata.created(),
-        deletion: metadata.deletion(),
+    let value = Spec {
+        text,
+        mount_options: spec.mount_options.map_or("", RawValue::get),
         access_modes: AccessModes::from_names(mode_names),
         capacity: storage(spec.capacity),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
-        class_field: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
+        class: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
         reservation_kind: claim_ref.map_or(ReservationKind::Claim, kind),
         reservation: claim_ref.map_or(Reservation::Free, reservation),
@@ -133,8 +151,57 @@ fn assemble(
             None => NodeAffinity::Unrestricted,
             Some(required) => affinity(&required.0),
         },
-        backend: found.backend,
-        storage: found.storage,
+        found,
+    };
+    Ok(Bounded { value, is_cut })
+}
+
+/// The spec of what an update makes of the object whose spec is `old`: mostly the same, which is read once.
+pub(super) fn spec_after<'a>(
+    old: &Bounded<Spec<'a>>,
+    wire: &ObjectWire<'a>,
+) -> Result<Bounded<Spec<'a>>, serde_json::Error> {
+    match wire.spec {
+        Some(new) if new.get() == old.value.text => {
+            Ok(Bounded { value: old.value.clone(), is_cut: old.is_cut })
+        }
+        Some(_) | None => spec_of(wire),
+    }
+}
+
+/// The volume of an object and its spec.
+pub(super) fn volume_of<'a>(
+    wire: ObjectWire<'a>,
+    spec: Bounded<Spec<'a>>,
+) -> Bounded<ReadVolume<'a>> {
+    let Bounded { value: Spec { text, mount_options, .. }, is_cut } = spec;
+    let volume = assemble(wire.metadata.0, spec.value, wire.status);
+    Bounded { value: ReadVolume { volume, spec: text, mount_options }, is_cut }
+}
+
+fn assemble(
+    metadata: Metadata<'_>,
+    spec: Spec<'_>,
+    status: Option<Object<StatusWire<'_>>>,
+) -> Volume {
+    let phase = status.unwrap_or_default().0.phase;
+    Volume {
+        name: VolumeName::new(or_empty(metadata.name.as_ref())),
+        uid: metadata.uid(),
+        version: metadata.version(),
+        created: metadata.created(),
+        deletion: metadata.deletion(),
+        access_modes: spec.access_modes,
+        capacity: spec.capacity,
+        mode: spec.mode,
+        class_field: spec.class,
+        attributes_class: spec.attributes_class,
+        reservation_kind: spec.reservation_kind,
+        reservation: spec.reservation,
+        policy: spec.policy,
+        node_affinity: spec.node_affinity,
+        backend: spec.found.backend,
+        storage: spec.found.storage,
         phase: VolumePhase::from_text(filled(phase.as_ref())),
         labels: metadata.labels.0,
         annotations: metadata.annotations.0,

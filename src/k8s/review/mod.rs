@@ -24,7 +24,7 @@ use super::metadata::or_empty;
 use super::namespace::namespace_of;
 use super::object::ObjectWire;
 use super::patch::Patch;
-use super::volume::{text_of, volume_of};
+use super::volume::{spec_after, spec_of, text_of, volume_of};
 use crate::model::Owner;
 use crate::rules::{Change, Detail, Extent, Field, Part, Policy, Subject, Transition, User};
 
@@ -337,14 +337,17 @@ fn owners_added(objects: &Transition<ObjectWire<'_>>) -> Vec<Owner> {
 }
 
 fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool), ReviewError> {
-    let read = |field, wire| volume_of(wire).map_err(|error| ReviewError::Object { field, error });
+    let at = |field| move |error| ReviewError::Object { field, error };
     let (transition, detail, is_cut) = match objects {
         Transition::Create(new) => {
-            let new = read(SPEC, new)?;
+            let spec = spec_of(&new).map_err(at(SPEC))?;
+            let new = volume_of(new, spec);
             (Transition::Create(new.value.volume), Detail::default(), new.is_cut)
         }
         Transition::Update { old, new } => {
-            let (old, new) = (read(OLD_SPEC, old)?, read(SPEC, new)?);
+            let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
+            let spec_after = spec_after(&spec, &new).map_err(at(SPEC))?;
+            let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
                 spec: field(old.value.spec, new.value.spec),
@@ -356,7 +359,8 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool
             (Transition::Update { old, new }, detail, is_cut)
         }
         Transition::Delete(old) => {
-            let old = read(OLD_SPEC, old)?;
+            let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
+            let old = volume_of(old, spec);
             (Transition::Delete(old.value.volume), Detail::default(), old.is_cut)
         }
     };

@@ -101,8 +101,11 @@ pub(super) struct Found {
 /// else that rests on other claims or volumes is said, nor read: both would tell.
 fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_>) -> Vec<Found> {
     let mut found = Vec::new();
+    let entries = entries(question);
     for rule in rules {
-        if !takes(rule, question) || mode(rule, question, evidence) == Mode::Off {
+        let takes =
+            |entry: &Option<Entry>| entry.is_some_and(|e| rule.looks_at(question.change, e));
+        if !entries.iter().any(takes) || mode(rule, question, evidence) == Mode::Off {
             continue;
         }
         found.extend(merged((rule.check)(question.change, evidence)).into_iter().map(
@@ -161,14 +164,15 @@ fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
     is_open.then_some(read)
 }
 
-fn takes(rule: &Rule, question: Question<'_>) -> bool {
+/// The entries whose rules judge what came through one: each change is sent to one of the two.
+fn entries(question: Question<'_>) -> [Option<Entry>; 2] {
     let change = question.change;
-    let (guards, advises) =
-        (rule.looks_at(change, Entry::Guard), rule.looks_at(change, Entry::Advise));
     match question.entry {
-        Entry::Guard => guards || (advises && filter::is_advised(change)),
-        Entry::Advise => advises || (guards && !filter::is_dangerous(change)),
-        Entry::Mutate | Entry::Restore => false,
+        Entry::Guard => [Some(Entry::Guard), filter::is_advised(change).then_some(Entry::Advise)],
+        Entry::Advise => {
+            [Some(Entry::Advise), (!filter::is_dangerous(change)).then_some(Entry::Guard)]
+        }
+        Entry::Mutate | Entry::Restore => [None, None],
     }
 }
 

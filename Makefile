@@ -81,7 +81,7 @@ fuzz:
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
 
 # Every promise at its full count: what is counted above runs in full there already; properties get
-# forty times their cases, and races have ten rounds to show themselves on a real server.
+# forty times their cases, and races have six rounds to show themselves on a real server.
 soak: export PROPTEST_CASES := 10000
 # Some properties throw away what they cannot use; proptest gives up after 1024 of them.
 soak: export PROPTEST_MAX_GLOBAL_REJECTS := 100000
@@ -96,7 +96,7 @@ soak: export SIMULATION_SEEDS := 20000
 soak: export CRASH_EVERY := 1
 soak: export CRASH_PAIRS := 5000
 soak:
-	@tests/steps.sh unit suites mutants kube histories e2e e2e e2e e2e e2e e2e e2e e2e e2e e2e
+	@tests/steps.sh unit suites mutants kube histories e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what

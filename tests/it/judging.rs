@@ -326,3 +326,25 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
         ]
     );
 }
+
+#[test]
+fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
+    let user = User { name: "jane".to_owned(), groups: Vec::new() };
+    let mut scene = scene(PAIR);
+    for number in 0..1_000 {
+        scene = scene.annotated(&format!("allow.bindery.dev/no-such-{number:04}"), "reason");
+    }
+    let change = Change {
+        actor: scene.policy.actor(&user),
+        user,
+        parameters: Parameters::default(),
+        part: Part::Main,
+        extent: Extent::Whole,
+        detail: Detail::default(),
+        subject: Subject::Volume(Transition::Create(scene.volume.clone())),
+    };
+    let question =
+        Question { entry: Entry::Advise, change: &change, policy: &scene.policy, now: now() };
+    let judgement = judge(RULES, question, &Evidence::new(&scene.view, &scene.live));
+    assert_eq!(judgement.verdict.exemption_warnings.len(), 16);
+}

@@ -22,6 +22,10 @@ pub struct Exemption {
     pub reason: String,
 }
 
+/// So many annotations that exempt from nothing are told. 16: the API server cuts all warnings of an answer once
+/// they have 4,096 characters, which are so many of the longest.
+const TOLD_AT_MOST: usize = 16;
+
 /// Why the text of an exemption counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExemptionError {
@@ -125,7 +129,7 @@ pub fn warnings(
         };
         Some(format!("annotation {key} exempts from nothing: {why}"))
     };
-    written.filter_map(explain).collect()
+    written.filter_map(explain).take(TOLD_AT_MOST).collect()
 }
 
 /// The read that shows whether a claim's request is exempt: the volume that the claim names.

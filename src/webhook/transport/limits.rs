@@ -53,8 +53,8 @@ pub struct Limits {
     /// Bytes of all bodies held at once, from arrival to the end of their review. 64 MiB: three of
     /// the largest bodies, 20,000 usual ones, half of the memory limit of the container.
     pub body_budget: usize,
-    /// Part of `body_budget` that bodies above `small_body` may use together. 28 MiB: one of the largest
-    /// bodies and room for others, or forty updates of objects with as many annotations as may be; the rest is
+    /// Part of `body_budget` that bodies above `small_body` may use together. 24 MiB: one of the largest
+    /// bodies, or some thirty-four updates of objects with as many annotations as may be; the rest is
     /// for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
     /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
@@ -93,7 +93,7 @@ impl Limits {
             buffer: 16 * KIB,
             body: 20 * MIB,
             body_budget: 64 * MIB,
-            large_body_budget: 28 * MIB,
+            large_body_budget: 24 * MIB,
             small_body: 64 * KIB,
             reviews: 1_024,
             late_request: Duration::from_secs(1),

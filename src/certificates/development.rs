@@ -3,12 +3,9 @@
 //! Not for a cluster that matters: the authority's key is thrown away, so nothing can be renewed,
 //! only made again. What production uses is in `certs/README.md`.
 
-use std::net::IpAddr;
+use rcgen::{CertifiedIssuer, KeyPair, PKCS_ECDSA_P256_SHA256};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType,
-};
+use super::authority::{CertificateError, Names, authority_params, serving_params};
 
 /// A serving pair and the authority that signed it, as PEM.
 #[derive(Clone)]
@@ -27,50 +24,16 @@ impl std::fmt::Debug for DevelopmentPair {
     }
 }
 
-/// What a certificate is to be valid for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
-    /// Host names.
-    pub dns: Vec<String>,
-    /// Addresses.
-    pub ip: Vec<IpAddr>,
-}
-
-impl Default for Names {
-    /// This machine, and the service of an installation in namespace `bindery`.
-    fn default() -> Self {
-        Self {
-            dns: vec!["localhost".to_owned(), "bindery.bindery.svc".to_owned()],
-            ip: vec![IpAddr::from([127, 0, 0, 1])],
-        }
-    }
-}
-
-/// Why no pair could be made.
-#[derive(Debug, thiserror::Error)]
-#[error("no certificate could be made: {0}")]
-pub struct CertificateError(#[from] rcgen::Error);
-
 /// Makes an authority and a serving pair for `names`, ECDSA P-256.
 ///
 /// Both are valid from 1975 to 4096, the library's own dates: no clock is read, and a demonstration
 /// never fails for its age.
 pub fn development(names: &Names) -> Result<DevelopmentPair, CertificateError> {
-    let mut authority = CertificateParams::default();
-    authority.distinguished_name.push(DnType::CommonName, "Bindery development CA");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let issuer = CertifiedIssuer::self_signed(authority, authority_key)?;
-
-    let mut serving = CertificateParams::new(names.dns.clone())?;
-    serving.distinguished_name.push(DnType::CommonName, "bindery");
-    serving.subject_alt_names.extend(names.ip.iter().copied().map(SanType::IpAddress));
-    serving.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    serving.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    serving.use_authority_key_identifier_extension = true;
+    let issuer =
+        CertifiedIssuer::self_signed(authority_params("Bindery development CA"), authority_key)?;
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let certificate = serving.signed_by(&key, &issuer)?;
+    let certificate = serving_params(names)?.signed_by(&key, &issuer)?;
     Ok(DevelopmentPair {
         ca_pem: issuer.pem(),
         cert_pem: certificate.pem(),

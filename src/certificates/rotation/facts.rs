@@ -1,0 +1,97 @@
+//! What is stored and registered comes to, as far as the next step depends on it.
+
+use jiff::Timestamp;
+
+use super::KeyedPem;
+use crate::certificates::reading::{authorities, is_accepted, time};
+
+/// What is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// The newest authority; nothing if it is missing or only half of it is there.
+    pub authority: Option<KeyedPem>,
+    /// The certificates of former authorities that are still trusted, PEM.
+    pub former: String,
+    /// Whether somebody asked for a new authority.
+    pub is_asked: bool,
+    /// What replicas serve.
+    pub serving: Option<KeyedPem>,
+}
+
+/// What the next step depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The newest authority.
+    pub authority: AuthorityFact,
+    /// The serving certificate.
+    pub leaf: LeafFact,
+    /// Whether a former authority is still trusted.
+    pub has_former: bool,
+    /// Whether all registrations show what is trusted, and nothing else.
+    pub is_published: bool,
+}
+
+/// How it is about the newest authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthorityFact {
+    /// There is none that can sign.
+    Missing,
+    /// It can sign for a while yet.
+    Good,
+    /// It is time for another.
+    Due,
+    /// Somebody wants another.
+    Asked,
+}
+
+/// How it is about the serving certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafFact {
+    /// There is none that anybody would accept.
+    Missing,
+    /// A former authority signed it.
+    Former,
+    /// The newest authority signed it.
+    Current {
+        /// Whether it is time for another.
+        is_due: bool,
+    },
+}
+
+/// The facts about what is `stored` and what each registered entry trusts (PEM), for a service of this `name`.
+pub fn facts(stored: &Stored, registered: &[String], name: &str, now: Timestamp) -> Facts {
+    let trust = stored.trust();
+    Facts {
+        authority: authority(stored, now),
+        leaf: leaf(stored, name, now),
+        has_former: !authorities(&stored.former).is_empty(),
+        is_published: registered.iter().all(|bundle| *bundle == trust),
+    }
+}
+
+fn authority(stored: &Stored, now: Timestamp) -> AuthorityFact {
+    let usable = stored.authority.as_ref().filter(|pair| pair.is_whole());
+    let time = usable.and_then(|pair| time(&pair.certificate)).filter(|time| time.holds(now));
+    match time {
+        None => AuthorityFact::Missing,
+        Some(_) if stored.is_asked => AuthorityFact::Asked,
+        Some(time) if time.is_due(now) => AuthorityFact::Due,
+        Some(_) => AuthorityFact::Good,
+    }
+}
+
+fn leaf(stored: &Stored, name: &str, now: Timestamp) -> LeafFact {
+    let newest = stored.authority.as_ref().map_or("", |newest| &newest.certificate);
+    let Some(serving) = stored.serving.as_ref().filter(|pair| pair.is_whole()) else {
+        return LeafFact::Missing;
+    };
+    let is_accepted = |trust: &str| is_accepted(&serving.certificate, trust, name, now);
+    if is_accepted(newest) {
+        let is_due = time(&serving.certificate).is_none_or(|time| time.is_due(now));
+        LeafFact::Current { is_due }
+    } else if is_accepted(&stored.former) {
+        LeafFact::Former
+    } else {
+        LeafFact::Missing
+    }
+}

@@ -2,21 +2,20 @@
 
 use std::net::SocketAddr;
 
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 
 use super::args::{ControllerArgs, ControllerMode};
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
+use crate::certificates::rotation::Periods;
 use crate::cluster::client::{Address, connect};
 use crate::cluster::lease::{Contest, Timing};
 use crate::config::Recycler;
-use crate::controller::health;
 use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, meter, run_metered};
+use crate::controller::{certificates, health};
 use crate::telemetry::logging;
-
-/// The lease for which replicas contend.
-const LEASE: &str = "bindery-controller";
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
@@ -54,12 +53,17 @@ async fn serve(
     let client = connect(&address).await?;
     let contest = arguments.leader_elect.then(|| Contest {
         namespace: arguments.lease_namespace.clone(),
-        name: LEASE.to_owned(),
+        name: arguments.lease_name.clone(),
         identity: identity(),
         timing: Timing::default(),
     });
     let own_namespace = arguments.lease_namespace.clone();
-    let settings = Settings { mode, contest, recycler, own_namespace };
+    let certificates = arguments
+        .installation
+        .clone()
+        .map(|installation| certificates::Settings { installation, periods: periods(arguments) });
+    let events = arguments.events;
+    let settings = Settings { mode, contest, recycler, own_namespace, events, certificates };
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let listener = listen(arguments.health_listen).await?;
     let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
@@ -75,6 +79,16 @@ async fn serve(
     }
     tracing::info!("ended");
     Ok(Exit::Clean)
+}
+
+fn periods(arguments: &ControllerArgs) -> Periods {
+    // What does not fit is longer than any certificate lives.
+    let signed = |time| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+    Periods {
+        authority: signed(arguments.authority_life),
+        leaf: signed(arguments.certificate_life),
+        settle: arguments.certificate_settle,
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {

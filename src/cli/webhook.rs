@@ -8,7 +8,9 @@ use super::args::WebhookArgs;
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::Address;
+use crate::k8s::installation::Installation;
 use crate::telemetry::logging;
+use crate::webhook::certificate::PairSource;
 use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::tls::PairFiles;
@@ -18,10 +20,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
     let options = Options {
         listen: arguments.listen,
         health_listen: arguments.health_listen,
-        pair: PairFiles {
-            certificate: arguments.tls_cert_file.clone(),
-            key: arguments.tls_private_key_file.clone(),
-        },
+        pair: pair(arguments)?,
         cluster: Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() },
         policy: arguments.config.clone().map_or_else(PolicySource::default, PolicySource::File),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
@@ -36,6 +35,22 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
     runtime.block_on(serve(options)).map_err(failure)?;
     Ok(Exit::Clean)
+}
+
+/// Where the serving pair comes from: the arguments name a pair of files or else an installation.
+fn pair(arguments: &WebhookArgs) -> Result<PairSource, Failure> {
+    let files = arguments.tls_cert_file.clone().zip(arguments.tls_private_key_file.clone());
+    match (files, &arguments.installation) {
+        (Some((certificate, key)), _) => {
+            let host = arguments.installation.as_ref().map(Installation::host);
+            Ok(PairSource::Files(PairFiles { certificate, key, host }))
+        }
+        (None, Some(installation)) => Ok(PairSource::Secret(installation.clone())),
+        (None, None) => Err(Failure::usage(
+            "there is no serving certificate; give --tls-cert-file and --tls-private-key-file, or \
+             --installation",
+        )),
+    }
 }
 
 async fn serve(options: Options) -> Result<(), WebhookError> {

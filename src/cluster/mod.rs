@@ -13,6 +13,7 @@ pub mod reads;
 pub mod request;
 pub mod resource;
 pub mod send;
+pub mod single;
 pub mod state;
 mod suspend;
 pub mod watch;

@@ -12,6 +12,7 @@ use prometheus::{
     Opts, Registry, TextEncoder,
 };
 
+use super::certificates::metrics::CertificateMetrics;
 use super::mode::Mode;
 use super::operations::Operations;
 use crate::binding::{View, Write};
@@ -58,6 +59,8 @@ pub struct Metrics {
     all_volumes: IntGaugeVec,
     /// What takes seconds.
     pub(super) operations: Operations,
+    /// Certificates that the leader keeps.
+    pub(super) certificates: CertificateMetrics,
 }
 
 impl Metrics {
@@ -183,6 +186,7 @@ impl Metrics {
                 &["plugin_name", "volume_mode"],
             )?,
             operations: Operations::register(&registry)?,
+            certificates: CertificateMetrics::register(&registry)?,
             registry,
         })
     }

@@ -3,6 +3,7 @@
 //! What is to be done is decided by the core that also drives `plan` and the webhook (`binding`); here it
 //! is carried out, in the order and with the care that a shared API server asks for.
 
+pub mod certificates;
 pub mod engine;
 pub mod health;
 pub mod metrics;

@@ -14,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use super::certificates::{self, keep};
 use super::engine::{Engine, Notice, Task};
 use super::health::{Count, Probe};
 use super::metrics::Metrics;
@@ -54,6 +55,10 @@ pub struct Settings {
     pub recycler: Recycler,
     /// The namespace of what is the controller's own and has no other.
     pub own_namespace: String,
+    /// Whether events are written about what is decided; those of a recycler's pod are passed on in any case.
+    pub events: bool,
+    /// Whose certificates the leader keeps; nobody's if they come from elsewhere.
+    pub certificates: Option<certificates::Settings>,
 }
 
 /// Why the loop ended.
@@ -111,6 +116,10 @@ pub async fn run_metered(
         watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
     }
     let mut lead = Lead::start(&client, settings.contest);
+    if let Some(settings) = settings.certificates {
+        let (until, metrics) = (lead.until.clone(), Arc::clone(&meter.metrics));
+        watches.spawn(keep(client.clone(), settings, until, metrics));
+    }
     let until = lead.until.clone();
     let recyclers = Recyclers::new(&client, settings.recycler, settings.own_namespace, until);
     let mut shell = Shell {
@@ -123,11 +132,12 @@ pub async fn run_metered(
         meter,
         feed,
         start,
+        tells: settings.events,
     };
     let ended = tokio::select! {
         biased;
         ended = shell.work() => ended,
-        _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
+        _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster or keeps the certificates")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = stop => Ok(()),
     };
@@ -216,6 +226,8 @@ struct Shell {
     meter: Meter,
     feed: Arc<Feed>,
     start: Instant,
+    /// Whether events are written.
+    tells: bool,
 }
 
 impl Shell {
@@ -375,6 +387,7 @@ impl Shell {
                     Reply::Checked(object, live)
                 });
             }
+            Task::Tell(notice) if !self.tells => self.engine.told(&notice, true, Instant::now()),
             Task::Tell(notice) => {
                 self.requests.spawn(async move {
                     let about = About {

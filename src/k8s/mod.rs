@@ -3,10 +3,12 @@
 //! The only place that spells API fields. It decides nothing.
 
 pub mod bounded;
+pub mod bundle;
 pub mod claim;
 pub mod class;
 pub mod event;
 pub mod fixture;
+pub mod installation;
 pub mod list;
 pub mod managers;
 pub mod metadata;
@@ -18,6 +20,7 @@ pub mod pods;
 pub mod quantity;
 pub mod registration;
 pub mod review;
+pub mod secret;
 mod storage;
 pub mod topology;
 pub mod volume;

@@ -59,11 +59,15 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, String) {
 
 async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     // Expired certificates are refused by every client: another replica should answer.
-    if health.metrics.certificate_expiry.get() <= seconds_now() {
-        return (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the serving certificate has expired\n".to_owned(),
-        );
+    let expiry = health.metrics.certificate_expiry.get();
+    if expiry <= seconds_now() {
+        let is_there = expiry > 0.0;
+        let why = if is_there {
+            "the serving certificate has expired"
+        } else {
+            "there is no serving certificate yet"
+        };
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     }
     let missing = Watched::JUDGED.into_iter().filter(|watched| !health.shared.is_listed(*watched));
     let missing: Vec<&str> = missing.map(Watched::label).collect();

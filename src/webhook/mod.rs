@@ -3,6 +3,7 @@
 //! How connections are served is in `transport`; what a change comes to is in `rules`. Here the two
 //! meet: bytes to a question, an answer to bytes, and the process around them.
 
+pub mod certificate;
 pub mod handlers;
 pub mod health;
 mod observe;

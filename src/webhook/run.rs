@@ -11,6 +11,7 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::certificate::{Pair, PairSource};
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
 use super::observe::Counting;
@@ -18,8 +19,7 @@ use super::policy::{PolicyError, PolicySource, PolicyWatch};
 use super::reader::Reader;
 use super::service::Service;
 use super::transport::admission::Admission;
-use super::transport::reload::{PairWatch, Reload};
-use super::transport::tls::{PairError, PairFiles, Validity};
+use super::transport::tls::PairError;
 use super::transport::{Endpoint, Limits, Security, ServeError, Server};
 use crate::cluster::client::{Address, ConnectError, connect};
 use crate::cluster::resource::Watched;
@@ -36,8 +36,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Where probes and metrics are served, without TLS.
     pub health_listen: SocketAddr,
-    /// The serving pair.
-    pub pair: PairFiles,
+    /// Where the serving pair comes from.
+    pub pair: PairSource,
     /// The cluster.
     pub cluster: Address,
     /// The operator's decisions.
@@ -92,7 +92,7 @@ pub struct Webhook {
     health: Arc<Health>,
     watches: tokio::task::JoinSet<()>,
     drain_delay: Duration,
-    _pair: PairWatch,
+    _pair: Pair,
     _policy: PolicyWatch,
 }
 
@@ -120,10 +120,10 @@ impl Webhook {
         let reviews_listener = listen(options.listen, "--listen")?;
         let health_listener = listen(options.health_listen, "--health-listen")?;
         let policy = PolicyWatch::start(options.policy, Arc::clone(&metrics))?;
-        let pair = follow_pair(options.pair, Arc::clone(&metrics))?;
+        let mut watches = tokio::task::JoinSet::new();
+        let pair = Pair::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
         let start = Instant::now();
         let shared = Arc::new(Shared::default());
-        let mut watches = tokio::task::JoinSet::new();
         for watched in Watched::JUDGED {
             watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
         }
@@ -210,42 +210,4 @@ impl Webhook {
 
 fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, WebhookError> {
     TcpListener::bind(address).map_err(|reason| WebhookError::Listen { address, reason, flag })
-}
-
-fn follow_pair(files: PairFiles, metrics: Arc<Metrics>) -> Result<PairWatch, PairError> {
-    PairWatch::start(files, move |reload| {
-        metrics.count_reload(reload.label());
-        match reload {
-            Reload::Swapped { not_after, validity } => {
-                metrics.certificate_expiry.set(seconds(not_after));
-                match validity {
-                    Validity::Valid => tracing::info!("serving certificate loaded"),
-                    Validity::Expired | Validity::NotYetValid => tracing::error!(
-                        ?validity,
-                        "serving certificate out of time; the API server refuses it; renew it"
-                    ),
-                }
-            }
-            Reload::Unusable(error) => {
-                let reason = error.to_string();
-                tracing::error!(reason, "new serving certificate not usable; the old one stays");
-            }
-            Reload::OutOfTime(validity) => {
-                tracing::error!(
-                    ?validity,
-                    "new serving certificate out of time; the old one stays"
-                );
-            }
-            Reload::NotWatched(error) => {
-                let reason = error.to_string();
-                tracing::warn!(reason, "certificate folder not watched; it is polled");
-            }
-        }
-    })
-}
-
-/// Seconds since 1970 as a metric; exact far beyond the end of any certificate.
-#[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
-fn seconds(not_after: i64) -> f64 {
-    not_after as f64
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::plane::Plane;
-use crate::plane::persona::BINDERY_CONTROLLER;
+use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
 use crate::plane::process::{Process, Program};
 
 /// A controller process. Dropping it kills it.
@@ -44,6 +44,11 @@ impl Controller {
     /// Starts it with a kubeconfig of the caller's own.
     pub(crate) fn start_by(kubeconfig: &Path, election: Election) -> Self {
         Self::spawn(kubeconfig, "full", election, &[])
+    }
+
+    /// Starts one that has to keep certificates, with the rights of an administrator.
+    pub(crate) fn keeping(plane: &Plane, more: &[&str]) -> Self {
+        Self::spawn(&plane.kubeconfig(ADMIN), "observe", Election::None, more)
     }
 
     fn spawn(kubeconfig: &Path, mode: &str, election: Election, more: &[&str]) -> Self {

@@ -11,6 +11,7 @@ use bindery::cluster::client::Address;
 use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
+use bindery::webhook::certificate::PairSource;
 use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::tls::PairFiles;
@@ -67,6 +68,7 @@ pub(crate) fn pair() -> Pair {
     let files = PairFiles {
         certificate: folder.path().join("tls.crt"),
         key: folder.path().join("tls.key"),
+        host: None,
     };
     std::fs::write(&files.certificate, certificate.pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();
@@ -91,7 +93,7 @@ impl Installed {
         let options = Options {
             listen: loopback,
             health_listen: loopback,
-            pair: pair.files.clone(),
+            pair: PairSource::Files(pair.files.clone()),
             cluster: Address { kubeconfig: Some(plane.kubeconfig(BINDERY)), ..Address::default() },
             policy: PolicySource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,

@@ -38,7 +38,14 @@ impl Running {
         let (probe, meter) = meter().expect("metrics");
         let own_namespace = "kube-system".to_owned();
         let recycler = Recycler::default();
-        let settings = Settings { mode, contest: None, recycler, own_namespace };
+        let settings = Settings {
+            mode,
+            contest: None,
+            recycler,
+            own_namespace,
+            events: true,
+            certificates: None,
+        };
         let task = tokio::spawn(run_metered(client, settings, meter, async {
             let _ = stopped.await;
         }));
@@ -49,7 +56,14 @@ impl Running {
         let (stop, stopped) = oneshot::channel::<()>();
         let client = Client::new(server.clone(), "default");
         let own_namespace = "kube-system".to_owned();
-        let settings = Settings { mode, contest, recycler: Recycler::default(), own_namespace };
+        let settings = Settings {
+            mode,
+            contest,
+            recycler: Recycler::default(),
+            own_namespace,
+            events: true,
+            certificates: None,
+        };
         let task = tokio::spawn(run(client, settings, async {
             let _ = stopped.await;
         }));

@@ -38,6 +38,8 @@ impl Process {
             contest: Some(contest),
             recycler: Recycler::default(),
             own_namespace: "kube-system".to_owned(),
+            events: true,
+            certificates: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(client, settings, async {

@@ -69,9 +69,11 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "jiff"]),
         reach: Reach::Values,
     },
+    Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
+    // Secrets hold certificates.
     Layer {
         name: "k8s",
-        imports: PURE,
+        imports: &["model", "binding", "rules", "certificates"],
         libraries: Libraries::Only(&[
             "thiserror",
             "jiff",
@@ -109,7 +111,6 @@ const LAYERS: &[Layer] = &[
         reach: Reach::Values,
     },
     Layer { name: "follow", imports: &[], libraries: Libraries::Any, reach: Reach::World },
-    Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
     Layer {
         name: "cluster",
         imports: &["model", "binding", "rules", "k8s", "telemetry", "config"],

@@ -14,6 +14,7 @@ use clap_complete::Shell;
 
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::output::{Form, Format, Output};
+use crate::k8s::installation::Installation;
 use crate::telemetry::logging::LogLevel;
 
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
@@ -71,12 +72,21 @@ pub struct WebhookArgs {
     /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
     pub health_listen: SocketAddr,
+    /// The installation that this replica belongs to: API servers call its service. Without certificate files, its
+    /// Secret NAME-tls is served, which the controller keeps.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub installation: Option<Installation>,
     /// Serving certificate, PEM; read again when it changes.
-    #[arg(long, value_name = "FILE")]
-    pub tls_cert_file: PathBuf,
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_private_key_file",
+        required_unless_present = "installation"
+    )]
+    pub tls_cert_file: Option<PathBuf>,
     /// Key of the serving certificate, PEM.
-    #[arg(long, value_name = "FILE")]
-    pub tls_private_key_file: PathBuf,
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
     /// Kubeconfig of the cluster to watch; else `KUBECONFIG`, `~/.kube/config` or the pod's own
     /// account.
     #[arg(long, value_name = "FILE")]
@@ -122,6 +132,25 @@ pub struct ControllerArgs {
     /// Namespace of the lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     pub lease_namespace: String,
+    /// Name of the lease.
+    #[arg(long, value_name = "NAME", default_value = "bindery-controller")]
+    pub lease_name: String,
+    /// The installation whose certificates the leader keeps: it makes them, stores them in the Secrets
+    /// NAME-authority and NAME-tls and registers whom to trust. Without it, they come from elsewhere.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub installation: Option<Installation>,
+    /// Life of an authority; another is made when two thirds are over.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "8760h")]
+    pub authority_life: Duration,
+    /// Life of a serving certificate.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "720h")]
+    pub certificate_life: Duration,
+    /// How long after a change everybody is taken to know of it.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    pub certificate_settle: Duration,
+    /// Whether Kubernetes events are written.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub events: bool,
     /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -164,6 +164,8 @@ impl Controller {
             contest: None,
             recycler: Recycler::default(),
             own_namespace: "bindery".to_owned(),
+            events: true,
+            certificates: None,
         };
         let client = stage.client(Asker::Controller);
         let task = tokio::spawn(run(client, settings, async {

@@ -19,6 +19,7 @@ use crate::certificates::{Names, development};
 use crate::cluster::client::Address;
 use crate::rules::RULES;
 use crate::sim::{Cluster, Method, Request, Server};
+use crate::webhook::certificate::PairSource;
 use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook};
 use crate::webhook::transport::tls::PairFiles;
@@ -54,6 +55,7 @@ impl Stage {
         let files = PairFiles {
             certificate: folder.write("tls.crt", &pair.cert_pem)?,
             key: folder.write("tls.key", &pair.key_pem)?,
+            host: None,
         };
         let client = Client::new(server.clone(), "default");
         let webhook = Webhook::start_with(options(files), client, RULES)?;
@@ -104,7 +106,7 @@ fn options(pair: PairFiles) -> Options {
     Options {
         listen: anywhere,
         health_listen: anywhere,
-        pair,
+        pair: PairSource::Files(pair),
         cluster: Address::default(),
         policy: PolicySource::default(),
         threads: NonZeroUsize::MIN,

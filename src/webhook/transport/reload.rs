@@ -1,6 +1,7 @@
-//! Follows the two files of a serving pair and swaps the pair when they change.
+//! Swaps the serving pair when another is offered; follows the two files of one.
 //!
-//! A pair that cannot be used never replaces one that can. How a change is noticed is in `follow`.
+//! A pair that cannot be used never replaces one that can. How a change of files is noticed is in `follow`, of a
+//! Secret in `webhook::certificate`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
-use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity};
+use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity, nothing};
 use crate::follow::{Folders, Follower, POLL};
 
 /// What became of a change of the files.
@@ -23,8 +24,8 @@ pub enum Reload {
     },
     /// The new pair cannot be used; the old one is still served.
     Unusable(PairError),
-    /// The new pair is outside its time and the old one is not; the old one is still served.
-    OutOfTime(Validity),
+    /// Clients refuse the new pair and accept the old one; the old one is still served.
+    Unfit(Validity),
     /// The folder cannot be watched; changes are found by polling alone.
     NotWatched(notify::Error),
 }
@@ -35,7 +36,7 @@ impl Reload {
         match self {
             Self::Swapped { .. } => "swapped",
             Self::Unusable(_) => "unusable",
-            Self::OutOfTime(_) => "out_of_time",
+            Self::Unfit(_) => "unfit",
             Self::NotWatched(_) => "not_watched",
         }
     }
@@ -76,15 +77,16 @@ impl PairWatch {
         if let Some(error) = error {
             report(Reload::NotWatched(error));
         }
-        let mut followed = Followed {
-            files,
+        let mut replaceable = Replaceable {
             current: Arc::clone(&current),
-            pair,
-            seen: Ok(contents),
+            pair: Some(pair),
+            seen: Some(Ok(contents)),
             waits_for_its_time: false,
         };
         let follower = folders
-            .follow("certificates", poll, move || followed.look(&report))
+            .follow("certificates", poll, move || {
+                replaceable.offer(PairContents::read(&files), &files, &report);
+            })
             .map_err(PairError::Unfollowed)?;
         Ok(Self { current, _follower: follower })
     }
@@ -95,29 +97,48 @@ impl PairWatch {
     }
 }
 
-struct Followed {
-    files: PairFiles,
+/// What is served, and what was last offered in its place.
+#[derive(Debug)]
+pub(in crate::webhook) struct Replaceable {
     current: Arc<ArcSwap<ServerConfig>>,
-    pair: ServingPair,
+    /// The pair that is served; nothing before the first good one.
+    pair: Option<ServingPair>,
     /// What was last judged: contents, or why there were none.
-    seen: Result<PairContents, String>,
+    seen: Option<Result<PairContents, String>>,
     /// Whether those contents are good but for their time, which may come.
     waits_for_its_time: bool,
 }
 
-impl Followed {
-    fn look(&mut self, report: &impl Fn(Reload)) {
-        let read = PairContents::read(&self.files);
-        let seen = match &read {
+impl Replaceable {
+    /// Nothing is served yet: every handshake fails.
+    pub(in crate::webhook) fn empty() -> Self {
+        let current = Arc::new(ArcSwap::new(nothing()));
+        Self { current, pair: None, seen: None, waits_for_its_time: false }
+    }
+
+    /// What connections are served with.
+    pub(in crate::webhook) fn current(&self) -> Arc<ArcSwap<ServerConfig>> {
+        Arc::clone(&self.current)
+    }
+
+    /// Judges what was `read`, and serves it if it is better than what is served; `source` names it in errors. The
+    /// same again is no news, but for its time.
+    pub(in crate::webhook) fn offer(
+        &mut self,
+        read: Result<PairContents, PairError>,
+        source: &PairFiles,
+        report: &impl Fn(Reload),
+    ) {
+        let seen = Some(match &read {
             Ok(contents) => Ok(contents.clone()),
             Err(error) => Err(error.to_string()),
-        };
+        });
         if self.seen == seen && !self.waits_for_its_time {
             return;
         }
         let is_news = self.seen != seen;
         self.seen = seen;
-        let pair = read.and_then(|contents| ServingPair::from_contents(&contents, &self.files));
+        let pair = read.and_then(|contents| ServingPair::from_contents(&contents, source));
         self.judge(pair, &|outcome| {
             // A pair that waits for its time is told once.
             if is_news || matches!(outcome, Reload::Swapped { .. }) {
@@ -128,21 +149,20 @@ impl Followed {
 
     fn judge(&mut self, pair: Result<ServingPair, PairError>, report: &impl Fn(Reload)) {
         let now = SystemTime::now();
+        let is_good = |pair: &ServingPair| pair.validity(now) == Validity::Valid;
         let outcome = match pair {
             Err(error) => Reload::Unusable(error),
+            Ok(pair) if !is_good(&pair) && self.pair.as_ref().is_some_and(is_good) => {
+                Reload::Unfit(pair.validity(now))
+            }
             Ok(pair) => {
-                let validity = pair.validity(now);
-                if validity != Validity::Valid && self.pair.validity(now) == Validity::Valid {
-                    Reload::OutOfTime(validity)
-                } else {
-                    self.current.store(pair.config());
-                    let not_after = pair.not_after();
-                    self.pair = pair;
-                    Reload::Swapped { not_after, validity }
-                }
+                self.current.store(pair.config());
+                let (not_after, validity) = (pair.not_after(), pair.validity(now));
+                self.pair = Some(pair);
+                Reload::Swapped { not_after, validity }
             }
         };
-        self.waits_for_its_time = matches!(outcome, Reload::OutOfTime(_));
+        self.waits_for_its_time = matches!(outcome, Reload::Unfit(_));
         report(outcome);
     }
 }
@@ -175,7 +195,7 @@ mod tests {
     fn a_pair_whose_time_has_not_come_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name| folder.path().join(name);
-        let files = PairFiles { certificate: file("tls.crt"), key: file("tls.key") };
+        let files = PairFiles { certificate: file("tls.crt"), key: file("tls.key"), host: None };
         write_pair(&files);
         let (report, reports) = channel();
         let watch =
@@ -197,7 +217,7 @@ mod tests {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         let begin = Duration::from_secs(since.as_secs() + 2);
         write_pair_from(&files, begin);
-        assert_eq!(next().1, "out_of_time");
+        assert_eq!(next().1, "unfit");
         assert!(Arc::ptr_eq(&current.load_full(), &first), "the last good pair is served");
         // The poll looks some fifty times before; none of it is news.
         let (at, label) = next();
@@ -211,10 +231,15 @@ mod tests {
         let base = std::env::temp_dir().join(format!("bindery-poll-{}", std::process::id()));
         let (far, near) = (base.join("far"), base.join("near"));
         fs::create_dir_all(&far).unwrap();
-        write_pair(&PairFiles { certificate: far.join("tls.crt"), key: far.join("tls.key") });
+        write_pair(&PairFiles {
+            certificate: far.join("tls.crt"),
+            key: far.join("tls.key"),
+            host: None,
+        });
         std::os::unix::fs::symlink(&far, &near).unwrap();
         // The watch follows the link once, at its start; what the link names later it never sees.
-        let files = PairFiles { certificate: near.join("tls.crt"), key: near.join("tls.key") };
+        let files =
+            PairFiles { certificate: near.join("tls.crt"), key: near.join("tls.key"), host: None };
         let (report, reports) = channel();
         let _watch = PairWatch::start_polling(files, Duration::from_millis(20), move |outcome| {
             let _ = report.send(outcome.label());
@@ -223,7 +248,11 @@ mod tests {
         assert_eq!(reports.recv().unwrap(), "swapped");
         let other = base.join("other");
         fs::create_dir_all(&other).unwrap();
-        write_pair(&PairFiles { certificate: other.join("tls.crt"), key: other.join("tls.key") });
+        write_pair(&PairFiles {
+            certificate: other.join("tls.crt"),
+            key: other.join("tls.key"),
+            host: None,
+        });
         fs::remove_file(&near).unwrap();
         std::os::unix::fs::symlink(&other, &near).unwrap();
         // Between the two steps the files may be found missing.

@@ -2,6 +2,7 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod binding;
+mod certificates;
 mod controller;
 mod conversation;
 mod differential;
@@ -33,6 +34,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         conversation::CASES,
         quantities::CASES,
         binding::CASES,
+        certificates::CASES,
         controller::CASES,
         explain::CASES,
         gitops::CASES,

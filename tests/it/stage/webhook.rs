@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bindery::cluster::client::Address;
 use bindery::rules::{Entry, Policy, RULES, Rule};
+use bindery::webhook::certificate::PairSource;
 use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
 use bindery::webhook::transport::tls::PairFiles;
@@ -29,7 +30,8 @@ static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
     fs::create_dir_all(&folder).unwrap();
     let authority = Authority::new();
     let (certificate, key) = authority.issue(2020, 2060);
-    let files = PairFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key") };
+    let files =
+        PairFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key"), host: None };
     fs::write(&files.certificate, certificate).unwrap();
     fs::write(&files.key, key).unwrap();
     (authority, files)
@@ -132,7 +134,7 @@ impl Stage {
         let options = Options {
             listen: any,
             health_listen: any,
-            pair,
+            pair: PairSource::Files(pair),
             cluster: Address::default(),
             policy: PolicySource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,

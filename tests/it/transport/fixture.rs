@@ -45,12 +45,19 @@ impl Authority {
         Self { issuer }
     }
 
-    /// Certificate and key in PEM, valid from 2020 until 1 January of `year`.
+    /// Certificate and key in PEM, valid from 1 January of one year until that of another.
     pub(crate) fn issue(&self, from: i32, until: i32) -> (String, String) {
+        self.issue_as(|parameters| {
+            parameters.not_before = rcgen::date_time_ymd(from, 1, 1);
+            parameters.not_after = rcgen::date_time_ymd(until, 1, 1);
+        })
+    }
+
+    /// A pair for the usual name that is valid for ever, but for what `change` makes of it.
+    pub(crate) fn issue_as(&self, change: impl Fn(&mut CertificateParams)) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let mut parameters = CertificateParams::new([NAME.to_owned()]).unwrap();
-        parameters.not_before = rcgen::date_time_ymd(from, 1, 1);
-        parameters.not_after = rcgen::date_time_ymd(until, 1, 1);
+        change(&mut parameters);
         let leaf = parameters.signed_by(&key, &self.issuer).unwrap();
         (leaf.pem() + &self.issuer.pem(), key.serialize_pem())
     }
@@ -112,7 +119,7 @@ impl Served {
     pub(crate) fn start_named(name: &'static str, limits: Limits) -> Self {
         let authority = Authority::new();
         let (certificate, key) = authority.issue(2020, 2060);
-        let files = PairFiles { certificate: "tls.crt".into(), key: "tls.key".into() };
+        let files = PairFiles { certificate: "tls.crt".into(), key: "tls.key".into(), host: None };
         let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files).unwrap();
         let tls = Arc::new(ArcSwap::new(pair.config()));
         let counts = Arc::new(Counts::default());

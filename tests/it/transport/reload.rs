@@ -1,5 +1,5 @@
-//! A certificate that is renewed under a live connection, the kubelet's way; and twelve bad
-//! renewals that must not be served.
+//! A certificate that is renewed under a live connection, the kubelet's way; and bad renewals, which
+//! must not be served.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,10 +11,11 @@ use std::time::Duration;
 use bindery::webhook::transport::reload::{PairWatch, Reload};
 use bindery::webhook::transport::tls::{PairError, PairFiles, Validity};
 use bindery::webhook::transport::{Limits, Security, Server};
+use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use super::fixture::{Authority, Client, Counts, Current, serve};
+use super::fixture::{Authority, Client, Counts, Current, NAME, serve};
 
 /// A mounted Secret: `tls.crt -> ..data/tls.crt`, `..data -> ..N`, as the kubelet lays it out.
 struct Mount {
@@ -34,7 +35,11 @@ impl Mount {
     }
 
     fn files(&self) -> PairFiles {
-        PairFiles { certificate: self.folder.join("tls.crt"), key: self.folder.join("tls.key") }
+        PairFiles {
+            certificate: self.folder.join("tls.crt"),
+            key: self.folder.join("tls.key"),
+            host: None,
+        }
     }
 
     /// Swaps the whole pair in one rename. `None` leaves a file out.
@@ -112,6 +117,71 @@ async fn a_renewed_pair_is_served_to_new_connections_while_old_ones_go_on() {
     }
 }
 
+/// A pair that must not be served.
+struct Bad {
+    kind: &'static str,
+    certificate: Option<String>,
+    key: Option<String>,
+    /// What is told of it.
+    told: &'static str,
+}
+
+/// Every way in which people and machines get a renewal wrong.
+fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad> {
+    let mut all = Vec::new();
+    let mut of = |kind, told, certificate: Option<&str>, key: Option<&str>| {
+        let (certificate, key) = (certificate.map(str::to_owned), key.map(str::to_owned));
+        all.push(Bad { kind, certificate, key, told });
+    };
+    let half = |text: &str| text[..text.len() / 2].to_owned();
+    let garbled = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let middle = certificate.rfind("-----BEGIN").unwrap();
+    let (leaf, rest) = certificate.split_at(middle);
+    let other = authority.issue(2020, 2052);
+
+    of("the key of another", "Mismatch", Some(&other.0), Some(key));
+    of("authority before leaf", "Mismatch", Some(&format!("{rest}{leaf}")), Some(key));
+    of("half a certificate", "BrokenPem", Some(&half(certificate)), Some(key));
+    of("half a key", "BrokenPem", Some(certificate), Some(&half(key)));
+    of("no bytes", "Empty", Some(""), Some(key));
+    of("a key of white space", "Empty", Some(certificate), Some("\n"));
+    of("no certificate file", "Missing", None, Some(key));
+    of("no key file", "Missing", Some(certificate), None);
+    of("two keys", "NoCertificate", Some(key), Some(key));
+    of("two certificates", "NoKey", Some(certificate), Some(certificate));
+    of("both in the other's place", "NoCertificate", Some(key), Some(certificate));
+    of("another text", "NoCertificate", Some("certificate of the service"), Some(key));
+    of("a page of an error", "NoKey", Some(certificate), Some("<html>404</html>"));
+    of("no certificate in the block", "BrokenCertificate", Some(garbled), Some(key));
+    let cut_chain = format!("{leaf}{garbled}");
+    of("a bad intermediate", "BrokenCertificate", Some(&cut_chain), Some(key));
+    let end_missing = leaf.replace("-----END CERTIFICATE-----", "");
+    of("a block without end", "BrokenPem", Some(&end_missing), Some(key));
+    let locked = key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
+    of("a key with a passphrase", "NoKey", Some(certificate), Some(&locked));
+    let no_key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    of("no key in the block", "UnsupportedKey", Some(certificate), Some(no_key));
+
+    let expired = authority.issue(2020, 2021);
+    of("over", "Unfit(Expired)", Some(&expired.0), Some(&expired.1));
+    let early = authority.issue(2055, 2056);
+    of("not begun", "Unfit(NotYetValid)", Some(&early.0), Some(&early.1));
+    let named = authority.issue_as(|parameters| {
+        parameters.subject_alt_names = vec![SanType::DnsName("other.svc".try_into().unwrap())];
+    });
+    of("the name of another", "Unfit(OtherName)", Some(&named.0), Some(&named.1));
+    let nameless = authority.issue_as(|parameters| {
+        parameters.subject_alt_names.clear();
+        parameters.distinguished_name.push(DnType::CommonName, NAME);
+    });
+    of("a common name alone", "Unfit(OtherName)", Some(&nameless.0), Some(&nameless.1));
+    let client = authority.issue_as(|parameters| {
+        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    });
+    of("for clients", "Unfit(NotForServers)", Some(&client.0), Some(&client.1));
+    all
+}
+
 #[tokio::test]
 async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
     let mut followed = Followed::start("bad");
@@ -120,32 +190,13 @@ async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
     let mut live = Client::connect(server.address(), &connector).await.unwrap();
     let first = live.certificate();
     let (certificate, key) = followed.authority.issue(2020, 2051);
-    let (expired, expired_key) = followed.authority.issue(2020, 2021);
-    let (early, early_key) = followed.authority.issue(2055, 2056);
-    let (other, _) = followed.authority.issue(2020, 2052);
-    let half = |text: &str| text[..text.len() / 2].to_owned();
-    let middle = certificate.rfind("-----BEGIN").unwrap();
-    let reversed = certificate[middle..].to_owned() + &certificate[..middle];
-    let cases: [(&str, Option<&str>, Option<&str>); 12] = [
-        ("Mismatch", Some(&other), Some(&key)),
-        ("Mismatch", Some(&reversed), Some(&key)),
-        ("BrokenPem", Some(&half(&certificate)), Some(&key)),
-        ("BrokenPem", Some(&certificate), Some(&half(&key))),
-        ("Empty", Some(""), Some(&key)),
-        ("Empty", Some(&certificate), Some("\n")),
-        ("Missing", None, Some(&key)),
-        ("Missing", Some(&certificate), None),
-        ("NoCertificate", Some(&key), Some(&key)),
-        ("NoKey", Some(&certificate), Some(&certificate)),
-        ("OutOfTime(Expired)", Some(&expired), Some(&expired_key)),
-        ("OutOfTime(NotYetValid)", Some(&early), Some(&early_key)),
-    ];
-    for (expected, certificate, key) in cases {
-        followed.mount.swap(certificate, key);
+    for bad in bad_pairs(&followed.authority, (&certificate, &key)) {
+        let Bad { kind, certificate, key, told } = bad;
+        followed.mount.swap(certificate.as_deref(), key.as_deref());
         let outcome = format!("{:?}", followed.next());
-        assert!(outcome.contains(expected), "{outcome} instead of {expected}");
+        assert!(outcome.contains(told), "{kind}: {outcome} instead of {told}");
         let mut new = Client::connect(server.address(), &connector).await.unwrap();
-        assert_eq!(new.certificate(), first, "{expected}");
+        assert_eq!(new.certificate(), first, "{kind}");
         new.ask().await;
         live.ask().await;
     }
@@ -160,7 +211,8 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
     let authority = Authority::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-place");
     fs::create_dir_all(&folder).unwrap();
-    let files = PairFiles { certificate: folder.join("a.pem"), key: folder.join("b.pem") };
+    let files =
+        PairFiles { certificate: folder.join("a.pem"), key: folder.join("b.pem"), host: None };
     let write = |(certificate, key): &(String, String)| {
         fs::write(&files.certificate, certificate).unwrap();
         fs::write(&files.key, key).unwrap();

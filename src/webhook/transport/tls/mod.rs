@@ -11,12 +11,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{
+    NoServerSessionStorage, ParsedCertificate, ResolvesServerCert, ResolvesServerCertUsingSni,
+};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use thiserror::Error;
+use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
 use crate::telemetry::logging::cause;
@@ -28,6 +32,8 @@ pub struct PairFiles {
     pub certificate: PathBuf,
     /// PEM: the private key (PKCS#8, SEC1 or PKCS#1).
     pub key: PathBuf,
+    /// The name by which API servers call; any, where nobody knows.
+    pub host: Option<String>,
 }
 
 /// Why a serving pair cannot be used.
@@ -100,7 +106,7 @@ pub enum PairError {
     Unfollowed(#[source] io::Error),
 }
 
-/// Whether clients accept a certificate at some moment, as far as time goes.
+/// Whether clients accept a certificate at some moment, as far as its own words go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// Within its time.
@@ -109,12 +115,18 @@ pub enum Validity {
     Expired,
     /// Its time has not begun, or a clock is wrong: every client refuses it.
     NotYetValid,
+    /// It does not name the host that API servers call: they refuse it.
+    OtherName,
+    /// It is for other uses than to serve: every client refuses it.
+    NotForServers,
 }
 
 /// A certificate with its key that TLS can be served from.
 #[derive(Clone)]
 pub struct ServingPair {
     config: Arc<ServerConfig>,
+    /// What no time mends.
+    fault: Option<Validity>,
     not_before: i64,
     not_after: i64,
 }
@@ -129,11 +141,11 @@ impl ServingPair {
     /// Checks a pair that is already in memory; `files` only names it in errors.
     pub fn from_pem(certificate: &[u8], key: &[u8], files: &PairFiles) -> Result<Self, PairError> {
         let chain = certificates(certificate, &files.certificate)?;
-        let (not_before, not_after) = validity(&chain, &files.certificate)?;
+        let Leaf { not_before, not_after, fault } = leaf(&chain, files)?;
         let key = private_key(key, &files.key)?;
         let provider = Arc::new(aws_lc_rs::default_provider());
         let certified = certified(chain, key, &provider, files)?;
-        Ok(Self { config: server_config(certified, provider), not_before, not_after })
+        Ok(Self { config: server_config(certified, provider), fault, not_before, not_after })
     }
 
     pub(crate) fn from_contents(
@@ -159,7 +171,9 @@ impl ServingPair {
         let now = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
-        if now > self.not_after {
+        if let Some(fault) = self.fault {
+            fault
+        } else if now > self.not_after {
             Validity::Expired
         } else if now < self.not_before {
             Validity::NotYetValid
@@ -179,14 +193,28 @@ impl fmt::Debug for ServingPair {
     }
 }
 
-/// The bytes of both files, to tell whether they changed. Not `Debug`: it holds the key.
+/// The bytes of both files, to tell whether they changed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PairContents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
+impl fmt::Debug for PairContents {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It holds the key.
+        formatter.debug_struct("PairContents").finish_non_exhaustive()
+    }
+}
+
 impl PairContents {
+    /// Contents that are no files; `source` names them in errors.
+    pub(crate) fn of(pair: Option<(&str, &str)>, source: &PairFiles) -> Result<Self, PairError> {
+        let (certificate, key) =
+            pair.ok_or_else(|| PairError::Empty { path: source.certificate.clone() })?;
+        Ok(Self { certificate: certificate.into(), key: key.into() })
+    }
+
     pub(crate) fn read(files: &PairFiles) -> Result<Self, PairError> {
         Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)? })
     }
@@ -223,18 +251,43 @@ fn cut_off(pem: &[u8]) -> bool {
     marker && !(last.starts_with(b"-----END ") && last.trim_ascii_end().ends_with(b"-----"))
 }
 
-/// The time of the leaf, after every block of the chain has been parsed.
-fn validity(chain: &[CertificateDer<'_>], path: &Path) -> Result<(i64, i64), PairError> {
+/// What a leaf says about itself.
+struct Leaf {
+    not_before: i64,
+    not_after: i64,
+    fault: Option<Validity>,
+}
+
+/// The leaf, after every block of the chain has been parsed.
+fn leaf(chain: &[CertificateDer<'_>], files: &PairFiles) -> Result<Leaf, PairError> {
+    let path = || files.certificate.clone();
     let mut leaf = None;
     for (index, certificate) in chain.iter().enumerate() {
-        let broken =
-            || PairError::BrokenCertificate { path: path.to_path_buf(), position: index + 1 };
-        ParsedCertificate::try_from(certificate).map_err(|_| broken())?;
+        let broken = || PairError::BrokenCertificate { path: path(), position: index + 1 };
+        let server = ParsedCertificate::try_from(certificate).map_err(|_| broken())?;
         let (_, parsed) = parse_x509_certificate(certificate).map_err(|_| broken())?;
         let time = parsed.validity();
-        leaf.get_or_insert((time.not_before.timestamp(), time.not_after.timestamp()));
+        leaf.get_or_insert_with(|| Leaf {
+            not_before: time.not_before.timestamp(),
+            not_after: time.not_after.timestamp(),
+            fault: fault(&server, &parsed, files.host.as_deref()),
+        });
     }
-    leaf.ok_or_else(|| PairError::NoCertificate { path: path.to_path_buf() })
+    leaf.ok_or_else(|| PairError::NoCertificate { path: path() })
+}
+
+fn fault(
+    server: &ParsedCertificate<'_>,
+    parsed: &X509Certificate<'_>,
+    host: Option<&str>,
+) -> Option<Validity> {
+    let uses = parsed.extended_key_usage().ok().flatten();
+    if uses.is_some_and(|uses| !uses.value.server_auth && !uses.value.any) {
+        return Some(Validity::NotForServers);
+    }
+    let name = ServerName::try_from(host?).ok();
+    let is_named = name.is_some_and(|name| verify_server_name(server, &name).is_ok());
+    (!is_named).then_some(Validity::OtherName)
 }
 
 fn private_key(pem: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, PairError> {
@@ -268,13 +321,26 @@ fn certified(
     Ok(certified)
 }
 
-#[expect(clippy::expect_used, reason = "the provider's own versions and suites always fit")]
 fn server_config(certified: CertifiedKey, provider: Arc<CryptoProvider>) -> Arc<ServerConfig> {
+    resolving(Arc::new(SingleCertAndKey::from(certified)), provider)
+}
+
+/// TLS without any certificate: every handshake fails.
+pub(super) fn nothing() -> Arc<ServerConfig> {
+    let resolver = Arc::new(ResolvesServerCertUsingSni::new());
+    resolving(resolver, Arc::new(aws_lc_rs::default_provider()))
+}
+
+#[expect(clippy::expect_used, reason = "the provider's own versions and suites always fit")]
+fn resolving(
+    resolver: Arc<dyn ResolvesServerCert>,
+    provider: Arc<CryptoProvider>,
+) -> Arc<ServerConfig> {
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .expect("aws-lc has suites for TLS 1.2 and 1.3")
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        .with_cert_resolver(resolver);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

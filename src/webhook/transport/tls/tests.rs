@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use super::*;
 
 fn files() -> PairFiles {
-    PairFiles { certificate: "tls.crt".into(), key: "tls.key".into() }
+    PairFiles { certificate: "tls.crt".into(), key: "tls.key".into(), host: None }
 }
 
 fn self_signed() -> (String, String) {

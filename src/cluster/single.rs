@@ -1,0 +1,197 @@
+//! Keeps one object fresh that is known by its name: as it is now, and after every change.
+//!
+//! A watch only tells that something has changed; the object is then read anew, so that what it holds is decoded in
+//! one place and a Secret is in no event that is read half. Not here: whole resources (`watch`), and what an object
+//! means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::request::{is_absent, request};
+use crate::telemetry::logging::cause;
+
+/// One object as it was last seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Single {
+    /// Nobody knows yet.
+    #[default]
+    Unseen,
+    /// It does not exist.
+    Absent,
+    /// Its JSON text.
+    Present(Text),
+}
+
+/// A text that may be secret: no output shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Text(Arc<str>);
+
+impl Text {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+/// Where an object is served.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The path of its collection.
+    pub collection: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// How long one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time between two looks at an object that does not exist: it is expected soon.
+const ABSENT_PAUSE: Duration = Duration::from_secs(1);
+
+/// First and longest pause before trying again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// How long the API server is asked to keep a watch; then the object is read anew, whatever the watch has missed.
+const WATCH_SECONDS: u64 = 60;
+
+/// Follows the object at `place` until nobody listens any more. Each state is told once.
+pub async fn follow(client: Client, place: Place, told: watch::Sender<Single>) {
+    let mut pause = PAUSE.0;
+    let mut is_cut = false;
+    while !told.is_closed() {
+        match look_and_wait(&client, &place, &told).await {
+            Ok(()) => {
+                if std::mem::take(&mut is_cut) {
+                    tracing::info!(name = place.name, "an object is followed again");
+                }
+                pause = PAUSE.0;
+            }
+            Err(trouble) => {
+                if !std::mem::replace(&mut is_cut, true) {
+                    let reason = trouble.to_string();
+                    tracing::warn!(
+                        name = place.name,
+                        reason,
+                        "an object cannot be followed; it is tried again"
+                    );
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("no reply in time")]
+    Late,
+    #[error("{0}")]
+    Refused(#[from] kube::Error),
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] http::Error),
+    #[error("the answer cannot be read")]
+    Unreadable,
+    #[error("the watch was refused: {0}")]
+    Watch(http::StatusCode),
+    #[error("the watch broke: {0}")]
+    Broken(String),
+}
+
+#[derive(Deserialize)]
+struct HeadWire {
+    metadata: MetadataWire,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetadataWire {
+    resource_version: String,
+}
+
+/// Reads the object, tells it, and returns once it may have changed.
+async fn look_and_wait(
+    client: &Client,
+    place: &Place,
+    told: &watch::Sender<Single>,
+) -> Result<(), Trouble> {
+    let found = read(client, place).await?;
+    let version = version(&found)?;
+    told.send_if_modified(|known| {
+        let is_news = *known != found;
+        *known = found;
+        is_news
+    });
+    match version {
+        Some(version) => changed(client, place, &version, told).await,
+        None => {
+            sleep(ABSENT_PAUSE).await;
+            Ok(())
+        }
+    }
+}
+
+async fn read(client: &Client, place: &Place) -> Result<Single, Trouble> {
+    let path = format!("{}/{}", place.collection, place.name);
+    // As text: kube would log the whole body of an answer that it cannot decode.
+    let sent = client.request_text(request(Method::GET, &path, None)?);
+    match timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)? {
+        Ok(text) => Ok(Single::Present(Text(text.into()))),
+        Err(kube::Error::Api(status)) if is_absent(&status) => Ok(Single::Absent),
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn version(found: &Single) -> Result<Option<String>, Trouble> {
+    let Single::Present(text) = found else { return Ok(None) };
+    let head: HeadWire = serde_json::from_str(text.as_str()).map_err(|_| Trouble::Unreadable)?;
+    Ok(Some(head.metadata.resource_version))
+}
+
+/// Returns when something has happened to the object since `version`, or the watch has ended.
+async fn changed(
+    client: &Client,
+    place: &Place,
+    version: &str,
+    told: &watch::Sender<Single>,
+) -> Result<(), Trouble> {
+    let Place { collection, name } = place;
+    let uri = format!(
+        "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&resourceVersion={version}\
+         &timeoutSeconds={WATCH_SECONDS}"
+    );
+    let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty())?;
+    let response = timeout(REQUEST_TIMEOUT, client.send(request)).await;
+    let response = response.map_err(|_| Trouble::Late)??;
+    match response.status().as_u16() {
+        200 => {}
+        // The history is gone: reading anew tells the truth.
+        410 => return Ok(()),
+        _ => return Err(Trouble::Watch(response.status())),
+    }
+    let mut body = response.into_body();
+    // Somewhat longer than the API server was asked for: a dead connection is noticed.
+    let ended = tokio::select! {
+        ended = timeout(Duration::from_secs(WATCH_SECONDS + 10), body.frame()) => ended,
+        () = told.closed() => return Ok(()),
+    };
+    match ended {
+        // Any frame is the beginning of an event, as no bookmarks were asked for.
+        Ok(Some(Ok(_)) | None) | Err(_) => Ok(()),
+        Ok(Some(Err(error))) => Err(Trouble::Broken(cause(&error))),
+    }
+}

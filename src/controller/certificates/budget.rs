@@ -1,0 +1,55 @@
+//! How often certificates may be written: whoever undoes our writes is not fought without end.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// So many writes may follow each other at once. 20: four whole renewals.
+const BURST: u32 = 20;
+
+/// Time after which one more may follow. 30 s: two writes a minute harm nobody, and heal what was wiped.
+const REFILL: Duration = Duration::from_secs(30);
+
+/// What is left to be written.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    /// When it will be full again; long ago if it is.
+    full_at: Option<Instant>,
+}
+
+impl Budget {
+    /// Takes one write out of it.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait for the next one.
+    pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
+        let full_at = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + REFILL;
+        let debt = full_at - now;
+        let most = REFILL * BURST;
+        if debt > most {
+            return Err(debt - most);
+        }
+        self.full_at = Some(full_at);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_one_at_a_time() {
+        let (mut budget, start) = (Budget::default(), Instant::now());
+        for _ in 0..BURST {
+            assert_eq!(budget.take(start), Ok(()));
+        }
+        assert_eq!(budget.take(start), Err(REFILL));
+        let later = start + REFILL;
+        assert_eq!((budget.take(later), budget.take(later)), (Ok(()), Err(REFILL)));
+        let much_later = start + REFILL * BURST * 3;
+        assert!((0..BURST).all(|_| budget.take(much_later).is_ok()));
+        assert!(budget.take(much_later).is_err());
+    }
+}

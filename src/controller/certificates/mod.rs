@@ -1,0 +1,225 @@
+//! The leader keeps the certificates of an installation: makes them, stores them, registers whom to trust.
+//!
+//! Which step is next is decided in `certificates::rotation`; here it is done. Whatever others undo (a deployment
+//! tool that replaces a Secret or a registration) is seen at once and done again, though not without end. Not here:
+//! serving what is stored (`webhook`).
+
+mod budget;
+pub(super) mod metrics;
+mod seen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use self::budget::Budget;
+use self::seen::{Followers, Seen};
+use super::metrics::Metrics;
+use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
+use crate::certificates::{CertificateError, Names, time};
+use crate::cluster::lease::Until;
+use crate::k8s::installation::Installation;
+use crate::k8s::secret::{authority_patch, serving_patch};
+use crate::k8s::write::WritePatch;
+use crate::telemetry::logging::cause;
+
+/// Whose certificates are kept, and for how long each lasts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The installation.
+    pub installation: Installation,
+    /// The lives of certificates.
+    pub periods: Periods,
+}
+
+/// How long a write may take: less than what is left of a lease when it is begun.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// So much of the lease must be left for a write to be begun.
+const LEASE_MARGIN: Duration = Duration::from_secs(6);
+
+/// The longest time between two looks at the clock: a certificate may have become due.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// How long a change of ours needs to be seen.
+const ECHO: Duration = Duration::from_secs(1);
+
+/// Keeps the certificates for ever, whenever this replica leads.
+pub(super) async fn keep(
+    client: Client,
+    settings: Settings,
+    until: watch::Receiver<Until>,
+    metrics: Arc<Metrics>,
+) {
+    let mut keeper = Keeper { client, settings, until, metrics, published: None, switched: None };
+    loop {
+        if keeper.until.wait_for(Option::is_some).await.is_err() {
+            return;
+        }
+        keeper.lead().await;
+    }
+}
+
+struct Keeper {
+    client: Client,
+    settings: Settings,
+    until: watch::Receiver<Until>,
+    metrics: Arc<Metrics>,
+    /// Since when everything that is trusted is registered.
+    published: Option<Instant>,
+    /// Since when the serving certificate is signed by the newest authority.
+    switched: Option<Instant>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error("no reply in time")]
+    Late,
+    #[error("{}", cause(.0))]
+    Refused(#[from] kube::Error),
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] http::Error),
+}
+
+impl Keeper {
+    /// Follows and writes as long as this replica leads.
+    async fn lead(&mut self) {
+        let mut followers = Followers::start(&self.client, &self.settings.installation);
+        let mut budget = Budget::default();
+        // How long anything has lasted before is not known.
+        (self.published, self.switched) = (None, None);
+        while self.is_leading() {
+            let pause = match followers.seen(&self.settings.installation) {
+                None => LOOK,
+                Some(seen) => self.turn(&seen, &mut budget).await,
+            };
+            let mut until = self.until.clone();
+            tokio::select! {
+                () = followers.changed() => {}
+                // Renewals tell as well: the pause begins anew, which costs a look every two seconds.
+                _ = until.changed() => {}
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    fn is_leading(&self) -> bool {
+        let until = *self.until.borrow();
+        until.is_some_and(|until| until.saturating_duration_since(Instant::now()) > LEASE_MARGIN)
+    }
+
+    /// One look and one step; how long to wait for a change before the next.
+    async fn turn(&mut self, seen: &Seen, budget: &mut Budget) -> Duration {
+        let now = Timestamp::now();
+        let step = self.next(seen, now);
+        match step {
+            Step::Rest => return LOOK,
+            Step::Settle(left) => return left.min(LOOK),
+            Step::MakeAuthority(_) | Step::MakeLeaf(_) | Step::Publish | Step::Retire => {}
+        }
+        if let Err(wait) = budget.take(Instant::now()) {
+            tracing::warn!(
+                ?wait,
+                "certificates were written many times; somebody else changes them; waiting"
+            );
+            return wait;
+        }
+        match self.do_step(step, seen, now).await {
+            Ok(()) => {
+                self.metrics.certificates.count(step, "done");
+                tell(step);
+            }
+            Err(trouble) => {
+                self.metrics.certificates.count(step, "failed");
+                let reason = trouble.to_string();
+                tracing::warn!(?step, reason, "certificates could not be written; tried again");
+            }
+        }
+        ECHO
+    }
+
+    /// What is to be done, and since when what is seen has been so.
+    fn next(&mut self, seen: &Seen, now: Timestamp) -> Step {
+        let Settings { installation, periods } = &self.settings;
+        let facts = facts(&seen.stored, &seen.trust(), &installation.host(), now);
+        let clock = Instant::now();
+        let since = |holds: bool, since: Option<Instant>| holds.then(|| since.unwrap_or(clock));
+        self.published = since(facts.is_published, self.published);
+        self.switched = since(matches!(facts.leaf, LeafFact::Current { .. }), self.switched);
+        let age = |since: Option<Instant>| since.map(|since| clock - since);
+        let ages = Ages { published: age(self.published), switched: age(self.switched) };
+        let end = seen.stored.authority.as_ref().and_then(|pair| time(&pair.certificate));
+        self.metrics.certificates.authority(end.map(|time| time.end));
+        decide(facts, ages, periods.settle)
+    }
+
+    async fn do_step(&self, step: Step, seen: &Seen, now: Timestamp) -> Result<(), Trouble> {
+        let Settings { installation, periods } = &self.settings;
+        let stored = &seen.stored;
+        let authority_path = installation.secret_path(&installation.authority_secret());
+        let authority = |stored: &Stored| authority_patch(authority_path, &seen.authority, stored);
+        match step {
+            Step::MakeAuthority(_) => {
+                let known = (installation.to_string(), seen.trust().concat());
+                let known = (known.0.as_str(), known.1.as_str());
+                let made = stored.with_new_authority(known, now, periods.authority)?;
+                self.write(authority(&made)).await
+            }
+            Step::MakeLeaf(_) => {
+                let names = names(installation);
+                let Some(made) = stored.with_new_leaf(&names, now, periods.leaf)? else {
+                    return Ok(());
+                };
+                let path = installation.secret_path(&installation.serving_secret());
+                self.write(serving_patch(path, &seen.serving, &made)).await
+            }
+            Step::Publish => {
+                for (path, registered) in &seen.registered {
+                    if let Some(patch) = registered.patch(path.clone(), &stored.trust()) {
+                        self.write(patch).await?;
+                    }
+                }
+                Ok(())
+            }
+            Step::Retire => self.write(authority(&stored.without_former())).await,
+            Step::Settle(_) | Step::Rest => Ok(()),
+        }
+    }
+
+    async fn write(&self, patch: WritePatch) -> Result<(), Trouble> {
+        let request = Request::patch(patch.path)
+            .header("content-type", patch.content_type)
+            .body(patch.body.to_string().into_bytes())?;
+        // As text: kube would log the whole body of an answer that it cannot decode.
+        let sent = self.client.request_text(request);
+        timeout(WRITE_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
+        Ok(())
+    }
+}
+
+/// The names under which the service is called.
+fn names(installation: &Installation) -> Names {
+    let host = installation.host();
+    Names { dns: vec![format!("{host}.cluster.local"), host], ip: Vec::new() }
+}
+
+fn tell(step: Step) {
+    match step {
+        Step::MakeAuthority(reason) => {
+            tracing::info!(reason = reason.label(), "a new authority was made");
+        }
+        Step::MakeLeaf(reason) => {
+            tracing::info!(reason = reason.label(), "a new serving certificate was made");
+        }
+        Step::Publish => tracing::info!("registrations trust what they should"),
+        Step::Retire => tracing::info!("the former authority is trusted no more"),
+        Step::Settle(_) | Step::Rest => {}
+    }
+}

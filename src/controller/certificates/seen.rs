@@ -1,0 +1,135 @@
+//! What the leader sees of an installation: its two Secrets and its two registrations.
+
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::certificates::rotation::Stored;
+use crate::cluster::single::{Place, Single, follow};
+use crate::k8s::bundle::Registered;
+use crate::k8s::installation::Installation;
+use crate::k8s::secret::{Secret, stored};
+
+/// Everything that the next step depends on.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) stored: Stored,
+    pub(super) authority: Secret,
+    pub(super) serving: Secret,
+    /// The registrations that exist, each with its path.
+    pub(super) registered: Vec<(String, Registered)>,
+}
+
+impl Seen {
+    /// What each registered entry trusts.
+    pub(super) fn trust(&self) -> Vec<String> {
+        let entries = self.registered.iter().flat_map(|(_, registered)| registered.trust());
+        entries.map(str::to_owned).collect()
+    }
+}
+
+/// Follows the four objects until it is dropped.
+pub(super) struct Followers {
+    authority: Followed,
+    serving: Followed,
+    registrations: [Followed; 2],
+    _tasks: JoinSet<()>,
+}
+
+struct Followed {
+    path: String,
+    state: watch::Receiver<Single>,
+    /// Whether its absence was told.
+    is_told: bool,
+}
+
+const REGISTRATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
+
+impl Followers {
+    pub(super) fn start(client: &Client, installation: &Installation) -> Self {
+        let mut tasks = JoinSet::new();
+        let mut followed = |collection: String, name: String| {
+            let (sender, state) = watch::channel(Single::default());
+            let path = format!("{collection}/{name}");
+            tasks.spawn(follow(client.clone(), Place { collection, name }, sender));
+            Followed { path, state, is_told: false }
+        };
+        let secrets = || format!("/api/v1/namespaces/{}/secrets", installation.namespace());
+        let name = || installation.name().to_owned();
+        Self {
+            authority: followed(secrets(), installation.authority_secret()),
+            serving: followed(secrets(), installation.serving_secret()),
+            registrations: [
+                followed(format!("{REGISTRATIONS}/validatingwebhookconfigurations"), name()),
+                followed(format!("{REGISTRATIONS}/mutatingwebhookconfigurations"), name()),
+            ],
+            _tasks: tasks,
+        }
+    }
+
+    /// Returns when something has changed.
+    pub(super) async fn changed(&mut self) {
+        let [validating, mutating] = &mut self.registrations;
+        // The tasks that send live as long as this.
+        tokio::select! {
+            _ = self.authority.state.changed() => {}
+            _ = self.serving.state.changed() => {}
+            _ = validating.state.changed() => {}
+            _ = mutating.state.changed() => {}
+        }
+    }
+
+    /// What there is; nothing until all was looked at and both Secrets exist.
+    pub(super) fn seen(&mut self, installation: &Installation) -> Option<Seen> {
+        let authority = self.authority.secret()?;
+        let serving = self.serving.secret()?;
+        let mut registered = Vec::new();
+        for followed in &mut self.registrations {
+            registered.extend(followed.registered(installation)?);
+        }
+        Some(Seen { stored: stored(&authority, &serving), authority, serving, registered })
+    }
+}
+
+impl Followed {
+    fn secret(&mut self) -> Option<Secret> {
+        let read = match &*self.state.borrow_and_update() {
+            Single::Unseen => return None,
+            Single::Absent => None,
+            Single::Present(text) => Some(Secret::read(text.as_str())),
+        };
+        match read {
+            Some(Ok(secret)) => {
+                self.is_told = false;
+                return Some(secret);
+            }
+            Some(Err(error)) => self.complain(&error.to_string()),
+            None => self.complain(
+                "it does not exist; no certificate can be stored; install the chart again",
+            ),
+        }
+        None
+    }
+
+    /// The registration with its path, if it exists; nothing at all if it was not looked at yet.
+    fn registered(&mut self, installation: &Installation) -> Option<Option<(String, Registered)>> {
+        let read = match &*self.state.borrow_and_update() {
+            Single::Unseen => return None,
+            Single::Absent => return Some(None),
+            Single::Present(text) => Registered::read(text.as_str(), installation),
+        };
+        match read {
+            Ok(registered) => Some(Some((self.path.clone(), registered))),
+            Err(error) => {
+                self.complain(&error.to_string());
+                None
+            }
+        }
+    }
+
+    fn complain(&mut self, reason: &str) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::error!(path = self.path, reason, "certificates cannot be kept");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! An installation of Bindery in a cluster: where it is, and what its objects are called.
+//!
+//! The only place that knows these names besides the chart, which is compared with it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Namespace and name of an installation; everything else follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    namespace: String,
+    name: String,
+}
+
+/// Why a text names no installation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" names no installation; write NAMESPACE/NAME, as helm was told")]
+pub struct InstallationError(String);
+
+impl Installation {
+    /// The namespace of everything that has one.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name of the service, of the registrations and of what people call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The Secret that replicas serve.
+    pub fn serving_secret(&self) -> String {
+        format!("{}-tls", self.name)
+    }
+
+    /// The Secret with the authority, for the controller alone.
+    pub fn authority_secret(&self) -> String {
+        format!("{}-authority", self.name)
+    }
+
+    /// The lease of the controller.
+    pub fn lease(&self) -> String {
+        format!("{}-controller", self.name)
+    }
+
+    /// By which name API servers call the service.
+    ///
+    /// Kubernetes: `apiserver/pkg/util/webhook/client.go`: the name of the service, its namespace and `svc`.
+    pub fn host(&self) -> String {
+        format!("{}.{}.svc", self.name, self.namespace)
+    }
+
+    /// The path of one of its Secrets.
+    pub fn secret_path(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace)
+    }
+}
+
+impl fmt::Display for Installation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl FromStr for Installation {
+    type Err = InstallationError;
+
+    fn from_str(text: &str) -> Result<Self, InstallationError> {
+        let error = || InstallationError(text.to_owned());
+        let (namespace, name) = text.split_once('/').ok_or_else(error)?;
+        if !is_label(namespace) || !is_label(name) {
+            return Err(error());
+        }
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+}
+
+/// Kubernetes: names of namespaces and services are labels of DNS, which have at most 63 characters.
+fn is_label(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(is_plain)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_objects_are_named_after_it() {
+        let it: Installation = "storage/keeper".parse().unwrap();
+        assert_eq!(it.to_string(), "storage/keeper");
+        assert_eq!(it.host(), "keeper.storage.svc");
+        assert_eq!(it.serving_secret(), "keeper-tls");
+        assert_eq!(
+            it.secret_path(&it.authority_secret()),
+            "/api/v1/namespaces/storage/secrets/keeper-authority"
+        );
+        assert_eq!(it.lease(), "keeper-controller");
+    }
+
+    #[test]
+    fn what_names_none_is_told() {
+        for text in ["", "a", "/", "a/", "/b", "a/b/c", "A/b", "a/-b", "a/b-", "a b/c", "../x"] {
+            let told = text.parse::<Installation>().unwrap_err().to_string();
+            assert!(told.starts_with(&format!("\"{text}\" names no installation; ")), "{told}");
+        }
+    }
+}

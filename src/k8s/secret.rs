@@ -1,0 +1,204 @@
+//! Secrets with certificates: their texts, and the patch that stores others.
+//!
+//! No error tells anything of what is in one.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::write::WritePatch;
+use crate::certificates::KeyedPem;
+use crate::certificates::rotation::Stored;
+
+/// A Secret as it is stored.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret {
+    version: String,
+    is_asked: bool,
+    texts: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secret").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// The object is no Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the API server's answer is no Secret; what it was is not told, as it may be secret")]
+pub struct SecretError;
+
+/// The annotation of the authority's Secret by which somebody asks for a new authority.
+pub const RENEW: &str = "bindery.dev/renew";
+/// The one value that asks.
+const AUTHORITY: &str = "authority";
+
+const AUTHORITY_CERTIFICATE: &str = "ca.crt";
+const AUTHORITY_KEY: &str = "ca.key";
+const FORMER: &str = "former.crt";
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+
+#[derive(Deserialize)]
+struct SecretWire {
+    metadata: MetadataWire,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Option<String>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetadataWire {
+    resource_version: String,
+    #[serde(default)]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Secret {
+    /// Reads a Secret from its JSON text. What is not base64 of a text counts as missing.
+    pub fn read(text: &str) -> Result<Self, SecretError> {
+        // The reader's error may quote what it stumbled over.
+        let wire: SecretWire = serde_json::from_str(text).map_err(|_| SecretError)?;
+        let annotations = wire.metadata.annotations.unwrap_or_default();
+        let plain = |text: Option<String>| String::from_utf8(STANDARD.decode(text?).ok()?).ok();
+        let data = wire.data.unwrap_or_default().into_iter();
+        Ok(Self {
+            version: wire.metadata.resource_version,
+            is_asked: annotations.get(RENEW).is_some_and(|value| value == AUTHORITY),
+            texts: data.filter_map(|(key, text)| Some((key, plain(text)?))).collect(),
+        })
+    }
+
+    /// The pair that replicas serve, if both halves are there.
+    pub fn serving(&self) -> Option<KeyedPem> {
+        self.pair(CERTIFICATE, KEY)
+    }
+
+    fn pair(&self, certificate: &str, key: &str) -> Option<KeyedPem> {
+        let text = |name| self.texts.get(name).filter(|text| !text.trim().is_empty()).cloned();
+        Some(KeyedPem { certificate: text(certificate)?, key: text(key)? })
+    }
+}
+
+/// What is stored in the two Secrets of an installation.
+pub fn stored(authority: &Secret, serving: &Secret) -> Stored {
+    Stored {
+        authority: authority.pair(AUTHORITY_CERTIFICATE, AUTHORITY_KEY),
+        former: authority.texts.get(FORMER).cloned().unwrap_or_default(),
+        is_asked: authority.is_asked,
+        serving: serving.serving(),
+    }
+}
+
+/// The patch that stores the authorities in the Secret at `path`, provided that it is as it was seen.
+pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch {
+    let pair = stored.authority.as_ref();
+    let data = [
+        (AUTHORITY_CERTIFICATE, pair.map(|pair| pair.certificate.as_str())),
+        (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
+        (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
+    ];
+    patch(path, seen, &data, json!({RENEW: null}))
+}
+
+/// The patch that stores the serving pair in the Secret at `path`, provided that it is as it was seen.
+pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch {
+    let pair = stored.serving.as_ref();
+    let trust = stored.trust();
+    let data = [
+        (CERTIFICATE, pair.map(|pair| pair.certificate.as_str())),
+        (KEY, pair.map(|pair| pair.key.as_str())),
+        // For people and for who looks after the installation; replicas do not read it.
+        (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
+    ];
+    patch(path, seen, &data, json!({}))
+}
+
+fn patch(
+    path: String,
+    seen: &Secret,
+    data: &[(&str, Option<&str>)],
+    annotations: Value,
+) -> WritePatch {
+    let entry = |(key, text): &(&str, Option<&str>)| {
+        ((*key).to_owned(), text.map_or(Value::Null, |text| json!(STANDARD.encode(text))))
+    };
+    let data: Map<String, Value> = data.iter().map(entry).collect();
+    let metadata = json!({"resourceVersion": seen.version, "annotations": annotations});
+    WritePatch {
+        path,
+        content_type: "application/merge-patch+json",
+        body: json!({"metadata": metadata, "data": data}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(data: &Value) -> String {
+        json!({"kind": "Secret", "metadata": {"resourceVersion": "7"}, "data": data}).to_string()
+    }
+
+    fn encoded(text: &str) -> String {
+        STANDARD.encode(text)
+    }
+
+    #[test]
+    fn halves_and_what_is_no_text_count_as_missing() {
+        for data in [
+            Value::Null,
+            json!({}),
+            json!({"tls.crt": encoded("c")}),
+            json!({"tls.crt": encoded("c"), "tls.key": ""}),
+            json!({"tls.crt": encoded("c"), "tls.key": null}),
+            json!({"tls.crt": encoded("c"), "tls.key": "%%"}),
+            json!({"tls.crt": encoded("c"), "tls.key": STANDARD.encode([0xff])}),
+            json!({"tls.crt": encoded(" \n"), "tls.key": encoded("k")}),
+        ] {
+            assert_eq!(Secret::read(&object(&data)).unwrap().serving(), None, "{data}");
+        }
+        let whole = json!({"tls.crt": encoded("c"), "tls.key": encoded("k")});
+        let pair = Secret::read(&object(&whole)).unwrap().serving().unwrap();
+        assert_eq!((pair.certificate.as_str(), pair.key.as_str()), ("c", "k"));
+    }
+
+    #[test]
+    fn no_error_and_no_output_tells_what_is_secret() {
+        let odd = r#"{"metadata": {"resourceVersion": "7"}, "data": {"tls.key": ["hunter2"]}}"#;
+        let told = format!("{:?} {}", Secret::read(odd).unwrap_err(), SecretError);
+        assert!(!told.contains("hunter2"), "{told}");
+        let good = Secret::read(&object(&json!({"tls.key": encoded("hunter2")}))).unwrap();
+        assert_eq!(format!("{good:?}"), "Secret { version: \"7\", .. }");
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back() {
+        let stored = Stored {
+            authority: Some(KeyedPem { certificate: "a".to_owned(), key: "b".to_owned() }),
+            former: "f".to_owned(),
+            is_asked: true,
+            serving: Some(KeyedPem { certificate: "c".to_owned(), key: "d".to_owned() }),
+        };
+        let seen = Secret { version: "7".to_owned(), ..Secret::default() };
+        let read = |patch: WritePatch| {
+            assert_eq!(patch.body["metadata"]["resourceVersion"], "7");
+            Secret::read(&patch.body.to_string()).unwrap()
+        };
+        let authority = authority_patch("/a".to_owned(), &seen, &stored);
+        assert_eq!(authority.body["metadata"]["annotations"], json!({RENEW: null}));
+        // An annotation that is to go is no annotation.
+        let mut body = authority.body;
+        body["metadata"]["annotations"] = json!({RENEW: "authority"});
+        let authority = Secret::read(&body.to_string()).unwrap();
+        let serving = read(serving_patch("/s".to_owned(), &seen, &stored));
+        assert_eq!(super::stored(&authority, &serving), stored);
+        let without = Stored { former: String::new(), ..stored };
+        let patch = authority_patch("/a".to_owned(), &seen, &without);
+        assert_eq!(patch.body["data"]["former.crt"], Value::Null);
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the serving pair comes from, and what is told of each change of it.
+//!
+//! Files are followed on a thread of their own, a Secret by a task. Either way a pair that cannot be used never
+//! replaces one that can: that is decided in `transport::reload`.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use rustls::ServerConfig;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::transport::reload::{PairWatch, Reload, Replaceable};
+use super::transport::tls::{PairContents, PairError, PairFiles, Validity};
+use crate::cluster::single::{Place, Single, follow};
+use crate::follow::POLL;
+use crate::k8s::installation::Installation;
+use crate::k8s::secret::Secret;
+use crate::telemetry::metrics::Metrics;
+
+/// Where the serving pair comes from.
+#[derive(Clone, Debug)]
+pub enum PairSource {
+    /// Two files.
+    Files(PairFiles),
+    /// The Secret that the controller keeps for an installation.
+    Secret(Installation),
+}
+
+/// The serving pair, as long as it is followed.
+#[derive(Debug)]
+pub(super) struct Pair {
+    current: Arc<ArcSwap<ServerConfig>>,
+    _watch: Option<PairWatch>,
+}
+
+impl Pair {
+    /// Follows the source. Files must hold a pair that can be used; a Secret may be empty yet: nobody is served
+    /// before it is filled.
+    pub(super) fn follow(
+        source: PairSource,
+        client: &Client,
+        tasks: &mut JoinSet<()>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, PairError> {
+        let report = move |reload| tell(&metrics, reload);
+        match source {
+            PairSource::Files(files) => {
+                let watch = PairWatch::start(files, report)?;
+                Ok(Self { current: watch.current(), _watch: Some(watch) })
+            }
+            PairSource::Secret(installation) => {
+                let name = installation.serving_secret();
+                let source = named(&installation);
+                let replaceable = Replaceable::empty();
+                let current = replaceable.current();
+                let namespace = installation.namespace();
+                let collection = format!("/api/v1/namespaces/{namespace}/secrets");
+                let (sender, state) = watch::channel(Single::default());
+                tasks.spawn(follow(client.clone(), Place { collection, name }, sender));
+                tasks.spawn(serve(state, replaceable, source, report));
+                Ok(Self { current, _watch: None })
+            }
+        }
+    }
+
+    /// What connections are served with.
+    pub(super) fn current(&self) -> Arc<ArcSwap<ServerConfig>> {
+        Arc::clone(&self.current)
+    }
+}
+
+/// How the two halves are called in messages.
+fn named(installation: &Installation) -> PairFiles {
+    let half = |key: &str| {
+        let (namespace, name) = (installation.namespace(), installation.serving_secret());
+        format!("{key} of Secret {namespace}/{name}").into()
+    };
+    PairFiles {
+        certificate: half("tls.crt"),
+        key: half("tls.key"),
+        host: Some(installation.host()),
+    }
+}
+
+/// Serves what the Secret holds, for ever.
+async fn serve(
+    mut state: watch::Receiver<Single>,
+    mut replaceable: Replaceable,
+    source: PairFiles,
+    report: impl Fn(Reload),
+) {
+    loop {
+        match timeout(POLL, state.changed()).await {
+            // A pair may wait for its time.
+            Ok(Ok(())) | Err(_) => {}
+            Ok(Err(_)) => return,
+        }
+        let pair = match &*state.borrow_and_update() {
+            Single::Unseen => continue,
+            Single::Absent => None,
+            Single::Present(text) => Secret::read(text.as_str()).ok().and_then(|it| it.serving()),
+        };
+        let pair = pair.as_ref().map(|pair| (pair.certificate.as_str(), pair.key.as_str()));
+        replaceable.offer(PairContents::of(pair, &source), &source, &report);
+    }
+}
+
+fn tell(metrics: &Metrics, reload: Reload) {
+    metrics.count_reload(reload.label());
+    match reload {
+        Reload::Swapped { not_after, validity } => {
+            metrics.certificate_expiry.set(seconds(not_after));
+            match validity {
+                Validity::Valid => tracing::info!("serving certificate loaded"),
+                Validity::Expired
+                | Validity::NotYetValid
+                | Validity::OtherName
+                | Validity::NotForServers => tracing::error!(
+                    ?validity,
+                    "the API server refuses the serving certificate; writes of volumes are refused; renew it"
+                ),
+            }
+        }
+        Reload::Unusable(error) => {
+            let reason = error.to_string();
+            tracing::error!(reason, "new serving certificate not usable; the old one stays");
+        }
+        Reload::Unfit(validity) => {
+            tracing::error!(
+                ?validity,
+                "the API server would refuse the new serving certificate; the old one stays; renew it"
+            );
+        }
+        Reload::NotWatched(error) => {
+            let reason = error.to_string();
+            tracing::warn!(reason, "certificate folder not watched; it is polled");
+        }
+    }
+}
+
+/// Seconds since 1970 as a metric; exact far beyond the end of any certificate.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
+fn seconds(not_after: i64) -> f64 {
+    not_after as f64
+}

@@ -5,7 +5,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
 SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench fuzz soak generate
+.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench fuzz soak generate dist image
 
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
@@ -79,6 +79,16 @@ fuzz:
 	cp Cargo.lock fuzz/Cargo.lock
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
+
+# What the image is made of, into dist/.
+dist:
+	tests/image/dist.sh
+
+# The image, with docker, podman or buildah, whichever is there; and whether it is what it should be. IMAGE=NAME:TAG
+# names it.
+IMAGE := bindery:dev
+image: dist
+	tests/image/build.sh $(IMAGE)
 
 # Every promise at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have six rounds to show themselves on a real server.

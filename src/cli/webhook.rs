@@ -13,7 +13,7 @@ use crate::telemetry::logging;
 use crate::webhook::certificate::PairSource;
 use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
-use crate::webhook::transport::tls::PairFiles;
+use crate::webhook::transport::tls::{Callers, PairFiles};
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
@@ -39,13 +39,16 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
 
 /// Where the serving pair comes from: the arguments name a pair of files or else an installation.
 fn pair(arguments: &WebhookArgs) -> Result<PairSource, Failure> {
+    let callers = arguments.client_ca_file.clone();
+    let names = || arguments.client_name.clone();
+    let callers = callers.map(|authority| Callers { authority, names: names() });
     let files = arguments.tls_cert_file.clone().zip(arguments.tls_private_key_file.clone());
     match (files, &arguments.installation) {
         (Some((certificate, key)), _) => {
             let host = arguments.installation.as_ref().map(Installation::host);
-            Ok(PairSource::Files(PairFiles { certificate, key, host }))
+            Ok(PairSource::Files(PairFiles { certificate, key, host, callers }))
         }
-        (None, Some(installation)) => Ok(PairSource::Secret(installation.clone())),
+        (None, Some(installation)) => Ok(PairSource::Secret(installation.clone(), callers)),
         (None, None) => Err(Failure::usage(
             "there is no serving certificate; give --tls-cert-file and --tls-private-key-file, or \
              --installation",

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::transport::reload::{PairWatch, Reload, Replaceable};
-use super::transport::tls::{PairContents, PairError, PairFiles, Validity};
+use super::transport::tls::{Callers, PairContents, PairError, PairFiles, Validity};
 use crate::cluster::single::{Place, Single, follow};
 use crate::follow::POLL;
 use crate::k8s::installation::Installation;
@@ -25,8 +25,8 @@ use crate::telemetry::metrics::Metrics;
 pub enum PairSource {
     /// Two files.
     Files(PairFiles),
-    /// The Secret that the controller keeps for an installation.
-    Secret(Installation),
+    /// The Secret that the controller keeps for an installation, and whose certificates callers must show.
+    Secret(Installation, Option<Callers>),
 }
 
 /// The serving pair, as long as it is followed.
@@ -51,9 +51,9 @@ impl Pair {
                 let watch = PairWatch::start(files, report)?;
                 Ok(Self { current: watch.current(), _watch: Some(watch) })
             }
-            PairSource::Secret(installation) => {
+            PairSource::Secret(installation, callers) => {
                 let name = installation.serving_secret();
-                let source = named(&installation);
+                let source = named(&installation, callers);
                 let replaceable = Replaceable::empty();
                 let current = replaceable.current();
                 let namespace = installation.namespace();
@@ -73,7 +73,7 @@ impl Pair {
 }
 
 /// How the two halves are called in messages.
-fn named(installation: &Installation) -> PairFiles {
+fn named(installation: &Installation, callers: Option<Callers>) -> PairFiles {
     let half = |key: &str| {
         let (namespace, name) = (installation.namespace(), installation.serving_secret());
         format!("{key} of Secret {namespace}/{name}").into()
@@ -82,6 +82,7 @@ fn named(installation: &Installation) -> PairFiles {
         certificate: half("tls.crt"),
         key: half("tls.key"),
         host: Some(installation.host()),
+        callers,
     }
 }
 

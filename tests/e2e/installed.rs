@@ -69,6 +69,7 @@ pub(crate) fn pair() -> Pair {
         certificate: folder.path().join("tls.crt"),
         key: folder.path().join("tls.key"),
         host: None,
+        callers: None,
     };
     std::fs::write(&files.certificate, certificate.pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();

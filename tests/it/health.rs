@@ -55,7 +55,8 @@ async fn it_is_not_ready_while_its_certificate_has_expired() {
     let scene = Scene::empty();
     let folder = tempfile::tempdir().unwrap();
     let file = |name| folder.path().join(name);
-    let pair = PairFiles { certificate: file("tls.crt"), key: file("tls.key"), host: None };
+    let pair =
+        PairFiles { certificate: file("tls.crt"), key: file("tls.key"), host: None, callers: None };
     let authority = Authority::new();
     let write = |until| {
         let (certificate, key) = authority.issue(2020, until);

@@ -87,6 +87,12 @@ pub struct WebhookArgs {
     /// Key of the serving certificate, PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub tls_private_key_file: Option<PathBuf>,
+    /// Authority, PEM, of the certificates that callers must show; without it they show none.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca_file: Option<PathBuf>,
+    /// Common or host name that a caller's certificate may have; repeatable. Without it, any.
+    #[arg(long, value_name = "NAME", requires = "client_ca_file")]
+    pub client_name: Vec<String>,
     /// Kubeconfig of the cluster to watch; else `KUBECONFIG`, `~/.kube/config` or the pod's own
     /// account.
     #[arg(long, value_name = "FILE")]

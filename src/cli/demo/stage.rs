@@ -56,6 +56,7 @@ impl Stage {
             certificate: folder.write("tls.crt", &pair.cert_pem)?,
             key: folder.write("tls.key", &pair.key_pem)?,
             host: None,
+            callers: None,
         };
         let client = Client::new(server.clone(), "default");
         let webhook = Webhook::start_with(options(files), client, RULES)?;

@@ -195,7 +195,12 @@ mod tests {
     fn a_pair_whose_time_has_not_come_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name| folder.path().join(name);
-        let files = PairFiles { certificate: file("tls.crt"), key: file("tls.key"), host: None };
+        let files = PairFiles {
+            certificate: file("tls.crt"),
+            key: file("tls.key"),
+            host: None,
+            callers: None,
+        };
         write_pair(&files);
         let (report, reports) = channel();
         let watch =
@@ -235,11 +240,16 @@ mod tests {
             certificate: far.join("tls.crt"),
             key: far.join("tls.key"),
             host: None,
+            callers: None,
         });
         std::os::unix::fs::symlink(&far, &near).unwrap();
         // The watch follows the link once, at its start; what the link names later it never sees.
-        let files =
-            PairFiles { certificate: near.join("tls.crt"), key: near.join("tls.key"), host: None };
+        let files = PairFiles {
+            certificate: near.join("tls.crt"),
+            key: near.join("tls.key"),
+            host: None,
+            callers: None,
+        };
         let (report, reports) = channel();
         let _watch = PairWatch::start_polling(files, Duration::from_millis(20), move |outcome| {
             let _ = report.send(outcome.label());
@@ -252,6 +262,7 @@ mod tests {
             certificate: other.join("tls.crt"),
             key: other.join("tls.key"),
             host: None,
+            callers: None,
         });
         fs::remove_file(&near).unwrap();
         std::os::unix::fs::symlink(&other, &near).unwrap();

@@ -160,7 +160,7 @@ fn serve(site: &Site<'_>) -> Serving {
     let options = Options {
         listen: loopback,
         health_listen: loopback,
-        pair: PairSource::Secret(site.installation.clone()),
+        pair: PairSource::Secret(site.installation.clone(), None),
         cluster: Address { kubeconfig: Some(site.plane.kubeconfig(ADMIN)), ..Address::default() },
         policy: PolicySource::Fixed(Box::new(Policy::default())),
         threads: NonZeroUsize::MIN,

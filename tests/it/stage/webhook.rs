@@ -30,8 +30,12 @@ static AUTHORITY: LazyLock<(Authority, PairFiles)> = LazyLock::new(|| {
     fs::create_dir_all(&folder).unwrap();
     let authority = Authority::new();
     let (certificate, key) = authority.issue(2020, 2060);
-    let files =
-        PairFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key"), host: None };
+    let files = PairFiles {
+        certificate: folder.join("tls.crt"),
+        key: folder.join("tls.key"),
+        host: None,
+        callers: None,
+    };
     fs::write(&files.certificate, certificate).unwrap();
     fs::write(&files.key, key).unwrap();
     (authority, files)

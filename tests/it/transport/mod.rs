@@ -1,6 +1,7 @@
 //! The HTTPS port over real sockets with real certificates: handshakes, reloads, refusals, crowds
 //! and the drain. Deadlines of minutes are tested in virtual time, beside the code.
 
+mod callers;
 mod crowds;
 mod drain;
 pub(crate) mod fixture;

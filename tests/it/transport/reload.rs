@@ -38,7 +38,8 @@ impl Mount {
         PairFiles {
             certificate: self.folder.join("tls.crt"),
             key: self.folder.join("tls.key"),
-            host: None,
+            host: Some(NAME.to_owned()),
+            callers: None,
         }
     }
 
@@ -211,8 +212,12 @@ async fn a_pair_rewritten_in_place_is_seen_too_and_an_unchanged_one_is_not_repor
     let authority = Authority::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("in-place");
     fs::create_dir_all(&folder).unwrap();
-    let files =
-        PairFiles { certificate: folder.join("a.pem"), key: folder.join("b.pem"), host: None };
+    let files = PairFiles {
+        certificate: folder.join("a.pem"),
+        key: folder.join("b.pem"),
+        host: None,
+        callers: None,
+    };
     let write = |(certificate, key): &(String, String)| {
         fs::write(&files.certificate, certificate).unwrap();
         fs::write(&files.key, key).unwrap();

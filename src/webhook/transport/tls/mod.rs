@@ -4,6 +4,8 @@
 //! file, what is wrong and what to do. No error ever holds a byte of the key. Watching the files is
 //! in `reload`.
 
+mod callers;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{
     NoServerSessionStorage, ParsedCertificate, ResolvesServerCert, ResolvesServerCertUsingSni,
 };
@@ -23,6 +26,7 @@ use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
+pub use self::callers::Callers;
 use crate::telemetry::logging::cause;
 
 /// The two files of a serving pair, as `--tls-cert-file` and `--tls-private-key-file` name them.
@@ -34,6 +38,8 @@ pub struct PairFiles {
     pub key: PathBuf,
     /// The name by which API servers call; any, where nobody knows.
     pub host: Option<String>,
+    /// Whose certificates callers must show; nobody has to, if there is nothing.
+    pub callers: Option<Callers>,
 }
 
 /// Why a serving pair cannot be used.
@@ -140,19 +146,26 @@ impl ServingPair {
 
     /// Checks a pair that is already in memory; `files` only names it in errors.
     pub fn from_pem(certificate: &[u8], key: &[u8], files: &PairFiles) -> Result<Self, PairError> {
-        let chain = certificates(certificate, &files.certificate)?;
-        let Leaf { not_before, not_after, fault } = leaf(&chain, files)?;
-        let key = private_key(key, &files.key)?;
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let certified = certified(chain, key, &provider, files)?;
-        Ok(Self { config: server_config(certified, provider), fault, not_before, not_after })
+        let (certificate, key) = (certificate.to_vec(), key.to_vec());
+        Self::from_contents(&PairContents { certificate, key, callers: callers(files)? }, files)
     }
 
     pub(crate) fn from_contents(
         contents: &PairContents,
         files: &PairFiles,
     ) -> Result<Self, PairError> {
-        Self::from_pem(&contents.certificate, &contents.key, files)
+        let chain = certificates(&contents.certificate, &files.certificate)?;
+        let Leaf { not_before, not_after, fault } = leaf(&chain, files)?;
+        let key = private_key(&contents.key, &files.key)?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let certified = certified(chain, key, &provider, files)?;
+        let verifier = match (&files.callers, &contents.callers) {
+            (Some(callers), Some(pem)) => Some(callers.verifier(pem, Arc::clone(&provider))?),
+            (Some(_), None) | (None, _) => None,
+        };
+        let resolver = Arc::new(SingleCertAndKey::from(certified));
+        let config = config(resolver, verifier, provider);
+        Ok(Self { config, fault, not_before, not_after })
     }
 
     /// What TLS is served with: HTTP/1.1 as the only application protocol, TLS 1.2 and 1.3, no
@@ -198,6 +211,8 @@ impl fmt::Debug for ServingPair {
 pub(crate) struct PairContents {
     certificate: Vec<u8>,
     key: Vec<u8>,
+    /// The authorities of callers, if they must show a certificate.
+    callers: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for PairContents {
@@ -212,12 +227,18 @@ impl PairContents {
     pub(crate) fn of(pair: Option<(&str, &str)>, source: &PairFiles) -> Result<Self, PairError> {
         let (certificate, key) =
             pair.ok_or_else(|| PairError::Empty { path: source.certificate.clone() })?;
-        Ok(Self { certificate: certificate.into(), key: key.into() })
+        let callers = callers(source)?;
+        Ok(Self { certificate: certificate.into(), key: key.into(), callers })
     }
 
     pub(crate) fn read(files: &PairFiles) -> Result<Self, PairError> {
-        Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)? })
+        let (certificate, key) = (read(&files.certificate)?, read(&files.key)?);
+        Ok(Self { certificate, key, callers: callers(files)? })
     }
+}
+
+fn callers(files: &PairFiles) -> Result<Option<Vec<u8>>, PairError> {
+    files.callers.as_ref().map(|callers| read(&callers.authority)).transpose()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PairError> {
@@ -321,26 +342,26 @@ fn certified(
     Ok(certified)
 }
 
-fn server_config(certified: CertifiedKey, provider: Arc<CryptoProvider>) -> Arc<ServerConfig> {
-    resolving(Arc::new(SingleCertAndKey::from(certified)), provider)
-}
-
 /// TLS without any certificate: every handshake fails.
 pub(super) fn nothing() -> Arc<ServerConfig> {
     let resolver = Arc::new(ResolvesServerCertUsingSni::new());
-    resolving(resolver, Arc::new(aws_lc_rs::default_provider()))
+    config(resolver, None, Arc::new(aws_lc_rs::default_provider()))
 }
 
 #[expect(clippy::expect_used, reason = "the provider's own versions and suites always fit")]
-fn resolving(
+fn config(
     resolver: Arc<dyn ResolvesServerCert>,
+    callers: Option<Arc<dyn ClientCertVerifier>>,
     provider: Arc<CryptoProvider>,
 ) -> Arc<ServerConfig> {
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .expect("aws-lc has suites for TLS 1.2 and 1.3")
-        .with_no_client_auth()
-        .with_cert_resolver(resolver);
+        .expect("aws-lc has suites for TLS 1.2 and 1.3");
+    let mut config = match callers {
+        None => config.with_no_client_auth(),
+        Some(verifier) => config.with_client_cert_verifier(verifier),
+    }
+    .with_cert_resolver(resolver);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

@@ -7,7 +7,11 @@ use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use super::*;
 
 fn files() -> PairFiles {
-    PairFiles { certificate: "tls.crt".into(), key: "tls.key".into(), host: None }
+    PairFiles { certificate: "tls.crt".into(), key: "tls.key".into(), host: None, callers: None }
+}
+
+fn loaded(certificate: impl AsRef<[u8]>, key: impl AsRef<[u8]>) -> Result<ServingPair, PairError> {
+    ServingPair::from_pem(certificate.as_ref(), key.as_ref(), &files())
 }
 
 fn self_signed() -> (String, String) {
@@ -17,7 +21,7 @@ fn self_signed() -> (String, String) {
 }
 
 fn error(certificate: &str, key: &str) -> String {
-    let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files());
+    let pair = loaded(&certificate, &key);
     let text = pair.unwrap_err().to_string();
     assert_eq!(text.matches("; ").count(), 2, "{text}");
     text.split(';').next().unwrap().to_owned()
@@ -26,7 +30,7 @@ fn error(certificate: &str, key: &str) -> String {
 #[test]
 fn a_pair_serves_http_1_over_both_versions_without_sessions() {
     let (certificate, key) = self_signed();
-    let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files()).unwrap();
+    let pair = loaded(&certificate, &key).unwrap();
     let config = pair.config();
     assert_eq!(config.alpn_protocols, [b"http/1.1"]);
     assert_eq!(config.send_tls13_tickets, 0);
@@ -46,7 +50,7 @@ fn a_chain_is_accepted_leaf_first_and_its_leaf_sets_the_time() {
     leaf.not_after = rcgen::date_time_ymd(2040, 1, 1);
     let leaf = leaf.signed_by(&key, &issuer).unwrap();
     let (key, chain) = (key.serialize_pem(), leaf.pem() + &issuer.pem());
-    let pair = ServingPair::from_pem(chain.as_bytes(), key.as_bytes(), &files()).unwrap();
+    let pair = loaded(&chain, &key).unwrap();
     assert_eq!(pair.not_after(), 2_208_988_800);
     let at = |seconds| pair.validity(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
     assert_eq!(at(1_577_836_799), Validity::NotYetValid);
@@ -94,7 +98,7 @@ fn a_file_cut_off_anywhere_but_between_two_certificates_is_refused() {
     let whole = [certificate.trim_end().len(), chain.trim_end().len()];
     for length in 0..chain.len() {
         let cut = &chain.as_bytes()[..length];
-        let loaded = ServingPair::from_pem(cut, key.as_bytes(), &files()).is_ok();
+        let loaded = loaded(&cut, &key).is_ok();
         let between = whole.iter().any(|end| (*end..=end + 2).contains(&length));
         assert!(!loaded || between, "cut after {length} of {} bytes", chain.len());
         assert!(loaded || !whole.contains(&length), "cut after {length}");
@@ -105,10 +109,10 @@ fn a_file_cut_off_anywhere_but_between_two_certificates_is_refused() {
 fn neither_debug_nor_errors_show_the_key() {
     let (certificate, key) = self_signed();
     let secret = key.lines().nth(1).unwrap();
-    let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files()).unwrap();
+    let pair = loaded(&certificate, &key).unwrap();
     assert!(!format!("{pair:?}").contains(secret));
     let broken = key.replace("-----END", "----END");
-    let error = ServingPair::from_pem(certificate.as_bytes(), broken.as_bytes(), &files());
+    let error = loaded(&certificate, &broken);
     let error = error.unwrap_err();
     assert!(!format!("{error:?} {error}").contains(secret));
 }

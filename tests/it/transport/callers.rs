@@ -1,0 +1,119 @@
+//! An operator who wants API servers to prove themselves: who shows what, and who is heard.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use bindery::webhook::transport::tls::{Callers, PairError, PairFiles, ServingPair};
+use bindery::webhook::transport::{Limits, Security, Server};
+use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsConnector;
+
+use super::fixture::{Authority, Client, Counts, serve};
+
+/// A port that asks for certificates of one authority.
+struct Port {
+    server: Server,
+    serving: Authority,
+    calling: Authority,
+    counts: Arc<Counts>,
+}
+
+fn files(folder: &Path, names: &[&str]) -> PairFiles {
+    PairFiles {
+        certificate: folder.join("tls.crt"),
+        key: folder.join("tls.key"),
+        host: None,
+        callers: Some(Callers {
+            authority: folder.join("callers.crt"),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }),
+    }
+}
+
+fn port(names: &[&str]) -> Port {
+    let folder = tempfile::tempdir().unwrap();
+    let (serving, calling) = (Authority::new(), Authority::new());
+    let (certificate, key) = serving.issue(2020, 2050);
+    fs::write(folder.path().join("tls.crt"), certificate).unwrap();
+    fs::write(folder.path().join("tls.key"), key).unwrap();
+    fs::write(folder.path().join("callers.crt"), calling.pem()).unwrap();
+    let pair = ServingPair::load(&files(folder.path(), names)).unwrap();
+    let current = Arc::new(arc_swap::ArcSwap::new(pair.config()));
+    let counts = Arc::new(Counts::default());
+    let (server, _) = serve("reviews", Security::Tls(current), Limits::reviews(), &counts);
+    Port { server, serving, calling, counts }
+}
+
+impl Port {
+    /// Whether a caller with this certificate is heard.
+    async fn hears(&self, shown: Option<(String, String)>) -> bool {
+        let shown = shown.map(|(certificate, key)| {
+            let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
+            let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
+            (chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap())
+        });
+        let connector: TlsConnector = self.serving.client_showing(shown);
+        // With TLS 1.3 a client learns only from the first reply that it was turned away.
+        let Ok(mut client) = Client::connect(self.server.address(), &connector).await else {
+            return false;
+        };
+        client.try_ask().await.is_ok()
+    }
+
+    fn issued_to(&self, name: &str) -> (String, String) {
+        self.calling.issue_as(|parameters| {
+            parameters.subject_alt_names.clear();
+            parameters.distinguished_name.push(DnType::CommonName, name);
+            parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        })
+    }
+}
+
+#[tokio::test]
+async fn only_who_shows_a_certificate_of_the_authority_is_heard() {
+    let port = port(&[]);
+    assert!(port.hears(Some(port.issued_to("anybody"))).await);
+    assert!(!port.hears(None).await, "without a certificate");
+    let stranger = Authority::new().issue(2020, 2050);
+    assert!(!port.hears(Some(stranger)).await, "of another authority");
+    let expired = port.calling.issue(2020, 2021);
+    assert!(!port.hears(Some(expired)).await, "out of its time");
+    let server = port.calling.issue_as(|parameters| {
+        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    });
+    assert!(!port.hears(Some(server)).await, "for servers");
+    let refused = port.counts.all().into_iter().filter(|(event, _)| event.contains("Handshake"));
+    assert_eq!(refused.map(|(_, count)| count).sum::<usize>(), 4);
+}
+
+#[tokio::test]
+async fn where_names_are_wanted_others_are_turned_away() {
+    let port = port(&["apiserver", "front.example.com"]);
+    assert!(port.hears(Some(port.issued_to("apiserver"))).await);
+    assert!(!port.hears(Some(port.issued_to("apiserver2"))).await);
+    assert!(!port.hears(Some(port.issued_to(""))).await);
+    let of_host = port.calling.issue_as(|parameters| {
+        let host = "front.example.com".try_into().unwrap();
+        parameters.subject_alt_names = vec![SanType::DnsName(host)];
+    });
+    assert!(port.hears(Some(of_host)).await);
+}
+
+#[test]
+fn an_authority_of_callers_that_cannot_be_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = Authority::new().issue(2020, 2050);
+    fs::write(folder.path().join("tls.crt"), &certificate).unwrap();
+    fs::write(folder.path().join("tls.key"), &key).unwrap();
+    let files = files(folder.path(), &[]);
+    let authority = folder.path().join("callers.crt");
+    assert!(
+        matches!(ServingPair::load(&files), Err(PairError::Missing { path }) if path == authority)
+    );
+    fs::write(&authority, "hello").unwrap();
+    let told = ServingPair::load(&files);
+    assert!(matches!(told, Err(PairError::NoCertificate { path }) if path == authority));
+}

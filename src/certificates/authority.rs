@@ -143,8 +143,8 @@ mod tests {
 
     #[test]
     fn a_pair_is_whole_if_both_belong_to_each_other() {
-        let make =
-            || Authority::make("a", Timestamp::UNIX_EPOCH, SignedDuration::from_hours(1)).unwrap();
+        let now = Timestamp::from_second(1_900_000_000).unwrap();
+        let make = || Authority::make("a", now, SignedDuration::from_hours(1)).unwrap();
         let (one, other) = (make(), make());
         assert!(one.is_whole());
         let mixed = KeyedPem { certificate: one.certificate.clone(), key: other.key };

@@ -9,6 +9,7 @@ pub mod certs;
 pub mod check;
 pub mod controller;
 pub mod demo;
+pub mod doctor;
 pub mod example;
 pub mod exit;
 pub mod explain;
@@ -87,6 +88,7 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Plan(arguments) => plan::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Scan(arguments) => scan::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

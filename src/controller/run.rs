@@ -116,12 +116,13 @@ pub async fn run_metered(
         watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
     }
     let mut lead = Lead::start(&client, settings.contest);
-    if let Some(settings) = settings.certificates {
-        let (until, metrics) = (lead.until.clone(), Arc::clone(&meter.metrics));
-        watches.spawn(keep(client.clone(), settings, until, metrics));
-    }
     let until = lead.until.clone();
     let recyclers = Recyclers::new(&client, settings.recycler, settings.own_namespace, until);
+    let mut keepers = JoinSet::new();
+    if let Some(settings) = settings.certificates {
+        let (until, metrics) = (lead.until.clone(), Arc::clone(&meter.metrics));
+        keepers.spawn(keep(client.clone(), settings, until, metrics));
+    }
     let mut shell = Shell {
         client,
         engine: Engine::new(settings.mode),
@@ -137,9 +138,10 @@ pub async fn run_metered(
     let ended = tokio::select! {
         biased;
         ended = shell.work() => ended,
-        _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster or keeps the certificates")),
+        _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = stop => Ok(()),
+        Some(_) = keepers.join_next() => Err(LoopError::TaskEnded("keeps the certificates")),
     };
     shell.finish().await;
     lead.give_up().await;

@@ -53,6 +53,8 @@ pub enum Command {
     Scan(ScanArgs),
     /// Write down what `check --live` and `scan` need of a cluster.
     Snapshot(SnapshotArgs),
+    /// Find out whether an installation in a cluster does what it is there for.
+    Doctor(DoctorArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
     /// Show the webhook refusing and repairing and the controller binding, without a cluster.
@@ -189,6 +191,24 @@ pub enum LogFormat {
     Text,
     /// One object a line.
     Json,
+}
+
+/// Arguments of `bindery doctor`.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = "\
+Nothing is changed: a claim and a volume are created as a dry run only. Each line says what was asked and \
+whether it is ok, BAD or unknown, where the account may not look.\n\n\
+Exit codes: 0 nothing is bad; 1 something is; 4 the cluster cannot be reached.")]
+pub struct DoctorArgs {
+    /// The installation, as helm was told.
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = "bindery/bindery")]
+    pub installation: Installation,
+    /// `json` or `yaml` instead of lines.
+    #[arg(short, long, value_name = "FORM")]
+    pub output: Option<Notation>,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
 }
 
 /// Arguments of `bindery plan`.

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use http::{Method, Request};
+use http_body_util::BodyExt;
 use jiff::Timestamp;
 use kube::Client;
+use kube::client::Body;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
@@ -75,6 +77,11 @@ impl Cluster {
     /// What is at `path`, as JSON text.
     pub(in crate::cli) fn get(&self, path: &str) -> Result<String, Refusal> {
         self.runtime.block_on(get(&self.client, path, self.timeout))
+    }
+
+    /// What the API server answers to the creation of an object, which may be refused.
+    pub(in crate::cli) fn create(&self, path: &str, object: &Value) -> Result<Reply, Failure> {
+        self.runtime.block_on(create(&self.client, path, object, self.timeout))
     }
 
     /// Its volumes, claims and classes, a list each, as JSON texts.
@@ -279,6 +286,58 @@ impl From<Refusal> for Failure {
             }
         }
     }
+}
+
+/// The answer to a write.
+#[derive(Debug)]
+pub(in crate::cli) struct Reply {
+    /// Its status code.
+    pub code: u16,
+    /// The object as it would be stored, or the status that says why not.
+    pub object: Value,
+    /// The warnings that came with it.
+    pub warnings: Vec<String>,
+}
+
+impl Reply {
+    /// Why it was refused.
+    pub(in crate::cli) fn message(&self) -> String {
+        self.object["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+async fn create(
+    client: &Client,
+    path: &str,
+    object: &Value,
+    timeout: Duration,
+) -> Result<Reply, Failure> {
+    let body = Body::from(object.to_string().into_bytes());
+    let request = Request::post(path).header("content-type", "application/json").body(body);
+    let request = request.map_err(|error| Failure::unreachable(error.to_string()))?;
+    let exchange = async {
+        let response = client.send(request).await.map_err(|error| logging::cause(&error))?;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| logging::cause(&error))?.to_bytes();
+        Ok::<_, String>((head, body))
+    };
+    let late = || format!("no answer within {} s", timeout.as_secs());
+    let sent = tokio::time::timeout(timeout, exchange).await.map_err(|_| late());
+    let (head, body) = sent.and_then(|sent| sent).map_err(|reason| {
+        Failure::unreachable(format!(
+            "the cluster cannot be reached: {reason}; check --kubeconfig and --context"
+        ))
+    })?;
+    // Kubernetes: `299 - "TEXT"`, RFC 7234.
+    let warning = |value: &http::HeaderValue| {
+        let text = value.to_str().ok()?.split_once('"')?.1.rsplit_once('"')?.0;
+        Some(text.replace("\\\"", "\""))
+    };
+    Ok(Reply {
+        code: head.status.as_u16(),
+        object: serde_json::from_slice(&body).unwrap_or_default(),
+        warnings: head.headers.get_all("warning").iter().filter_map(warning).collect(),
+    })
 }
 
 async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, Refusal> {

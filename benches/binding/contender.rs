@@ -122,6 +122,7 @@ pub(crate) fn controller(kubeconfig: &Path, folder: &Folder) -> Result<Process, 
             .collect(),
         folder: folder.path(),
         log: folder.join("controller.log"),
+        environment: Vec::new(),
     };
     Process::spawn("bindery controller", &program)
 }
@@ -144,6 +145,7 @@ fn in_tree(plane: &Plane, folder: &Folder, pace: &[&str]) -> Result<Process, Str
         arguments: arguments.into_iter().chain(pace.iter().map(ToString::to_string)).collect(),
         folder: folder.path(),
         log: folder.join("binder.log"),
+        environment: Vec::new(),
     };
     Process::spawn("kube-controller-manager", &program)
 }
@@ -157,6 +159,7 @@ impl Guard {
             arguments: webhook::arguments(ports, folder, &plane.kubeconfig(persona::BINDERY)),
             folder: folder.path(),
             log: folder.join("webhook.log"),
+            environment: Vec::new(),
         };
         let process = Process::spawn("bindery webhook", &program)?;
         let guard = Self { process, ports, authority };

@@ -143,7 +143,13 @@ impl Server {
             }
         };
         let log = keys.folder.join(&format!("{name}-{}.log", ports.reviews));
-        let program = Program { binary: &binary, arguments, folder: keys.folder.path(), log };
+        let program = Program {
+            binary: &binary,
+            arguments,
+            folder: keys.folder.path(),
+            log,
+            environment: Vec::new(),
+        };
         let process = Process::spawn(name, &program)?;
         let mut server = Self { name, ports, process: Some(process) };
         server.await_answer(keys)?;

@@ -65,6 +65,7 @@ impl Controller {
             arguments: arguments.chain(["--kubeconfig".to_owned(), kubeconfig]).collect(),
             folder: Path::new(env!("CARGO_TARGET_TMPDIR")),
             log: log_file(),
+            environment: Vec::new(),
         };
         let process = Process::spawn("bindery controller", &program).unwrap();
         Self { process: Some(process) }

@@ -19,6 +19,8 @@ mod cases;
 mod controller;
 mod eventually;
 mod installed;
+mod network;
+mod node;
 mod plane;
 mod proxy;
 mod recorder;
@@ -37,6 +39,10 @@ fn main() -> ExitCode {
     plane::die_on_interrupt();
     if arguments.hold() {
         return hold();
+    }
+    if let Err(sentence) = network::enter() {
+        eprintln!("{sentence}");
+        return ExitCode::FAILURE;
     }
     let cases = cases::all(arguments.is_full());
     if let Some(filter) = arguments.vain(&cases) {

@@ -131,7 +131,7 @@ fn the_readme_lists_every_metric_and_no_other() {
             "src/controller/operations.rs",
             "src/controller/certificates/metrics.rs",
         ]
-            .map(tree::file),
+        .map(tree::file),
     ));
 }
 

@@ -9,6 +9,7 @@ mod differential;
 mod explain;
 mod gitops;
 mod harmless;
+mod install;
 mod life;
 mod lifetime;
 mod predicted;
@@ -31,6 +32,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         rules::CASES,
         predicted::CASES,
         harmless::CASES,
+        install::CASES,
         conversation::CASES,
         quantities::CASES,
         binding::CASES,

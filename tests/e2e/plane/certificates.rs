@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::REACHED_AT;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// The authority that clients trust.
@@ -29,7 +30,8 @@ pub(crate) fn write(folder: &Path) -> Result<Authority, String> {
     let issuer = Issuer::new(authority, authority_key);
 
     let serving_key = KeyPair::generate().map_err(failed)?;
-    let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"].map(String::from).to_vec();
+    let names = ["127.0.0.1", REACHED_AT, "localhost", "kubernetes.default.svc"];
+    let names = names.map(String::from).to_vec();
     let mut serving = CertificateParams::new(names).map_err(failed)?;
     serving.distinguished_name.push(DnType::CommonName, "kube-apiserver");
     let serving = serving.signed_by(&serving_key, &issuer).map_err(failed)?;

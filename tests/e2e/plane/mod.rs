@@ -33,6 +33,9 @@ use api::Api;
 use folder::Folder;
 use process::Process;
 
+/// The address under which pods reach the API server, where there are some.
+pub(crate) const REACHED_AT: &str = "10.88.0.1";
+
 /// Which in-tree controllers run beside the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peers {
@@ -48,6 +51,9 @@ pub(crate) enum Peers {
     /// Binder, scheduler and all the others, before an API server that notes who wrote what
     /// ([`Plane::audit_log`]). Never shared.
     Everyone,
+    /// What an installation meets: deployments, endpoints, accounts and the binder, before an API server that pods
+    /// reach and that calls webhooks through their service. Only in a network of the test's own.
+    Cluster,
 }
 
 /// A running control plane. Dropping it stops it.
@@ -57,6 +63,7 @@ pub(crate) struct Plane {
     port: u16,
     /// Where the server keeps everything in etcd.
     prefix: String,
+    peers: Peers,
     binaries: PathBuf,
     folder: Arc<Folder>,
     running: Arc<Running>,
@@ -93,7 +100,7 @@ impl Plane {
             Peers::WithoutBinder => &WITHOUT_BINDER,
             Peers::WithScheduler => &WITH_SCHEDULER,
             Peers::Alone => &ALONE,
-            Peers::Everyone => {
+            Peers::Everyone | Peers::Cluster => {
                 panic!("whoever wants to know all that is written wants no strangers")
             }
         };

@@ -36,6 +36,8 @@ pub(crate) struct Program<'a> {
     pub(crate) folder: &'a Path,
     /// Where both of its outputs go.
     pub(crate) log: PathBuf,
+    /// What its environment holds besides `PATH` and `HOME`.
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Process {
@@ -48,6 +50,7 @@ impl Process {
         command
             .args(&program.arguments)
             .env("HOME", program.folder)
+            .envs(program.environment.iter().cloned())
             .current_dir(program.folder)
             .stdin(Stdio::null())
             .stdout(log)

@@ -15,7 +15,9 @@ use super::api::{Api, Body};
 use super::certificates::Authority;
 use super::folder::Folder;
 use super::process::{Process, Program};
-use super::{Peers, Plane, Running, STARTED, binaries, certificates, folder, kubectl, persona};
+use super::{
+    Peers, Plane, REACHED_AT, Running, STARTED, binaries, certificates, folder, kubectl, persona,
+};
 use crate::eventually::{poll, wait};
 
 /// How long one step of the start may take. It takes seconds on two free cores; a build beside it takes
@@ -47,7 +49,7 @@ pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
         running.stop(Duration::ZERO);
     }
     let Served { api, port, prefix } = started?;
-    Ok(Plane { api, port, prefix, binaries, folder, running })
+    Ok(Plane { api, port, prefix, peers, binaries, folder, running })
 }
 
 fn start_processes(
@@ -65,7 +67,7 @@ fn start_processes(
     }
     start_etcd(binaries, folder, running)?;
     let access = Access { authority, secret: &secret };
-    let served = start_api_server(binaries, folder, running, &access)?;
+    let served = start_api_server(peers, binaries, folder, running, &access)?;
     let Served { api, port, .. } = &served;
     for persona in persona::ALL {
         let text = kubectl::kubeconfig(*port, &authority_file, &persona.token(&secret));
@@ -90,8 +92,8 @@ struct Served {
 pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(), String> {
     plane.running.replace("kube-apiserver", || {
         wait(absence);
-        let Plane { api, port, prefix, binaries, folder, .. } = plane;
-        let mut server = spawn_api_server(*port, prefix, binaries, folder)?;
+        let Plane { api, port, prefix, peers, binaries, folder, .. } = plane;
+        let mut server = spawn_api_server(*peers, *port, prefix, binaries, folder)?;
         match await_ready(&mut server, api) {
             Ok(()) => Ok(server),
             Err(NotReady::PortTaken) => Err(format!("a stranger took port {port}; retry")),
@@ -139,6 +141,7 @@ enum NotReady {
 }
 
 fn start_api_server(
+    peers: Peers,
     binaries: &Path,
     folder: &Folder,
     running: &Running,
@@ -149,7 +152,7 @@ fn start_api_server(
         let prefix = folder::secret();
         let port = free_port()?;
         let api = Api::new(port, &access.authority, access.secret)?;
-        let mut server = spawn_api_server(port, &prefix, binaries, folder)?;
+        let mut server = spawn_api_server(peers, port, &prefix, binaries, folder)?;
         let ready = await_ready(&mut server, &api);
         running.push(server);
         match ready {
@@ -180,6 +183,7 @@ fn audit_policy() -> Value {
 }
 
 fn spawn_api_server(
+    peers: Peers,
     port: u16,
     prefix: &str,
     binaries: &Path,
@@ -195,8 +199,6 @@ fn spawn_api_server(
     let arguments = [
         &format!("--etcd-servers={ETCD}"),
         &format!("--etcd-prefix=/{prefix}"),
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
         // Kubernetes: publishes the server's address for pods, refuses loopback, and there are no pods.
         "--endpoint-reconciler-type=none",
         &format!("--secure-port={port}"),
@@ -208,11 +210,30 @@ fn spawn_api_server(
         "--service-cluster-ip-range=10.96.0.0/16",
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
-        // Kubernetes: pods would wait for a default account, whose controller does not run.
-        "--disable-admission-plugins=ServiceAccount",
     ];
+    let advertised = format!("--advertise-address={REACHED_AT}");
+    let where_and_who: &[&str] = match peers {
+        Peers::Cluster => &[
+            "--bind-address=0.0.0.0",
+            &advertised,
+            // Calls to a service go to one of its endpoints, as there is nobody who forwards them.
+            "--enable-aggregator-routing=true",
+        ],
+        Peers::WithBinder
+        | Peers::WithoutBinder
+        | Peers::WithScheduler
+        | Peers::Alone
+        | Peers::Everyone => &[
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            // Kubernetes: pods would wait for a default account, whose controller does not run.
+            "--disable-admission-plugins=ServiceAccount",
+        ],
+    };
     let audit = audit.iter().map(String::as_str).filter(|_| is_audited);
-    let arguments: Vec<&str> = arguments.into_iter().chain(audit).collect();
+    let arguments = arguments.iter().map(|argument| argument.as_ref());
+    let arguments: Vec<&str> =
+        arguments.chain(where_and_who.iter().copied()).chain(audit).collect();
     spawn("kube-apiserver", &arguments, binaries, folder)
 }
 
@@ -285,6 +306,11 @@ fn start_controllers(
             "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
              statefulset-controller"
         ),
+        Peers::Cluster => format!(
+            "{always},persistentvolume-binder-controller,serviceaccount-controller,\
+             root-ca-certificate-publisher-controller,deployment-controller,replicaset-controller,\
+             endpointslice-controller,disruption-controller"
+        ),
         Peers::WithoutBinder | Peers::WithScheduler => always,
         Peers::Alone => roles.to_owned(),
     };
@@ -301,12 +327,16 @@ fn start_controllers(
         "--kube-api-burst=10000",
         // Its default of 15 s is how long a claim that came before its volume waits.
         "--pvclaimbinder-sync-period=1s",
+        // For the accounts of pods.
+        "--root-ca-file=authority.crt",
     ];
     let mut manager = spawn("kube-controller-manager", &arguments, binaries, folder)?;
     let account = match peers {
-        Peers::WithBinder | Peers::WithoutBinder | Peers::WithScheduler | Peers::Everyone => {
-            "pv-protection-controller"
-        }
+        Peers::WithBinder
+        | Peers::WithoutBinder
+        | Peers::WithScheduler
+        | Peers::Everyone
+        | Peers::Cluster => "pv-protection-controller",
         Peers::Alone => roles,
     };
     let ready = await_controllers(&mut manager, api, account);
@@ -355,6 +385,7 @@ fn spawn(
         arguments: arguments.iter().map(ToString::to_string).collect(),
         folder: folder.path(),
         log: folder.join(&format!("{name}.log")),
+        environment: Vec::new(),
     };
     Process::spawn(name, &program)
 }

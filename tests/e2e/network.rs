@@ -1,0 +1,87 @@
+//! A network of the tests' own, in which pods have addresses that the API server calls.
+//!
+//! Whoever is root makes one; anybody else makes one as the root of a user namespace of their own, where a container
+//! runs as that root without its rights rather than as the number that its pod asks for. Where neither is allowed,
+//! cases that need pods fail with a sentence, and all others run.
+
+use std::env;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use crate::plane::REACHED_AT;
+
+/// Says to the process that begins anew where it is.
+const MARK: &str = "BINDERY_OWN_NETWORK";
+const AS_ROOT: &str = "root";
+const AS_MAPPED_ROOT: &str = "mapped-root";
+
+/// What this process may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// It is root in a network of its own.
+    Root,
+    /// It is the only user of a user namespace with a network of its own.
+    MappedRoot,
+    /// It is in the network of the machine: no pod can be made.
+    Foreign,
+}
+
+/// Begins this process anew in a network of its own, if that is possible and has not happened yet.
+pub(crate) fn enter() -> Result<(), String> {
+    if env::var_os(MARK).is_some() {
+        return prepare();
+    }
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|us| us.uid() == 0);
+    let ways: &[(&str, &[&str])] = &[
+        (AS_ROOT, &["--net", "--mount"]),
+        (AS_MAPPED_ROOT, &["--user", "--map-root-user", "--net", "--mount"]),
+    ];
+    for (name, flags) in ways.iter().skip(usize::from(!is_root)) {
+        let tried = Command::new("unshare").args(*flags).arg("true").stderr(Stdio::null()).status();
+        if tried.is_ok_and(|status| status.success()) {
+            let program = env::current_exe().map_err(|error| error.to_string())?;
+            let mut command = Command::new("unshare");
+            command
+                .args(*flags)
+                .arg("--")
+                .arg(program)
+                .args(env::args_os().skip(1))
+                .env(MARK, name);
+            return Err(format!("unshare cannot be started: {}", command.exec()));
+        }
+    }
+    Ok(())
+}
+
+/// What this process may do.
+pub(crate) fn network() -> Network {
+    match env::var(MARK).as_deref() {
+        Ok(AS_ROOT) => Network::Root,
+        Ok(AS_MAPPED_ROOT) => Network::MappedRoot,
+        Ok(_) | Err(_) => Network::Foreign,
+    }
+}
+
+/// Fails a case that needs pods where none can be made.
+#[track_caller]
+pub(crate) fn expect_own() {
+    assert!(
+        network() != Network::Foreign,
+        "no network can be made, and this case runs pods in one; run the tests as root, or allow user namespaces \
+         (sysctl kernel.unprivileged_userns_clone=1)"
+    );
+}
+
+fn prepare() -> Result<(), String> {
+    let address = format!("{REACHED_AT}/32");
+    for words in [&["link", "set", "lo", "up"][..], &["addr", "add", &address, "dev", "lo"]] {
+        let output = Command::new("ip").args(words).output().map_err(|error| {
+            format!("ip cannot be started ({error}), and the tests make a network with it; install iproute2")
+        })?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+        }
+    }
+    Ok(())
+}

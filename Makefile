@@ -104,8 +104,10 @@ soak:
 	@tests/steps.sh unit suites mutants kube chart histories e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
-# whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what
-# it answers to the conversation that the simulated one is measured against.
+# whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the
+# table of routes, which a real API server fills in; and what it answers to the conversation that the
+# simulated one is measured against.
+REGISTRATIONS := charts/bindery/files/registrations.json
 generate: kube
 	mkdir -p docs
 	for page in rules cli; do \
@@ -113,6 +115,10 @@ generate: kube
 			&& mv docs/$$page.md.new docs/$$page.md \
 			|| { rm -f docs/$$page.md.new; exit 1; }; \
 	done
+	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
+		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \
+		|| { rm -f $(REGISTRATIONS).new; exit 1; }
+	BINDERY_GENERATE=1 $(CARGO_TEST) --test chart is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
 		CASES="every_rule_refuses_by_every_route the_real_server_still_answers_as_recorded"

@@ -4,6 +4,7 @@
 //! of what is not there, so that it shows what its values do. `BINDERY_GENERATE=1` writes the records; a
 //! change of the chart is read in their difference.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use bindery::document::{self, Node};
@@ -52,10 +53,10 @@ fn record(name: &str, text: &str) -> String {
     let is_whole = name == "defaults";
     let mut out = String::new();
     for (what, _) in usual.iter().filter(|(what, _)| these.iter().all(|(other, _)| other != what)) {
-        out.push_str(&format!("# Not there: {what}\n"));
+        let _ = writeln!(out, "# Not there: {what}");
     }
     for (_, object) in these.iter().filter(|these| is_whole || !usual.contains(these)) {
-        out.push_str(&format!("---\n{object}\n"));
+        let _ = writeln!(out, "---\n{object}");
     }
     out
 }

@@ -3,10 +3,13 @@
 //!
 //! Not here: what it renders then (`golden`, and the tests of each part).
 
+use std::fs;
+use std::path::Path;
+
 use bindery::document::{self, Node};
 use serde_json::Value;
 
-use super::helm::{NAMESPACE, RELEASE, helm, rendered, text};
+use super::helm::{NAMESPACE, RELEASE, helm, rendered, root, text};
 
 /// A leaf, another value for it (JSON), and what has to be set besides for it to count.
 type Probe = (&'static str, &'static str, &'static [&'static str]);
@@ -152,12 +155,49 @@ fn the_acknowledgement_opens_the_mode_full() {
     assert!(refused.is_err_and(|told| told.contains("acknowledgeBinderReplacement")));
 }
 
-/// As a part of another chart it is given values that are that one's own.
+/// As a part of another chart it is given values that are that one's own, and its own under its name.
 #[test]
-fn global_values_are_let_by_and_not_read() {
-    let plain =
-        helm(&["template", RELEASE, "charts/bindery", "-n", NAMESPACE]).expect("it renders");
-    let set = ["--set-json", r#"global={"imageRegistry": "registry.example.com", "a": [1]}"#];
+fn it_can_be_a_part_of_another_chart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parent = folder.path();
+    let chart = "apiVersion: v2\nname: platform\nversion: 1.0.0\n\
+        dependencies: [{name: bindery, version: VERSION}]\n";
+    let chart = chart.replace("VERSION", env!("CARGO_PKG_VERSION"));
+    fs::write(parent.join("Chart.yaml"), chart).expect("a file");
+    let values =
+        "global: {imageRegistry: registry.example.com}\nbindery: {webhook: {replicas: 5}}\n";
+    fs::write(parent.join("values.yaml"), values).expect("a file");
+    copy(&root("charts/bindery"), &parent.join("charts/bindery"));
+    let parent = parent.display().to_string();
+    let text = helm(&["template", RELEASE, &parent, "-n", NAMESPACE]).expect("it renders");
+    let own =
+        ["template", RELEASE, "charts/bindery", "-n", NAMESPACE, "--set", "webhook.replicas=5"];
+    let own = helm(&own).expect("it renders");
+    let objects = |text: &str| text.matches("\nkind: ").count();
+    assert_eq!(objects(&text), objects(&own));
+    assert_eq!(text.replace("platform/charts/bindery/", "bindery/"), own, "global is not read");
+    let misspelt = helm(&["template", &parent, "--set", "bindery.replicas=5"]);
+    assert!(
+        misspelt.is_err_and(|told| told.contains("additional properties 'replicas' not allowed"))
+    );
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("it can be listed") {
+        let path = entry.expect("it can be listed").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("it can be copied");
+        }
+    }
+}
+
+#[test]
+fn global_values_are_not_read() {
     let fixed = ["template", RELEASE, "charts/bindery", "-n", NAMESPACE];
-    assert_eq!(helm(&[fixed.as_slice(), &set].concat()), Ok(plain));
+    let set = ["--set-json", r#"global={"imageRegistry": "registry.example.com", "a": [1]}"#];
+    assert_eq!(helm(&[fixed.as_slice(), &set].concat()), helm(&fixed));
 }

@@ -269,8 +269,6 @@ fn what_the_controller_keeps_is_rendered_empty() {
             assert_eq!(secret["type"], "Opaque", "{name}");
             assert!(secret.get("data").is_none() && secret.get("stringData").is_none(), "{name}");
         }
-        let is_self_signed = rendering.text.contains("--installation\n");
-        let _ = is_self_signed;
         let has_controller = !rendering.of_kind("Lease").is_empty();
         assert_eq!(has_controller, name != "webhook-only", "{name}");
         let by_us = !name.starts_with("cert-manager")

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::helm::{NAME, Rendering, rendered, set, sets};
@@ -55,7 +56,6 @@ fn no_authority_is_rendered_but_one_that_was_given() {
             if name == "provided" {
                 let pem = "-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n\
                     -----END CERTIFICATE-----\n";
-                use base64::Engine as _;
                 let encoded = base64::engine::general_purpose::STANDARD.encode(pem);
                 assert_eq!(authority, Some(&json!(encoded)));
             } else {

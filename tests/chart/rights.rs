@@ -42,7 +42,8 @@ const PATCH: &[&str] = &["patch"];
 const LEASE: &[&str] = &["get", "patch"];
 const EVENTS: &[&str] = &["create", "patch"];
 const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
-const READ_UPDATE: &[&str] = &["get", "list", "watch", "update"];
+const FOLLOW: &[&str] = &["get", "watch"];
+const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
 const WAITING: &[&str] = &["list", "watch"];
 
 /// All of them.
@@ -65,12 +66,12 @@ pub(crate) const RIGHTS: &[Right] = &[
     Right {
         names: &["NAME-tls"],
         with: With::SelfSigned,
-        ..inside("secrets", [READ, READ_UPDATE, READ_UPDATE, READ_UPDATE])
+        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
     },
     Right {
         names: &["NAME-authority"],
         with: With::SelfSigned,
-        ..inside("secrets", [NONE, READ_UPDATE, READ_UPDATE, READ_UPDATE])
+        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
     },
     inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"]]),
     inside("events", [NONE, NONE, NONE, &["list"]]),
@@ -85,7 +86,7 @@ const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 4]) -> 
 }
 
 const fn registrations(resource: &'static str) -> Right {
-    let verbs = [NONE, READ_PATCH, READ_PATCH, READ_PATCH];
+    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH];
     Right { names: &["NAME"], with: With::SelfSigned, ..cluster(resource, verbs) }
 }
 

@@ -2,10 +2,11 @@
 
 # The feature of the end-to-end tests is on everywhere, so that one build serves every step.
 CARGO_TEST := cargo test --locked --features e2e
-# Every folder of tests is a suite; the end-to-end one needs the control plane and comes last.
-SUITES := $(filter-out e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
+# Every folder of tests is a suite; that of the chart needs helm and the end-to-end one the control plane,
+# which `make kube` builds: they come last.
+SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube e2e histories mutants bench fuzz soak generate dist image
+.PHONY: demo test lint unit suites examples doc kube chart e2e histories mutants bench fuzz soak generate dist image
 
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
@@ -14,7 +15,7 @@ demo:
 
 # Everything that is proven, with the time that each step took.
 test:
-	@tests/steps.sh lint unit suites examples doc kube e2e
+	@tests/steps.sh lint unit suites examples doc kube chart e2e
 
 # Format and lints; a warning is an error.
 lint:
@@ -41,6 +42,10 @@ doc:
 # The control plane of the end-to-end tests: six minutes once, then nothing.
 kube:
 	tests/kube/build.sh
+
+# The Helm chart as helm renders it.
+chart: kube
+	$(CARGO_TEST) --test chart
 
 # Every case against a real etcd, kube-apiserver, kube-controller-manager and kube-scheduler. CASES=name
 # picks some.
@@ -106,11 +111,13 @@ soak: export SIMULATION_SEEDS := 20000
 soak: export CRASH_EVERY := 1
 soak: export CRASH_PAIRS := 5000
 soak:
-	@tests/steps.sh unit suites mutants kube histories e2e e2e e2e e2e e2e e2e
+	@tests/steps.sh unit suites mutants kube chart histories e2e e2e e2e e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
-# whole; the page of Kubernetes' own cases; the table of routes, which a real API server fills in; and what
-# it answers to the conversation that the simulated one is measured against.
+# whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the
+# table of routes, which a real API server fills in; and what it answers to the conversation that the
+# simulated one is measured against.
+REGISTRATIONS := charts/bindery/files/registrations.json
 generate: kube
 	mkdir -p docs
 	for page in rules cli; do \
@@ -118,6 +125,10 @@ generate: kube
 			&& mv docs/$$page.md.new docs/$$page.md \
 			|| { rm -f docs/$$page.md.new; exit 1; }; \
 	done
+	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
+		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \
+		|| { rm -f $(REGISTRATIONS).new; exit 1; }
+	BINDERY_GENERATE=1 $(CARGO_TEST) --test chart is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
 		CASES="every_rule_refuses_by_every_route the_real_server_still_answers_as_recorded"

@@ -17,6 +17,7 @@ use crate::k8s::registration::{Registration, Target};
 pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
     let text = match &arguments.what {
         Generate::Webhooks(arguments) => webhooks(arguments)?,
+        Generate::Chart => printed(&for_chart(), Notation::Json)?,
         Generate::Rules => reference::all()
             .map_err(|error| Failure::usage(format!("the reference cannot be made: {error}")))?,
         Generate::Cli => command_line(),
@@ -36,8 +37,22 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
         ca_pem: authority(arguments)?,
         own_controller: super::configuration(arguments.config.as_deref())?.own_controller,
     };
-    notation(&registration.validating(), &registration.mutating(), arguments.output)
+    printed(&registration, arguments.output)
+}
+
+fn printed(registration: &Registration, form: Notation) -> Result<String, Failure> {
+    notation(&registration.validating(), &registration.mutating(), form)
         .map_err(|error| Failure::usage(format!("the registrations cannot be printed: {error}")))
+}
+
+/// The registrations with a placeholder for each name that only an installation knows. The chart's
+/// template puts the names in; whoever fills in `caBundle` does it in the cluster.
+fn for_chart() -> Registration {
+    Registration {
+        target: Target::Service { namespace: "@namespace@".to_owned(), name: "@name@".to_owned() },
+        ca_pem: String::new(),
+        own_controller: "@controller@".to_owned(),
+    }
 }
 
 fn target(arguments: &WebhooksArgs) -> Result<Target, Failure> {

@@ -343,6 +343,8 @@ pub struct GenerateArgs {
 pub enum Generate {
     /// The registrations for the API server.
     Webhooks(WebhooksArgs),
+    /// The registrations as the chart's templates read them, with placeholders for names.
+    Chart,
     /// The reference of rules and edits, as Markdown.
     Rules,
     /// The reference of this command line, as Markdown.

@@ -27,6 +27,19 @@ fn committed_references_are_current() {
 }
 
 #[test]
+fn the_chart_holds_the_registrations_of_the_rules() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/bindery/files/registrations.json");
+    let committed = fs::read_to_string(&path).expect("the chart's registrations");
+    let made = generated(&["generate", "chart"]);
+    assert!(made == committed, "run: cargo run -- generate chart > {}", path.display());
+    for placeholder in ["@namespace@", "@name@", "@controller@"] {
+        assert!(made.contains(placeholder), "{placeholder}");
+    }
+    assert!(!made.contains("caBundle"));
+}
+
+#[test]
 fn every_page_names_hazard_and_answer() {
     for rule in RULES {
         let page = generated(&["rule", rule.id]);

@@ -1,0 +1,142 @@
+{{/*
+The two containers, and what pods and containers have in common.
+
+Not here: how many pods there are (webhook.yaml, controller.yaml), and what the containers may do in the
+cluster (rbac-webhook.yaml, rbac-controller.yaml).
+*/}}
+
+{{/* The image: by its digest where one is given, so that nothing else can run. */}}
+{{- define "bindery.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What every container has: the image, the profile "restricted" of Pod Security, resources. */}}
+{{- define "bindery.containerBase" -}}
+image: {{ include "bindery.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  capabilities:
+    drop: [ALL]
+  privileged: false
+  readOnlyRootFilesystem: true
+terminationMessagePolicy: FallbackToLogsOnError
+{{- with .Values.pod.resources }}
+resources: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "bindery.loggingArguments" -}}
+- --log-level
+- {{ .Values.logging.level | quote }}
+- --log-format
+- {{ .Values.logging.format }}
+{{- end -}}
+
+{{/*
+The webhook. There is no preStop: the image has no shell to sleep in, and the process waits by itself
+(--drain-delay) with its readiness taken back and every reply asking for another connection.
+*/}}
+{{- define "bindery.webhookContainer" -}}
+- name: webhook
+  args:
+  - webhook
+  - --listen
+  - 0.0.0.0:{{ int .Values.webhook.port }}
+  - --health-listen
+  - 0.0.0.0:8081
+  - --config
+  - /etc/bindery/config.yaml
+  - --drain-delay
+  - {{ .Values.webhook.drainDelay }}
+  {{- include "bindery.loggingArguments" . | nindent 2 }}
+  {{- if eq .Values.certs.mode "selfSigned" }}
+  # The Secret is watched through the API: a mounted one reaches a pod up to two minutes late.
+  - --installation
+  - {{ include "bindery.installation" . }}
+  {{- else }}
+  - --tls-cert-file
+  - /etc/bindery/tls/tls.crt
+  - --tls-private-key-file
+  - /etc/bindery/tls/tls.key
+  {{- end }}
+  {{- include "bindery.containerBase" . | nindent 2 }}
+  ports:
+  - name: https
+    containerPort: {{ int .Values.webhook.port }}
+  - name: health
+    containerPort: 8081
+  # Started means that everything was listed once and the certificate is there. An API server that is away
+  # for minutes is no reason to begin anew.
+  startupProbe:
+    httpGet: {path: /startupz, port: health}
+    periodSeconds: 1
+    timeoutSeconds: 2
+    failureThreshold: 300
+  readinessProbe:
+    httpGet: {path: /readyz, port: health}
+    periodSeconds: 2
+    timeoutSeconds: 2
+    failureThreshold: 2
+  livenessProbe:
+    httpGet: {path: /livez, port: health}
+    periodSeconds: 10
+    timeoutSeconds: 5
+    failureThreshold: 6
+  volumeMounts: {{- include "bindery.configMount" . | nindent 2 }}
+  {{- if ne .Values.certs.mode "selfSigned" }}
+  - name: tls
+    mountPath: /etc/bindery/tls
+    readOnly: true
+  {{- end }}
+{{- end -}}
+
+{{/* The controller. Which probes it has is its pod's to say. */}}
+{{- define "bindery.controllerContainer" -}}
+- name: controller
+  args:
+  - controller
+  - --mode
+  - {{ .Values.controller.mode }}
+  {{- if eq .Values.controller.mode "full" }}
+  - --in-tree-binder-disabled
+  {{- end }}
+  - --health-listen
+  - 0.0.0.0:8082
+  - --lease-namespace
+  - {{ .Release.Namespace }}
+  - --lease-name
+  - {{ include "bindery.fullname" . }}-controller
+  - --events={{ .Values.controller.events }}
+  - --config
+  - /etc/bindery/config.yaml
+  {{- include "bindery.loggingArguments" . | nindent 2 }}
+  {{- if eq .Values.certs.mode "selfSigned" }}
+  - --installation
+  - {{ include "bindery.installation" . }}
+  {{- end }}
+  {{- include "bindery.containerBase" . | nindent 2 }}
+  ports:
+  - name: ctrl-health
+    containerPort: 8082
+  volumeMounts: {{- include "bindery.configMount" . | nindent 2 }}
+{{- end -}}
+
+{{/* The folder, not the file: a file that is mounted alone never changes. */}}
+{{- define "bindery.configMount" -}}
+- name: config
+  mountPath: /etc/bindery
+  readOnly: true
+{{- end -}}
+
+{{- define "bindery.configVolume" -}}
+- name: config
+  configMap:
+    name: {{ include "bindery.fullname" . }}-config
+{{- end -}}

@@ -1,0 +1,80 @@
+{{/*
+Names and labels that every object has in common.
+
+All names derive from the one of the installation: program and chart agree on them without being told
+each. Not here: what containers are started with (_containers.tpl).
+*/}}
+
+{{/* What the chart is called in labels and names. */}}
+{{- define "bindery.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The name of the installation. Cut so that the longest ending still fits the name of a service. */}}
+{{- define "bindery.fullname" -}}
+{{- $name := include "bindery.name" . -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
+{{- $full | trunc 45 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* NAMESPACE/NAME: what programs and messages call the installation. */}}
+{{- define "bindery.installation" -}}
+{{ .Release.Namespace }}/{{ include "bindery.fullname" . }}
+{{- end -}}
+
+{{/* Labels by which objects of a component are selected; they never change: (list root component). */}}
+{{- define "bindery.selectorLabels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/name: {{ include "bindery.name" $root }}
+{{- end -}}
+
+{{/* All labels of an object: (list root component). Ours win over commonLabels. */}}
+{{- define "bindery.labels" -}}
+{{- $root := index . 0 -}}
+{{- $labels := include "bindery.selectorLabels" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" $root.Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "bindery" -}}
+{{- $_ := set $labels "app.kubernetes.io/version" (replace "+" "_" $root.Chart.AppVersion) -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") -}}
+{{- merge $labels $root.Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{/*
+The account of the webhook's pods, and of the controller where it is a container of them.
+*/}}
+{{- define "bindery.webhookAccount" -}}
+{{ include "bindery.fullname" . }}
+{{- end -}}
+
+{{/* The account of the controller. */}}
+{{- define "bindery.controllerAccount" -}}
+{{- if eq (include "bindery.hasOwnDeployment" .) "true" -}}
+{{ include "bindery.fullname" . }}-controller
+{{- else -}}
+{{ include "bindery.webhookAccount" . }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The user name of the controller, whose requests are not judged. Where there is no controller it is the
+webhook's account: an account that does not exist could be made by somebody.
+*/}}
+{{- define "bindery.ownController" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAccount" . }}
+{{- end -}}
+
+{{/* Whether the controller has pods of its own. */}}
+{{- define "bindery.hasOwnDeployment" -}}
+{{- and .Values.controller.enabled (eq .Values.controller.placement "deployment") -}}
+{{- end -}}
+
+{{/* The Secret with the serving certificate. */}}
+{{- define "bindery.servingSecret" -}}
+{{- if eq .Values.certs.mode "provided" -}}
+{{ .Values.certs.provided.secretName }}
+{{- else -}}
+{{ include "bindery.fullname" . }}-tls
+{{- end -}}
+{{- end -}}

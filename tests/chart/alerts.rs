@@ -1,0 +1,188 @@
+//! Alerts and dashboard ask for metrics that there are, and tell whoever is called what to do.
+//!
+//! Not here: whether an expression becomes true when it should; that takes Prometheus itself.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::helm::{Rendering, rendered, set, sets, text};
+
+/// Where the program names its metrics.
+const SOURCES: [&str; 3] =
+    ["src/telemetry/metrics.rs", "src/controller/metrics.rs", "src/controller/operations.rs"];
+
+/// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).
+const OF_THE_API_SERVER: [&str; 2] =
+    ["apiserver_admission_webhook_fail_open_count", "apiserver_admission_webhook_rejection_count"];
+
+/// What Prometheus makes of one histogram.
+const OF_A_HISTOGRAM: [&str; 3] = ["_bucket", "_count", "_sum"];
+
+fn known() -> BTreeSet<String> {
+    let sources = SOURCES.map(text).concat();
+    let literals = sources.split('"').skip(1).step_by(2);
+    let names = literals.filter(|word| word.starts_with("bindery_") && !word.contains(' '));
+    names.map(str::to_owned).chain(OF_THE_API_SERVER.map(str::to_owned)).collect()
+}
+
+/// The metrics that an expression asks for.
+fn asked(expression: &str) -> BTreeSet<String> {
+    let code: Vec<&str> = expression.split('"').step_by(2).collect();
+    let code = code.join(" ");
+    let words = code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let metrics =
+        words.filter(|word| word.starts_with("bindery_") || word.starts_with("apiserver_"));
+    metrics.map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn check(expression: &str, known: &BTreeSet<String>) {
+    let asked = asked(expression);
+    assert!(!asked.is_empty(), "asks for nothing: {expression}");
+    for metric in asked {
+        let plain = OF_A_HISTOGRAM.iter().find_map(|ending| metric.strip_suffix(ending));
+        let is_known = known.contains(&metric) || plain.is_some_and(|plain| known.contains(plain));
+        assert!(is_known, "no code makes {metric}: {expression}");
+    }
+    for (open, close) in [('(', ')'), ('{', '}'), ('[', ']')] {
+        let count = |sign| expression.matches(sign).count();
+        assert_eq!(count(open), count(close), "{expression}");
+    }
+}
+
+fn alerts(rendering: &Rendering) -> Vec<Value> {
+    let rules = rendering.of_kind("PrometheusRule");
+    assert_eq!(rules.len(), 1);
+    let groups = rules[0]["spec"]["groups"].as_array().expect("groups");
+    let of_group = |group: &Value| group["rules"].as_array().expect("rules").clone();
+    groups.iter().flat_map(of_group).collect()
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_there_are() {
+    let known = known();
+    assert!(known.len() > 20, "few metrics are found: {known:?}");
+    for name in ["monitoring", "monitoring-full"] {
+        for alert in alerts(set(name)) {
+            check(alert["expr"].as_str().expect("an expression"), &known);
+        }
+    }
+}
+
+#[test]
+fn a_metric_that_there_is_not_is_found() {
+    let words = asked("sum(rate(bindery_a_total{job=\"bindery_b\"}[5m])) / apiserver_c");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(words, ["apiserver_c", "bindery_a_total"]);
+    assert!(!known().contains("bindery_a_total"));
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let known = known();
+    let map = set("monitoring").object("ConfigMap", "rel-bindery-dashboard");
+    assert_eq!(map["metadata"]["labels"]["grafana_dashboard"], "1");
+    let board = map["data"]["rel-bindery.json"].as_str().expect("a dashboard");
+    assert!(!board.contains('@'), "a placeholder is left");
+    let board: Value = serde_json::from_str(board).expect("it is JSON");
+    let panels = board["panels"].as_array().expect("panels");
+    let mut ids = BTreeSet::new();
+    for panel in panels {
+        assert!(ids.insert(panel["id"].to_string()), "{}", panel["title"]);
+        assert!(panel["description"].is_string(), "{}", panel["title"]);
+        for target in panel["targets"].as_array().expect("targets") {
+            check(target["expr"].as_str().expect("an expression"), &known);
+        }
+    }
+    assert!(panels.len() > 5);
+}
+
+/// Fact; consequence; what to do.
+#[test]
+fn every_alert_says_what_to_do() {
+    let mut names = BTreeSet::new();
+    for alert in alerts(set("monitoring-full")) {
+        let name = alert["alert"].as_str().expect("a name");
+        assert!(names.insert(name.to_owned()), "{name} is there twice");
+        let severity = alert["labels"]["severity"].as_str();
+        assert!(matches!(severity, Some("warning" | "critical")), "{name}: {severity:?}");
+        let told = alert["annotations"]["description"].as_str().expect("a description");
+        assert!(told.matches("; ").count() >= 2, "{name}: fact; consequence; what to do: {told}");
+        assert!(told.ends_with('.') && !told.contains('\n'), "{name}: {told}");
+        assert!(alert["annotations"]["summary"].is_string(), "{name}");
+    }
+    assert!(names.len() >= 14, "{names:?}");
+}
+
+/// The selectors name the job that Prometheus makes of our services; else an alert is silent for ever, and
+/// those on absence never end.
+#[test]
+fn alerts_look_where_the_service_monitor_reads() {
+    for name in ["monitoring", "monitoring-full"] {
+        let rendering = set(name);
+        let monitor = rendering.object("ServiceMonitor", "rel-bindery");
+        let selected = monitor["spec"]["selector"]["matchLabels"].as_object().expect("labels");
+        let matches = |service: &&&Value| {
+            let labels = &service["metadata"]["labels"];
+            selected.iter().all(|(key, value)| labels[key] == *value)
+        };
+        let services = rendering.of_kind("Service");
+        let services: Vec<&&Value> = services.iter().filter(matches).collect();
+        let jobs: Vec<&str> =
+            services.iter().filter_map(|service| service["metadata"]["name"].as_str()).collect();
+        let expected: &[&str] = if name == "monitoring" {
+            &["rel-bindery-metrics"]
+        } else {
+            &["rel-bindery-controller-metrics", "rel-bindery-metrics"]
+        };
+        let mut jobs = jobs;
+        jobs.sort_unstable();
+        assert_eq!(jobs, expected, "{name}");
+        let open: BTreeSet<&str> = services
+            .iter()
+            .flat_map(|service| service["spec"]["ports"].as_array().into_iter().flatten())
+            .filter_map(|port| port["name"].as_str())
+            .collect();
+        for endpoint in monitor["spec"]["endpoints"].as_array().expect("endpoints") {
+            assert!(open.contains(endpoint["port"].as_str().unwrap_or_default()), "{name}");
+        }
+        for alert in alerts(rendering) {
+            let expression = alert["expr"].as_str().unwrap_or_default();
+            let is_ours = expression.contains("bindery_");
+            let looks = expression.contains("namespace=\"store\",job=\"rel-bindery-metrics\"")
+                || expression
+                    .contains("namespace=\"store\",job=~\"rel-bindery(-controller)?-metrics\"");
+            assert_eq!(looks, is_ours, "{name}: {expression}");
+        }
+    }
+}
+
+#[test]
+fn alerts_are_about_what_is_installed() {
+    let names = |rendering: &Rendering| {
+        let all = alerts(rendering);
+        all.iter()
+            .filter_map(|alert| alert["alert"].as_str())
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+    };
+    let observe = names(set("monitoring"));
+    assert!(observe.contains("BinderyNoLeader") && !observe.contains("BinderyFellBack"));
+    let full = names(set("monitoring-full"));
+    assert!(full.contains("BinderyFellBack") && full.contains("BinderyWritesRefused"));
+    let alone = rendered(&[
+        "--values",
+        "tests/chart/sets/webhook-only.yaml",
+        "--set",
+        "metrics.prometheusRule.enabled=true",
+    ]);
+    let alone = names(&alone);
+    assert!(alone.contains("BinderyWebhookDown") && !alone.contains("BinderyNoLeader"));
+    let silent = sets().iter().filter(|(name, _)| !name.starts_with("monitoring"));
+    for (name, rendering) in silent {
+        for kind in ["PrometheusRule", "ServiceMonitor"] {
+            assert!(rendering.of_kind(kind).is_empty(), "{name}: {kind}");
+        }
+    }
+}

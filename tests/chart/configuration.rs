@@ -1,0 +1,132 @@
+//! The configuration file that the chart renders is one that the program takes, and says what the values
+//! say.
+
+use std::fs;
+use std::process::Command;
+
+use bindery::config::{Configuration, read};
+use bindery::rules::{Mode, Switch, Unlisted};
+use serde_json::Value;
+
+use super::helm::{Rendering, set, sets};
+
+fn file(rendering: &Rendering) -> &str {
+    let maps = rendering.of_kind("ConfigMap");
+    let mut files = maps.iter().filter_map(|map| map["data"]["config.yaml"].as_str());
+    let file = files.next().expect("there is a configuration");
+    assert_eq!(files.next(), None, "there is one configuration");
+    file
+}
+
+#[track_caller]
+fn configuration(set_name: &str) -> Configuration {
+    read(file(set(set_name)), set_name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_program_takes_every_configuration() {
+    for (name, rendering) in sets() {
+        let read = read(file(rendering), name);
+        assert!(read.is_ok(), "{}", read.err().map(|error| error.to_string()).unwrap_or_default());
+    }
+}
+
+#[test]
+fn the_command_line_takes_every_configuration() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\n";
+    fs::write(folder.path().join("claim.yaml"), claim).expect("a file");
+    for (name, rendering) in sets() {
+        fs::write(folder.path().join("config.yaml"), file(rendering)).expect("a file");
+        let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
+            .args(["check", "-f", "claim.yaml", "--config", "config.yaml"])
+            .current_dir(folder.path())
+            .output()
+            .expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {told}");
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_program() {
+    let chart = configuration("defaults");
+    let own = Configuration::default();
+    assert_eq!(chart.policy.modes, own.policy.modes);
+    assert_eq!(chart.policy.overrides, own.policy.overrides);
+    assert_eq!(chart.policy.parameters, own.policy.parameters);
+    assert_eq!(chart.policy.exemptions, own.policy.exemptions);
+    assert_eq!(chart.policy.longest_exemption, own.policy.longest_exemption);
+    assert_eq!(chart.recycler, own.recycler);
+}
+
+#[test]
+fn values_reach_the_configuration() {
+    let policy = configuration("policy").policy;
+    assert_eq!(policy.modes.get("duplicate-backend"), Some(&Mode::Warn));
+    assert_eq!(policy.modes.get("missing-volume"), Some(&Mode::Off), "YAML reads it as false");
+    assert_eq!(policy.modes.get("host-path-volume"), Some(&Mode::Deny), "the profile is strict");
+    assert_eq!(
+        (policy.parameters.max_waste.get(), policy.parameters.unlisted),
+        (10, Unlisted::Deny)
+    );
+    assert_eq!(policy.overrides.len(), 1);
+    assert_eq!(policy.longest_exemption.as_hours(), 24);
+    assert_eq!(policy.exemptions.len(), 1);
+    assert_eq!(policy.edits.get("delayed-binding"), Some(&Switch::Off));
+    assert_eq!(policy.edits.get("tenant-selector"), Some(&Switch::On));
+    let template = configuration("full").recycler.template;
+    assert_eq!(template.volume, "data");
+    assert_eq!(template.spec["containers"][0]["image"], "registry.example.com/scrub:1.4.0");
+}
+
+/// Who is not judged is the account under which the controller runs, and one that exists.
+#[test]
+fn the_own_controller_is_the_account_of_its_pods() {
+    for (name, rendering) in sets() {
+        let deployments = rendering.of_kind("Deployment");
+        let runs = |deployment: &&&Value| {
+            let containers = deployment["spec"]["template"]["spec"]["containers"].as_array();
+            containers.is_some_and(|all| all.iter().any(|one| one["name"] == "controller"))
+        };
+        let of_controller = deployments.iter().find(runs).or(deployments.first());
+        let pod = &of_controller.expect("there are pods")["spec"]["template"]["spec"];
+        let account = pod["serviceAccountName"].as_str().expect("an account");
+        let exists = rendering
+            .of_kind("ServiceAccount")
+            .iter()
+            .any(|object| object["metadata"]["name"] == account);
+        assert!(exists, "{name}: {account}");
+        let own = read(file(rendering), name).map(|read| read.own_controller);
+        assert_eq!(own.ok(), Some(format!("system:serviceaccount:store:{account}")), "{name}");
+    }
+}
+
+/// A mounted file alone never changes; and the controller, which reads it at its start, is started again
+/// when what it reads of it changes.
+#[test]
+fn a_change_of_the_configuration_arrives() {
+    for (name, rendering) in sets() {
+        for deployment in rendering.of_kind("Deployment") {
+            let containers = &deployment["spec"]["template"]["spec"]["containers"];
+            for container in containers.as_array().expect("containers") {
+                let mounts = container["volumeMounts"].as_array().expect("mounts");
+                let config = mounts.iter().find(|mount| mount["name"] == "config");
+                let config = config.expect("the configuration is mounted");
+                assert_eq!(config["mountPath"], "/etc/bindery", "{name}");
+                assert_eq!(config.get("subPath"), None, "{name}");
+            }
+        }
+    }
+    let checksum = |rendering: &Rendering, deployment: &str| {
+        let object = rendering.object("Deployment", deployment);
+        let annotations = &object["spec"]["template"]["metadata"]["annotations"];
+        annotations["bindery.dev/recycler-checksum"].as_str().map(str::to_owned)
+    };
+    let with = checksum(set("full"), "rel-bindery-controller");
+    let without = checksum(set("monitoring-full"), "rel-bindery-controller");
+    assert!(with.is_some() && without.is_some() && with != without, "{with:?} {without:?}");
+    assert!(checksum(set("full-sidecar"), "rel-bindery").is_some());
+    assert_eq!(checksum(set("full"), "rel-bindery"), None, "the webhook's pods do not recycle");
+    assert_eq!(checksum(set("defaults"), "rel-bindery"), None, "observe does not recycle");
+}

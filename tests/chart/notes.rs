@@ -1,0 +1,61 @@
+//! What an operator reads after installing: how the installation is, and what to do in an emergency.
+
+use super::helm::{NAMESPACE, RELEASE, helm};
+
+fn notes(arguments: &[&str]) -> String {
+    let fixed =
+        ["install", RELEASE, "charts/bindery", "--namespace", NAMESPACE, "--dry-run=client"];
+    let told = helm(&[fixed.as_slice(), arguments].concat()).expect("a dry run installs");
+    told.split_once("NOTES:").expect("there are notes").1.to_owned()
+}
+
+#[test]
+fn they_tell_mode_policies_and_certificates() {
+    let defaults = notes(&[]);
+    for line in [
+        "Bindery is installed as store/rel-bindery.",
+        "webhook       2 pods; guard: Fail, advise: Ignore, mutate: Ignore",
+        "rules         profile baseline",
+        "controller    mode observe, sidecar",
+        "certificates  selfSigned",
+        "helm test rel -n store",
+    ] {
+        assert!(defaults.contains(line), "{line}: {defaults}");
+    }
+    let other =
+        notes(&["--values", "tests/chart/sets/policy.yaml", "--set", "controller.mode=prebind"]);
+    for line in ["guard: Ignore, advise: Fail, mutate: Fail", "profile strict", "mode prebind"] {
+        assert!(other.contains(line), "{line}: {other}");
+    }
+}
+
+/// Both commands name what is really there, so that nobody has to think in an emergency.
+#[test]
+fn they_tell_what_to_do_in_an_emergency() {
+    let defaults = notes(&[]);
+    let selector = "-l app.kubernetes.io/name=bindery,app.kubernetes.io/instance=rel";
+    let off = "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration";
+    assert!(defaults.contains(&format!("{off} {selector}")), "{defaults}");
+    assert!(defaults.contains("--as-group=bindery.dev:break-glass"), "{defaults}");
+    assert!(defaults.contains("ClusterRole rel-bindery-break-glass"), "{defaults}");
+    assert!(defaults.contains("bindery scan"), "{defaults}");
+    let named = notes(&["--values", "tests/chart/sets/named.yaml"]);
+    assert!(named.contains("-l app.kubernetes.io/name=pairs,app.kubernetes.io/instance=rel"));
+    for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+        let labels = &super::helm::set("named").object(kind, "rel-pairs")["metadata"]["labels"];
+        assert_eq!(labels["app.kubernetes.io/name"], "pairs");
+        assert_eq!(labels["app.kubernetes.io/instance"], "rel");
+    }
+}
+
+#[test]
+fn they_warn_of_what_is_left_to_the_operator() {
+    const AUTHORITY: &str = "No authority was given";
+    const ROLES: &str = "No roles were made";
+    let defaults = notes(&[]);
+    assert!(!defaults.contains(AUTHORITY) && !defaults.contains(ROLES));
+    let alone = notes(&["--values", "tests/chart/sets/webhook-only.yaml"]);
+    assert!(alone.contains(AUTHORITY) && alone.contains("controller    none"), "{alone}");
+    assert!(!notes(&["--values", "tests/chart/sets/provided.yaml"]).contains(AUTHORITY));
+    assert!(notes(&["--set", "rbac.create=false"]).contains(ROLES));
+}

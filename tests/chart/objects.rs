@@ -1,0 +1,314 @@
+//! What must hold of whatever is rendered: labels, hardened pods, and an installation that neither blocks a
+//! node nor leaves something behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::helm::{NAMESPACE, Rendering, rendered, set, sets};
+
+/// The specs of all pods of a rendering, the test's included, each with the name of what it is of.
+pub(crate) fn pods(rendering: &Rendering) -> Vec<(String, Value)> {
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let deployments = rendering.of_kind("Deployment").into_iter();
+    let of_deployments =
+        deployments.map(|object| (name(object), object["spec"]["template"]["spec"].clone()));
+    let alone = rendering.of_kind("Pod").into_iter();
+    of_deployments.chain(alone.map(|object| (name(object), object["spec"].clone()))).collect()
+}
+
+fn containers(pod: &Value) -> &[Value] {
+    assert_eq!(pod.get("initContainers"), None, "the checks look at containers only");
+    pod["containers"].as_array().expect("containers")
+}
+
+#[test]
+fn every_object_has_the_recommended_labels() {
+    for (name, rendering) in sets() {
+        for object in &rendering.objects {
+            let labels = &object["metadata"]["labels"];
+            let own = if name == "named" { "pairs" } else { "bindery" };
+            for (key, value) in [
+                ("app.kubernetes.io/name", own),
+                ("app.kubernetes.io/instance", "rel"),
+                ("app.kubernetes.io/version", env!("CARGO_PKG_VERSION")),
+                ("app.kubernetes.io/part-of", "bindery"),
+                ("app.kubernetes.io/managed-by", "Helm"),
+                ("helm.sh/chart", concat!("bindery-", env!("CARGO_PKG_VERSION"))),
+            ] {
+                assert_eq!(labels[key], value, "{name}: {} lacks {key}", object["metadata"]);
+            }
+            let component = labels["app.kubernetes.io/component"].as_str();
+            assert!(component.is_some_and(|word| !word.is_empty()), "{name}: {object}");
+        }
+    }
+}
+
+#[test]
+fn common_labels_are_on_everything() {
+    for object in &set("named").objects {
+        assert_eq!(object["metadata"]["labels"]["example.com/team"], "storage", "{object}");
+        assert_eq!(object["metadata"]["labels"]["cost"], "7", "{object}");
+        let template = &object["spec"]["template"]["metadata"]["labels"];
+        assert!(template.is_null() || template["cost"] == "7", "{object}");
+    }
+}
+
+/// What selects pods never changes with a version: it could not be upgraded.
+#[test]
+fn selectors_hold_no_version() {
+    for (name, rendering) in sets() {
+        for deployment in rendering.of_kind("Deployment") {
+            let spec = &deployment["spec"];
+            let selector = spec["selector"]["matchLabels"].as_object().expect("labels");
+            let keys: Vec<&str> = selector.keys().map(String::as_str).collect();
+            let component = "app.kubernetes.io/component";
+            assert_eq!(keys, [component, "app.kubernetes.io/instance", "app.kubernetes.io/name"]);
+            for (key, value) in selector {
+                assert_eq!(&spec["template"]["metadata"]["labels"][key], value, "{name}");
+            }
+        }
+    }
+}
+
+/// The profile "restricted" of Pod Security; `hostNetwork` is the one value that leaves it.
+#[test]
+fn every_pod_is_restricted() {
+    for (name, rendering) in sets() {
+        for (owner, pod) in pods(rendering) {
+            let whose = format!("{name}: {owner}");
+            let security = &pod["securityContext"];
+            assert_eq!(security["runAsNonRoot"], true, "{whose}");
+            assert_eq!(security["runAsUser"], 65532, "{whose}");
+            assert_eq!(security["runAsGroup"], 65532, "{whose}");
+            assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault", "{whose}");
+            for key in ["hostPID", "hostIPC", "shareProcessNamespace"] {
+                assert_eq!(pod.get(key), None, "{whose}");
+            }
+            let may_be_of_host = name == "private-control-plane" && owner == "rel-bindery";
+            assert_eq!(pod.get("hostNetwork").is_some(), may_be_of_host, "{whose}");
+            for volume in pod["volumes"].as_array().into_iter().flatten() {
+                let is_allowed = volume.get("configMap").or(volume.get("secret")).is_some();
+                assert!(is_allowed, "{whose}: {volume}");
+            }
+            for container in containers(&pod) {
+                let security = &container["securityContext"];
+                assert_eq!(security["allowPrivilegeEscalation"], false, "{whose}");
+                assert_eq!(security["readOnlyRootFilesystem"], true, "{whose}");
+                assert_eq!(security["privileged"], false, "{whose}");
+                assert_eq!(security["capabilities"], json!({"drop": ["ALL"]}), "{whose}");
+                for port in container["ports"].as_array().into_iter().flatten() {
+                    assert_eq!(port.get("hostPort"), None, "{whose}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_container_says_what_it_uses() {
+    for (name, rendering) in sets() {
+        for (owner, pod) in pods(rendering) {
+            for container in containers(&pod) {
+                let resources = &container["resources"];
+                for kind in ["cpu", "memory"] {
+                    assert!(resources["requests"][kind].is_string(), "{name}: {owner}");
+                }
+                assert!(resources["limits"]["memory"].is_string(), "{name}: {owner}");
+                assert_eq!(resources["limits"].get("cpu"), None, "{name}: a limit delays answers");
+                // The image is nothing but the program: arguments, never a command.
+                assert_eq!(container.get("command"), None, "{name}: {owner}");
+                assert_eq!(container.get("lifecycle"), None, "{name}: there is no shell");
+            }
+            assert_eq!(
+                pod.get("priorityClassName").is_some(),
+                name == "private-control-plane" && owner == "rel-bindery"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_image_can_be_given_by_its_digest_alone() {
+    for (owner, pod) in pods(set("named")) {
+        for container in containers(&pod) {
+            let image = container["image"].as_str().unwrap_or_default();
+            let expected = "registry.example.com:5000/storage/bindery@sha256:0123456789abcdef";
+            assert!(image.starts_with(expected), "{owner}: {image}");
+            assert_eq!(container["imagePullPolicy"], "Always", "{owner}");
+        }
+        assert_eq!(pod["imagePullSecrets"], json!([{"name": "registry"}]), "{owner}");
+    }
+    let image = |arguments: &[&str]| {
+        let (_, pod) = pods(&rendered(arguments)).remove(0);
+        pod["containers"][0]["image"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(image(&[]), concat!("bindery:", env!("CARGO_PKG_VERSION")));
+    assert_eq!(image(&["--set", "image.tag=dev"]), "bindery:dev");
+}
+
+/// A pod that is broken must never keep its node from being drained, and one is always left of two.
+#[test]
+fn the_budget_never_holds_a_node_for_a_broken_pod() {
+    for (name, rendering) in sets() {
+        let budgets = rendering.of_kind("PodDisruptionBudget");
+        assert_eq!(budgets.len(), 1, "{name}");
+        let spec = &budgets[0]["spec"];
+        assert_eq!(spec["unhealthyPodEvictionPolicy"], "AlwaysAllow", "{name}");
+        assert_eq!(spec["maxUnavailable"], 1, "{name}");
+        assert_eq!(spec.get("minAvailable"), None, "{name}");
+        let of_webhook = rendering
+            .of_kind("Deployment")
+            .into_iter()
+            .any(|deployment| deployment["spec"]["selector"] == spec["selector"]);
+        assert!(of_webhook, "{name}: it selects nothing");
+    }
+}
+
+/// A new pod answers before an old one goes, and an old one has the time that it needs to go.
+#[test]
+fn a_restart_leaves_no_gap() {
+    for (name, rendering) in sets() {
+        for deployment in rendering.of_kind("Deployment") {
+            let update = &deployment["spec"]["strategy"]["rollingUpdate"];
+            assert_eq!(update, &json!({"maxSurge": 1, "maxUnavailable": 0}), "{name}");
+            assert!(deployment["spec"]["replicas"].as_u64() >= Some(2), "{name}");
+            let pod = &deployment["spec"]["template"]["spec"];
+            let grace = pod["terminationGracePeriodSeconds"].as_u64().expect("a number");
+            let container = &containers(pod)[0];
+            let arguments = container["args"].as_array().expect("arguments");
+            if container["name"] == "webhook" {
+                let at = arguments.iter().position(|one| one == "--drain-delay").expect("a delay");
+                let delay = arguments[at + 1].as_str().unwrap_or_default().trim_end_matches('s');
+                assert_eq!(
+                    delay.parse::<u64>().ok().map(|delay| delay + 20),
+                    Some(grace),
+                    "{name}"
+                );
+            }
+            for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+                assert!(container[probe]["httpGet"]["path"].is_string(), "{name}: {probe}");
+            }
+        }
+    }
+    let grace = &pods(set("private-control-plane"))[0].1["terminationGracePeriodSeconds"];
+    assert_eq!(grace, 35);
+}
+
+/// What keeps the controller from its work must not take the webhook out of service.
+#[test]
+fn a_controller_beside_the_webhook_has_no_probe_of_readiness() {
+    for name in ["defaults", "full-sidecar"] {
+        let (_, pod) = pods(set(name)).remove(0);
+        let [_, controller] = containers(&pod) else { panic!("{name}: two containers") };
+        assert_eq!(controller["name"], "controller");
+        assert_eq!(controller.get("readinessProbe"), None, "{name}");
+        assert_eq!(controller.get("startupProbe"), None, "{name}");
+        assert_eq!(controller["livenessProbe"]["httpGet"]["path"], "/livez", "{name}");
+    }
+}
+
+#[test]
+fn probes_name_ports_that_are_open() {
+    for (name, rendering) in sets() {
+        for (owner, pod) in pods(rendering) {
+            let mut numbers = BTreeSet::new();
+            for container in containers(&pod) {
+                let ports = container["ports"].as_array().cloned().unwrap_or_default();
+                for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
+                    let Some(probe) = container.get(probe) else { continue };
+                    let port = &probe["httpGet"]["port"];
+                    assert!(ports.iter().any(|open| open["name"] == *port), "{name}: {owner}");
+                }
+                for port in ports {
+                    assert!(numbers.insert(port["containerPort"].to_string()), "{name}: {port}");
+                    let arguments = container["args"].to_string();
+                    let listens = format!("0.0.0.0:{}\"", port["containerPort"]);
+                    assert!(arguments.contains(&listens), "{name}: nobody listens on {port}");
+                }
+            }
+        }
+    }
+}
+
+/// Every name that an object refers to is that of another one, or one that somebody else gives.
+#[test]
+fn what_pods_mount_exists() {
+    for (name, rendering) in sets() {
+        for (owner, pod) in pods(rendering) {
+            for volume in pod["volumes"].as_array().into_iter().flatten() {
+                if let Some(map) = volume["configMap"]["name"].as_str() {
+                    rendering.object("ConfigMap", map);
+                }
+                if let Some(secret) = volume["secret"]["secretName"].as_str() {
+                    let is_made = rendering
+                        .of_kind("Certificate")
+                        .iter()
+                        .any(|certificate| certificate["spec"]["secretName"] == secret);
+                    assert!(is_made || secret == "bindery-serving", "{name}: {owner}: {secret}");
+                }
+            }
+            let account = pod["serviceAccountName"].as_str().expect("an account");
+            rendering.object("ServiceAccount", account);
+            assert_eq!(pod["automountServiceAccountToken"], true, "{name}: {owner}");
+        }
+        for account in rendering.of_kind("ServiceAccount") {
+            assert_eq!(account["automountServiceAccountToken"], false, "{name}");
+        }
+    }
+}
+
+/// Lease and Secrets are empty: a value that a template gives would be put back at every upgrade.
+#[test]
+fn what_the_controller_keeps_is_rendered_empty() {
+    for (name, rendering) in sets() {
+        for lease in rendering.of_kind("Lease") {
+            assert_eq!(lease.get("spec"), None, "{name}");
+        }
+        for secret in rendering.of_kind("Secret") {
+            assert_eq!(secret["type"], "Opaque", "{name}");
+            assert!(secret.get("data").is_none() && secret.get("stringData").is_none(), "{name}");
+        }
+        let has_controller = !rendering.of_kind("Lease").is_empty();
+        assert_eq!(has_controller, name != "webhook-only", "{name}");
+        let by_us = !name.starts_with("cert-manager")
+            && !["provided", "webhook-only"].contains(&name.as_str());
+        assert_eq!(rendering.of_kind("Secret").len(), if by_us { 2 } else { 0 }, "{name}");
+    }
+}
+
+/// All that is in a namespace is in the release's, so that nothing is left when it is uninstalled; hooks
+/// are the test's, which removes them itself.
+#[test]
+fn nothing_is_left_behind() {
+    for (name, rendering) in sets() {
+        for object in &rendering.objects {
+            let metadata = &object["metadata"];
+            let namespace = metadata["namespace"].as_str();
+            assert!(namespace.is_none_or(|space| space == NAMESPACE), "{name}: {metadata}");
+            let annotations = &metadata["annotations"];
+            assert_eq!(annotations.get("helm.sh/resource-policy"), None, "{name}: {metadata}");
+            if let Some(hook) = annotations.get("helm.sh/hook") {
+                assert_eq!(hook, "test", "{name}: {metadata}");
+                let deleted = &annotations["helm.sh/hook-delete-policy"];
+                assert_eq!(deleted, "before-hook-creation,hook-succeeded", "{name}");
+                assert!(metadata["name"].as_str().is_some_and(|name| name.ends_with("-doctor")));
+            }
+        }
+        let mut names = BTreeSet::new();
+        for object in &rendering.objects {
+            let identity = format!("{} {}", object["kind"], object["metadata"]["name"]);
+            assert!(names.insert(identity.clone()), "{name}: {identity} is rendered twice");
+        }
+    }
+}
+
+/// Names fit where Kubernetes allows 63 letters, however long the release's is.
+#[test]
+fn long_names_are_cut() {
+    let release = "a".repeat(53);
+    let told = super::helm::helm(&["template", &release, "charts/bindery"]).expect("it renders");
+    for line in told.lines().filter_map(|line| line.strip_prefix("  name: ")) {
+        assert!(line.len() <= 63 && !line.ends_with('-'), "{line}");
+    }
+}

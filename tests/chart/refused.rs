@@ -1,0 +1,180 @@
+//! Wrong values are refused with a sentence that names the value, and nothing is installed.
+//!
+//! A misspelt or wrong-typed value that was let by would change nothing, and nobody would know.
+
+use bindery::rules::{Exemptable, RULES};
+use serde_json::Value;
+
+use super::helm::{template, text};
+
+const LONG: &str = "nameOverride=\"a23456789012345678901234567890123456789012\"";
+const EXEMPTION: &str =
+    r#"exemptions.list=[{"rules": ["recycle-policy"], "until": "2030-01-31T18:00:00Z"}]"#;
+
+/// A value as JSON, and what helm tells of it.
+const WRONG: &[(&str, &str)] = &[
+    // Keys that nobody reads.
+    ("replicas=2", "additional properties 'replicas' not allowed"),
+    ("image.name=\"x\"", "'/image': additional properties 'name' not allowed"),
+    ("webhook.failurePolicy=\"Fail\"", "'/webhook': additional properties 'failurePolicy'"),
+    ("webhook.guard.matchPolicy=\"Exact\"", "'/webhook/guard': additional properties"),
+    ("webhook.mutate.edits.legacy-class=false", "'/webhook/mutate/edits': additional properties"),
+    ("controller.replicas=3", "'/controller': additional properties 'replicas'"),
+    ("certs.certManager.issuer={}", "'/certs/certManager': additional properties 'issuer'"),
+    ("metrics.enabled=true", "'/metrics': additional properties 'enabled'"),
+    ("pod.securityContext={}", "'/pod': additional properties 'securityContext'"),
+    ("rules.modes={\"duplicate-bakend\": \"warn\"}", "additional properties 'duplicate-bakend'"),
+    ("rules.parameters={\"maxwaste\": 3}", "'/rules/parameters': additional properties"),
+    // Types.
+    ("webhook.replicas=\"2\"", "'/webhook/replicas': got string, want integer"),
+    ("webhook.replicas=1.5", "'/webhook/replicas': got number, want integer"),
+    ("webhook=null", "at '': missing property 'webhook'"),
+    ("image.tag=null", "at '/image': missing property 'tag'"),
+    ("certs.provided=null", "at '/certs': missing property 'provided'"),
+    ("controller.enabled=\"true\"", "'/controller/enabled': got string, want boolean"),
+    ("imagePullSecrets=[\"registry\"]", "'/imagePullSecrets/0': got string, want object"),
+    ("image.tag=1.2", "'/image/tag': got number, want string"),
+    ("networkPolicy.apiServerCIDRs=\"192.0.2.10/32\"", "got string, want array"),
+    ("commonLabels={\"cost\": 7}", "'/commonLabels/cost': got number, want string"),
+    ("pod.nodeSelector={\"ssd\": true}", "'/pod/nodeSelector/ssd': got boolean, want string"),
+    ("overrides={}", "'/overrides': got object, want array"),
+    // Values.
+    ("webhook.replicas=0", "'/webhook/replicas': minimum: got 0, want 1"),
+    ("webhook.port=443", "'/webhook/port': minimum: got 443, want 1,024"),
+    ("webhook.port=8081", "'/webhook/port'"),
+    (
+        "webhook.guard.timeoutSeconds=30",
+        "'/webhook/guard/timeoutSeconds': maximum: got 30, want 10",
+    ),
+    ("webhook.guard.failurePolicy=\"fail\"", "must be one of 'Fail', 'Ignore'"),
+    ("webhook.drainDelay=\"1m\"", "'/webhook/drainDelay': '1m' does not match"),
+    ("webhook.extraMatchConditions=[{\"name\": \"a\"}]", "missing property 'expression'"),
+    (
+        "webhook.extraMatchConditions=[{\"name\": \"not-break-glass\", \"expression\": \"true\"}]",
+        "'/webhook/extraMatchConditions/0/name'",
+    ),
+    ("controller.mode=\"off\"", "must be one of 'observe', 'prebind', 'full'"),
+    ("controller.placement=\"daemonset\"", "must be one of 'sidecar', 'deployment'"),
+    ("certs.mode=\"selfsigned\"", "must be one of 'selfSigned', 'certManager', 'provided'"),
+    ("rules.profile=\"default\"", "must be one of 'audit', 'baseline', 'strict'"),
+    ("rules.modes={\"recycle-policy\": \"block\"}", "'/rules/modes/recycle-policy': value must be"),
+    ("rules.modes={\"recycle-policy\": true}", "'/rules/modes/recycle-policy': value must be"),
+    ("rules.parameters={\"maxWaste\": 0}", "'/rules/parameters/maxWaste': minimum"),
+    ("rules.parameters={\"unlisted\": \"warn\"}", "must be one of 'allow', 'deny'"),
+    ("overrides=[{\"rules\": {}}]", "'/overrides/0': missing property 'namespaceSelector'"),
+    ("overrides=[{\"namespaceSelector\": {}, \"rules\": {}}]", "minProperties: got 0, want 1"),
+    (EXEMPTION, "'/exemptions/list/0': missing property 'reason'"),
+    ("exemptions.maxDuration=\"a week\"", "'/exemptions/maxDuration'"),
+    ("image.digest=\"sha256:12\"", "'/image/digest'"),
+    ("image.repository=\"bindery:1.0\"", "'/image/repository'"),
+    ("image.repository=\"\"", "'/image/repository'"),
+    ("image.pullPolicy=\"Sometimes\"", "must be one of 'Always', 'IfNotPresent', 'Never'"),
+    ("networkPolicy.apiServerCIDRs=[\"192.0.2.10\"]", "'/networkPolicy/apiServerCIDRs/0'"),
+    ("certs.provided.caBundle=\"bm90IGE=\"", "'/certs/provided/caBundle'"),
+    ("certs.certManager.issuerRef={\"kind\": \"Issuer\"}", "'/certs/certManager/issuerRef'"),
+    ("commonLabels={\"app.kubernetes.io/name\": \"x\"}", "'/commonLabels/app.kubernetes.io~1name'"),
+    ("pod.labels={\"app.kubernetes.io/component\": \"x\"}", "'/pod/labels/app.kubernetes.io"),
+    ("logging.format=\"logfmt\"", "must be one of 'json', 'text'"),
+    ("nameOverride=\"Bindery\"", "'/nameOverride': 'Bindery' does not match"),
+    (LONG, "'/nameOverride': maxLength: got 42, want 40"),
+    // Values that do not go together.
+    ("controller.enabled=false", "'/certs/mode': value must be one of 'certManager', 'provided'"),
+    ("controller.mode=\"full\"", "'/controller/acknowledgeBinderReplacement': value must be true"),
+    ("certs.mode=\"provided\"", "'/certs/provided/secretName': minLength: got 0, want 1"),
+    ("pod.resourceQuota=true", "'/pod/priorityClassName': minLength: got 0, want 1"),
+];
+
+#[test]
+fn every_wrong_value_is_refused_by_name() {
+    assert!(WRONG.len() >= 25);
+    for (value, expected) in WRONG {
+        let Err(told) = template(&["--set-json", value]) else { panic!("{value} is let by") };
+        assert!(told.contains("values don't meet the specifications of the schema"), "{told}");
+        assert!(told.contains(expected), "{value}: expected {expected}: {told}");
+    }
+}
+
+/// The next of what is refused above, so that no pattern refuses too much.
+#[test]
+fn good_values_beside_wrong_ones_are_taken() {
+    for value in [
+        "image.repository=\"registry.example.com:5000/a/b_c\"",
+        "image.repository=\"localhost/bindery\"",
+        "image.tag=\"1.2\"",
+        "webhook.drainDelay=\"1s\"",
+        "webhook.drainDelay=\"99s\"",
+        "exemptions.maxDuration=\"1h30m\"",
+        "exemptions.maxDuration=\"45m\"",
+        "rules.modes={\"recycle-policy\": false}",
+        "networkPolicy.apiServerCIDRs=[\"2001:db8::/32\", \"10.0.0.0/8\"]",
+        "certs.certManager.issuerRef={}",
+        "pod.resources={}",
+        "pod.resources={\"limits\": {\"memory\": 1073741824}}",
+        "commonLabels={\"a\": \"\"}",
+        "nameOverride=\"a-1\"",
+        "overrides=[{\"namespaceSelector\": {\"matchExpressions\": [{\"key\": \"a\", \"operator\": \"Exists\"}]}, \"rules\": {\"orphan-owner\": \"off\"}}]",
+    ] {
+        let refused = template(&["--set-json", value]).err();
+        assert_eq!(refused, None, "{value}");
+    }
+}
+
+/// The schema names the rules, so that a misspelt one is refused: all that there are, and no other.
+#[test]
+fn the_schema_knows_every_rule() {
+    let schema: Value =
+        serde_json::from_str(&text("charts/bindery/values.schema.json")).expect("it is JSON");
+    let definitions = &schema["definitions"];
+    let known = definitions["modes"]["properties"].as_object().expect("modes by rule");
+    let mut known: Vec<&str> = known.keys().map(String::as_str).collect();
+    known.sort_unstable();
+    let mut rules: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    rules.sort_unstable();
+    assert_eq!(known, rules, "definitions.modes of values.schema.json");
+    let exemptable = definitions["rule"]["enum"].as_array().expect("a list of rules");
+    let mut exemptable: Vec<&str> = exemptable.iter().filter_map(Value::as_str).collect();
+    exemptable.sort_unstable();
+    let expected = RULES.iter().filter(|rule| rule.exemption != Exemptable::No);
+    let mut expected: Vec<&str> = expected.map(|rule| rule.id).collect();
+    expected.sort_unstable();
+    assert_eq!(exemptable, expected, "definitions.rule of values.schema.json");
+}
+
+/// Only these are open: what they hold is Kubernetes' to check, or not ours at all.
+#[test]
+fn no_other_value_takes_what_it_does_not_know() {
+    const OPEN: [&str; 7] = [
+        "/properties/controller/properties/recycler/properties/podTemplate",
+        "/properties/pod/properties/resources/properties/requests",
+        "/properties/pod/properties/resources/properties/limits",
+        "/properties/pod/properties/tolerations/items",
+        "/properties/pod/properties/affinity",
+        "/properties/pod/properties/topologySpreadConstraints/items",
+        "/properties/global",
+    ];
+    let schema: Value =
+        serde_json::from_str(&text("charts/bindery/values.schema.json")).expect("it is JSON");
+    let mut open = Vec::new();
+    walk(&schema, "", &mut open);
+    open.retain(|path| !path.contains("/if") && !path.contains("/then"));
+    let expected: Vec<String> = OPEN.iter().map(ToString::to_string).collect();
+    open.sort();
+    let mut expected = expected;
+    expected.sort();
+    assert_eq!(open, expected);
+}
+
+/// The paths of objects in a schema that take keys they do not name.
+fn walk(schema: &Value, path: &str, open: &mut Vec<String>) {
+    if schema["type"] == "object" && schema.get("additionalProperties").is_none() {
+        let is_empty_map = schema["maxProperties"] == 0;
+        if !is_empty_map {
+            open.push(path.to_owned());
+        }
+    }
+    if let Value::Object(map) = schema {
+        for (key, inner) in map {
+            walk(inner, &format!("{path}/{key}"), open);
+        }
+    }
+}

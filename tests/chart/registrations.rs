@@ -1,0 +1,175 @@
+//! The registrations that the chart renders are those that the command line prints, but for what belongs
+//! to the installation.
+
+use std::process::Command;
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+use super::helm::{NAME, Rendering, rendered, set, sets};
+
+const KINDS: [&str; 2] = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
+
+/// What `bindery generate webhooks` prints for the same service and account.
+fn generated(own_controller: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config =
+        format!("apiVersion: bindery.dev/v1\nkind: Config\nownController: {own_controller}\n");
+    std::fs::write(folder.path().join("config.yaml"), config).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        .args(["generate", "webhooks", "--service", "store/rel-bindery", "-o", "json"])
+        .args(["--config", "config.yaml"])
+        .current_dir(folder.path())
+        .output()
+        .expect("it runs");
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+fn entries(rendering: &Rendering) -> Vec<Value> {
+    let of_kind = |kind| {
+        let found = rendering.of_kind(kind);
+        assert_eq!(found.len(), 1, "{kind}");
+        found[0]["webhooks"].as_array().expect("entries").clone()
+    };
+    KINDS.into_iter().flat_map(of_kind).collect()
+}
+
+#[test]
+fn they_are_those_of_the_command_line() {
+    for (name, account) in [("defaults", "rel-bindery"), ("prebind", "rel-bindery-controller")] {
+        let printed = generated(&format!("system:serviceaccount:store:{account}"));
+        for (kind, item) in KINDS.into_iter().zip(printed["items"].as_array().expect("two")) {
+            assert_eq!(item["kind"], kind);
+            let rendered = set(name).object(kind, NAME);
+            assert_eq!(rendered["webhooks"], item["webhooks"], "{name}: {kind}");
+            assert_eq!(rendered["apiVersion"], item["apiVersion"]);
+        }
+    }
+}
+
+/// Whoever makes the certificate writes it; what a template says of it would be put back at each upgrade.
+#[test]
+fn no_authority_is_rendered_but_one_that_was_given() {
+    for (name, rendering) in sets() {
+        for entry in entries(rendering) {
+            let authority = entry["clientConfig"].get("caBundle");
+            if name == "provided" {
+                let pem = "-----BEGIN CERTIFICATE-----\nbm90IGEgY2VydGlmaWNhdGU=\n\
+                    -----END CERTIFICATE-----\n";
+                let encoded = base64::engine::general_purpose::STANDARD.encode(pem);
+                assert_eq!(authority, Some(&json!(encoded)));
+            } else {
+                assert_eq!(authority, None, "{name}");
+                assert!(!rendering.text.contains("caBundle:"), "{name}");
+            }
+        }
+    }
+    // Given beside another mode it is not used: two would write it.
+    let beside = "certs.provided.caBundle=\"-----BEGIN CERTIFICATE-----\"";
+    assert!(!rendered(&["--set-json", beside]).text.contains("caBundle"));
+}
+
+#[test]
+fn cert_manager_is_told_where_the_authority_is() {
+    const KEY: &str = "cert-manager.io/inject-ca-from";
+    for (name, rendering) in sets() {
+        for kind in KINDS {
+            let object = rendering.of_kind(kind)[0];
+            let told = object["metadata"]["annotations"].get(KEY);
+            if name.starts_with("cert-manager") {
+                assert_eq!(told, Some(&json!("store/rel-bindery-tls")));
+                let certificate = rendering.object("Certificate", "rel-bindery-tls");
+                assert_eq!(certificate["spec"]["dnsNames"], json!(["rel-bindery.store.svc"]));
+            } else {
+                assert_eq!(told, None, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn values_set_what_belongs_to_the_installation() {
+    let told = |entry: &Value| {
+        let policy = entry["failurePolicy"].as_str().unwrap_or_default().to_owned();
+        (
+            entry["name"].as_str().unwrap_or_default().to_owned(),
+            policy,
+            entry["timeoutSeconds"].clone(),
+        )
+    };
+    let of = |name: &str, policy: &str, seconds: u8| {
+        (format!("{name}.bindery.dev"), policy.to_owned(), json!(seconds))
+    };
+    let defaults: Vec<_> = entries(set("defaults")).iter().map(told).collect();
+    let expected = [
+        of("guard", "Fail", 3),
+        of("advise", "Ignore", 2),
+        of("mutate", "Ignore", 1),
+        of("restore", "Ignore", 1),
+    ];
+    assert_eq!(defaults, expected);
+    let policy: Vec<_> = entries(set("policy")).iter().map(told).collect();
+    let expected = [
+        of("guard", "Ignore", 5),
+        of("advise", "Fail", 4),
+        of("mutate", "Fail", 3),
+        of("restore", "Fail", 3),
+    ];
+    assert_eq!(policy, expected);
+    for (plain, more) in entries(set("defaults")).iter().zip(entries(set("policy"))) {
+        let plain = plain["matchConditions"].as_array().expect("conditions");
+        let more = more["matchConditions"].as_array().expect("conditions");
+        let Some((last, first)) = more.split_last() else { panic!("conditions") };
+        assert_eq!(first, plain, "the built-in conditions stay");
+        assert_eq!(last["name"], "not-the-backup");
+    }
+}
+
+/// A label would be a way around the rules, and a star would catch what nobody thought of.
+#[test]
+fn no_entry_selects_by_labels_or_catches_everything() {
+    for (name, rendering) in sets() {
+        for entry in entries(rendering) {
+            assert_eq!(entry.get("objectSelector"), None, "{name}");
+            assert_eq!(entry.get("namespaceSelector"), None, "{name}");
+            assert_eq!(entry["sideEffects"], "None", "{name}");
+            assert_eq!(entry["matchPolicy"], "Equivalent", "{name}");
+            for rule in entry["rules"].as_array().expect("rules") {
+                for key in ["apiGroups", "apiVersions", "operations", "resources"] {
+                    let listed = rule[key].as_array().expect("a list");
+                    let is_star =
+                        |value: &Value| value.as_str().is_none_or(|text| text.contains('*'));
+                    assert!(!listed.is_empty() && !listed.iter().any(is_star), "{name}: {rule}");
+                }
+            }
+        }
+        for kind in KINDS {
+            let annotations = &rendering.of_kind(kind)[0]["metadata"]["annotations"];
+            assert_eq!(annotations["argocd.argoproj.io/sync-wave"], "10", "{name}");
+        }
+    }
+}
+
+/// The service that they name exists and leads to the port that the webhook listens on.
+#[test]
+fn they_lead_to_the_webhook() {
+    for (name, rendering) in sets() {
+        for entry in entries(rendering) {
+            let target = &entry["clientConfig"]["service"];
+            let service = rendering.object("Service", target["name"].as_str().expect("a name"));
+            assert_eq!(service["metadata"]["namespace"], target["namespace"], "{name}");
+            let port = &service["spec"]["ports"][0];
+            assert_eq!(port["port"], target["port"], "{name}");
+            let pods = rendering.of_kind("Deployment").into_iter().find(|deployment| {
+                deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+            });
+            let pods = pods.expect("the service has pods");
+            let webhook = &pods["spec"]["template"]["spec"]["containers"][0];
+            let open = &webhook["ports"][0];
+            assert_eq!(open["name"], port["targetPort"], "{name}");
+            let arguments = webhook["args"].as_array().expect("arguments");
+            let listens = json!(format!("0.0.0.0:{}", open["containerPort"]));
+            assert!(arguments.contains(&listens), "{name}: {arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What each account may do: exactly the cells of one table, for every placement, mode and set of values.
+//!
+//! The table is also the chart's README. Not here: that each right is needed, and that nothing else is; that
+//! takes an API server.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::helm::{Rendering, rendered, set, sets};
+
+/// A row: what may be done with one resource.
+pub(crate) struct Right {
+    /// Where.
+    pub(crate) scope: Scope,
+    /// The group and the resource, as `group/resource`; the core group has none.
+    pub(crate) resource: &'static str,
+    /// The only objects that it is given for; any if there are none. `NAME` is the installation's.
+    pub(crate) names: &'static [&'static str],
+    /// Given to the webhook; to the controller in `observe`, in `prebind` and in `full`.
+    pub(crate) verbs: [&'static [&'static str]; 4],
+    /// What has to be the case besides.
+    pub(crate) with: With,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Cluster,
+    Namespace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum With {
+    Nothing,
+    Events,
+    SelfSigned,
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const NONE: &[&str] = &[];
+const PATCH: &[&str] = &["patch"];
+const LEASE: &[&str] = &["get", "patch"];
+const EVENTS: &[&str] = &["create", "patch"];
+const READ_PATCH: &[&str] = &["get", "list", "watch", "patch"];
+const FOLLOW: &[&str] = &["get", "watch"];
+const FOLLOW_PATCH: &[&str] = &["get", "watch", "patch"];
+const WAITING: &[&str] = &["list", "watch"];
+
+/// All of them.
+pub(crate) const RIGHTS: &[Right] = &[
+    cluster("persistentvolumes", [READ, READ, READ_PATCH, READ_PATCH]),
+    cluster("persistentvolumes/status", [NONE, NONE, NONE, PATCH]),
+    cluster("persistentvolumeclaims", [READ, READ, READ, READ_PATCH]),
+    cluster("persistentvolumeclaims/status", [NONE, NONE, NONE, PATCH]),
+    cluster("storage.k8s.io/storageclasses", [READ, READ, READ, READ]),
+    cluster("namespaces", [READ, NONE, NONE, NONE]),
+    cluster("pods", [&["list"], WAITING, WAITING, WAITING]),
+    cluster("nodes", [&["list"], NONE, &["get"], NONE]),
+    Right { with: With::Events, ..cluster("events", [NONE, EVENTS, EVENTS, EVENTS]) },
+    registrations("admissionregistration.k8s.io/validatingwebhookconfigurations"),
+    registrations("admissionregistration.k8s.io/mutatingwebhookconfigurations"),
+    Right {
+        names: &["NAME-controller"],
+        ..inside("coordination.k8s.io/leases", [NONE, LEASE, LEASE, LEASE])
+    },
+    Right {
+        names: &["NAME-tls"],
+        with: With::SelfSigned,
+        ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
+    },
+    Right {
+        names: &["NAME-authority"],
+        with: With::SelfSigned,
+        ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
+    },
+    inside("pods", [NONE, NONE, NONE, &["get", "list", "create", "delete"]]),
+    inside("events", [NONE, NONE, NONE, &["list"]]),
+];
+
+const fn cluster(resource: &'static str, verbs: [&'static [&'static str]; 4]) -> Right {
+    Right { scope: Scope::Cluster, resource, names: &[], verbs, with: With::Nothing }
+}
+
+const fn inside(resource: &'static str, verbs: [&'static [&'static str]; 4]) -> Right {
+    Right { scope: Scope::Namespace, resource, names: &[], verbs, with: With::Nothing }
+}
+
+const fn registrations(resource: &'static str) -> Right {
+    let verbs = [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH];
+    Right { names: &["NAME"], with: With::SelfSigned, ..cluster(resource, verbs) }
+}
+
+/// The columns of the table.
+const WEBHOOK: usize = 0;
+const MODES: [&str; 3] = ["observe", "prebind", "full"];
+
+/// One right to one thing.
+type Cell = (String, String, String, String);
+
+fn cell(scope: &str, resource: &str, name: &str, verb: &str) -> Cell {
+    (scope.to_owned(), resource.to_owned(), name.to_owned(), verb.to_owned())
+}
+
+/// What the columns of the table give under these circumstances.
+fn expected(columns: &[usize], circumstances: &[With]) -> BTreeSet<Cell> {
+    let mut cells = BTreeSet::new();
+    for right in RIGHTS.iter().filter(|right| circumstances.contains(&right.with)) {
+        let scope = if right.scope == Scope::Cluster { "ClusterRole" } else { "Role" };
+        let names = if right.names.is_empty() { &["*any*"] } else { right.names };
+        for verb in columns.iter().flat_map(|column| right.verbs[*column]) {
+            for name in names {
+                let name = name.replace("NAME", "rel-bindery");
+                cells.insert(cell(scope, right.resource, &name, verb));
+            }
+        }
+    }
+    cells
+}
+
+fn texts<'a>(value: &'a Value, key: &str) -> Vec<&'a str> {
+    value[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// What the rules of a role give.
+fn granted(role: &Value) -> BTreeSet<Cell> {
+    let scope = role["kind"].as_str().expect("a kind");
+    let mut cells = BTreeSet::new();
+    for rule in role["rules"].as_array().expect("rules") {
+        let names = texts(rule, "resourceNames");
+        let names = if names.is_empty() { vec!["*any*"] } else { names };
+        for group in texts(rule, "apiGroups") {
+            for resource in texts(rule, "resources") {
+                let whole = if group.is_empty() {
+                    resource.to_owned()
+                } else {
+                    format!("{group}/{resource}")
+                };
+                for verb in texts(rule, "verbs") {
+                    cells.extend(names.iter().map(|name| cell(scope, &whole, name, verb)));
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// What an account has through all bindings.
+fn of_account(rendering: &Rendering, account: &str) -> BTreeSet<Cell> {
+    let mut cells = BTreeSet::new();
+    for (binding, role) in [("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")] {
+        for bound in rendering.of_kind(binding) {
+            let subjects = bound["subjects"].as_array().expect("subjects");
+            assert_eq!(subjects.len(), 1, "{bound}");
+            assert_eq!(subjects[0]["kind"], "ServiceAccount", "{bound}");
+            assert_eq!(subjects[0]["namespace"], "store", "{bound}");
+            assert_eq!(bound["roleRef"]["kind"], role, "{bound}");
+            if subjects[0]["name"] == account {
+                let name = bound["roleRef"]["name"].as_str().expect("a name");
+                cells.extend(granted(rendering.object(role, name)));
+            }
+        }
+    }
+    cells
+}
+
+#[track_caller]
+fn compare(what: &str, has: &BTreeSet<Cell>, should: &BTreeSet<Cell>) {
+    let more: Vec<&Cell> = has.difference(should).collect();
+    let less: Vec<&Cell> = should.difference(has).collect();
+    assert!(
+        more.is_empty() && less.is_empty(),
+        "{what}: not in the table {more:?}; missing {less:?}"
+    );
+}
+
+/// The values of a mode, a placement, a source of certificates, and whether events are told.
+fn values(mode: &str, placement: &str, certificates: &str, events: bool) -> String {
+    format!(
+        "controller.mode={mode},controller.placement={placement},controller.events={events},\
+         controller.acknowledgeBinderReplacement=true,certs.mode={certificates}"
+    )
+}
+
+#[test]
+fn each_account_has_exactly_the_rights_of_the_table() {
+    let mut compared = 0;
+    for (column, mode) in MODES.iter().enumerate() {
+        for certificates in ["selfSigned", "certManager"] {
+            for events in [true, false] {
+                let mut with = vec![With::Nothing];
+                with.extend((certificates == "selfSigned").then_some(With::SelfSigned));
+                with.extend(events.then_some(With::Events));
+                let alone = rendered(&["--set", &values(mode, "deployment", certificates, events)]);
+                let what = format!("{mode} {certificates} {events}");
+                let webhook = of_account(&alone, "rel-bindery");
+                compare(&what, &webhook, &expected(&[WEBHOOK], &with));
+                let controller = of_account(&alone, "rel-bindery-controller");
+                compare(&what, &controller, &expected(&[column + 1], &with));
+                let beside = rendered(&["--set", &values(mode, "sidecar", certificates, events)]);
+                let both = of_account(&beside, "rel-bindery");
+                compare(&what, &both, &expected(&[WEBHOOK, column + 1], &with));
+                assert_eq!(of_account(&beside, "rel-bindery-controller"), BTreeSet::new());
+                compared += webhook.len() + controller.len() + both.len();
+            }
+        }
+    }
+    assert!(compared > 500, "{compared} cells");
+}
+
+#[test]
+fn without_a_controller_nothing_writes() {
+    let has = of_account(set("webhook-only"), "rel-bindery");
+    compare("webhook-only", &has, &expected(&[WEBHOOK], &[With::Nothing, With::Events]));
+    for (_, _, _, verb) in has {
+        assert!(["get", "list", "watch"].contains(&verb.as_str()), "{verb}");
+    }
+}
+
+#[test]
+fn no_role_holds_a_star_or_makes_others_stronger() {
+    for (name, rendering) in sets() {
+        for kind in ["ClusterRole", "Role"] {
+            for role in rendering.of_kind(kind) {
+                assert_eq!(role.get("aggregationRule"), None, "{name}: {role}");
+                let is_of_break_glass = role["metadata"]["name"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with("-break-glass"));
+                for rule in role["rules"].as_array().expect("rules") {
+                    assert!(!rule.to_string().contains("\"*\""), "{name}: {rule}");
+                    let verbs = texts(rule, "verbs");
+                    for verb in ["escalate", "bind", "deletecollection"] {
+                        assert!(!verbs.contains(&verb), "{name}: {rule}");
+                    }
+                    assert_eq!(verbs.contains(&"impersonate"), is_of_break_glass, "{name}: {rule}");
+                    let resources = texts(rule, "resources");
+                    if resources.contains(&"secrets") || resources.contains(&"leases") {
+                        assert!(!texts(rule, "resourceNames").is_empty(), "{name}: {rule}");
+                        assert!(!verbs.contains(&"create"), "no name holds for create: {rule}");
+                    }
+                    for resource in ["pods/exec", "serviceaccounts/token", "nodes/proxy"] {
+                        assert!(!resources.contains(&resource), "{name}: {rule}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// It is there for an emergency, and nobody has it until somebody binds it.
+#[test]
+fn the_break_glass_role_is_bound_to_nobody() {
+    for (name, rendering) in sets().iter().filter(|(name, _)| name != "no-roles") {
+        let full = if name == "named" { "rel-pairs" } else { "rel-bindery" };
+        let role = format!("{full}-break-glass");
+        let granted = granted(rendering.object("ClusterRole", &role));
+        let expected = cell("ClusterRole", "groups", "bindery.dev:break-glass", "impersonate");
+        assert_eq!(granted, BTreeSet::from([expected]), "{name}");
+        for binding in rendering.of_kind("ClusterRoleBinding") {
+            assert_ne!(binding["roleRef"]["name"], role, "{name}");
+        }
+    }
+}
+
+/// The test's account exists for as long as the test, and may look at this installation alone.
+#[test]
+fn the_test_may_look_and_make_dry_runs() {
+    let names =
+        |scope: &str, resource: &str, name: &str, verb: &str| cell(scope, resource, name, verb);
+    let hooks = "admissionregistration.k8s.io";
+    let has = of_account(set("prebind"), "rel-bindery-doctor");
+    let should = BTreeSet::from([
+        names(
+            "ClusterRole",
+            &format!("{hooks}/validatingwebhookconfigurations"),
+            "rel-bindery",
+            "get",
+        ),
+        names(
+            "ClusterRole",
+            &format!("{hooks}/mutatingwebhookconfigurations"),
+            "rel-bindery",
+            "get",
+        ),
+        names("ClusterRole", "persistentvolumes", "*any*", "create"),
+        names("Role", "secrets", "rel-bindery-tls", "get"),
+        names("Role", "coordination.k8s.io/leases", "rel-bindery-controller", "get"),
+        names("Role", "apps/deployments", "rel-bindery", "get"),
+        names("Role", "apps/deployments", "rel-bindery-controller", "get"),
+        names("Role", "discovery.k8s.io/endpointslices", "*any*", "list"),
+        names("Role", "persistentvolumeclaims", "*any*", "create"),
+    ]);
+    compare("doctor", &has, &should);
+    let weight = |kind: &str| {
+        let object = set("prebind").object(kind, "rel-bindery-doctor");
+        let weight = object["metadata"]["annotations"]["helm.sh/hook-weight"].as_str();
+        weight.and_then(|text| text.parse::<u8>().ok()).expect("a weight")
+    };
+    for kind in ["ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"] {
+        assert!(weight(kind) < weight("Pod"), "{kind} comes after the pod that needs it");
+    }
+    assert!(weight("ClusterRole") < weight("ClusterRoleBinding"));
+}
+
+#[test]
+fn without_roles_there_are_none() {
+    let rendering = set("no-roles");
+    for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        assert_eq!(rendering.of_kind(kind).len(), 0, "{kind}");
+    }
+    assert_eq!(
+        rendering.of_kind("ServiceAccount").len(),
+        2,
+        "accounts of the webhook and the test"
+    );
+}

@@ -64,6 +64,10 @@ impl Node {
             pods: Mutex::default(),
             stop: AtomicBool::new(false),
         });
+        // Kubernetes: no endpoint is told of a pod whose node does not exist.
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}});
+        let made = plane.request(ADMIN, Method::POST, "/api/v1/nodes", Body::json(&node));
+        assert!(matches!(made.code, 201 | 409), "{made}");
         let at_work = Arc::clone(&shared);
         let thread = thread::Builder::new().name("node".to_owned()).spawn(move || at_work.run());
         Self { shared, thread: Some(thread.expect("a thread")) }

@@ -1,0 +1,175 @@
+//! Writes through the API server that a webhook has to answer in one way: whatever else comes back has failed.
+//!
+//! Dry runs, so that nothing changes: a change of a bound volume, which guard must refuse; a volume for nobody, which
+//! advise must refuse; and a claim that says of itself that it is bound, which must be put right.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hyper::Method;
+use serde_json::json;
+
+use super::site::volume_for_nobody;
+use crate::eventually::eventually;
+use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Plane, Reply};
+
+/// Writers at work until they are stopped.
+pub(super) struct Load {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    plane: &'static Plane,
+    stop: AtomicBool,
+    asked: AtomicU64,
+    failures: Mutex<Vec<String>>,
+    /// Of each write, in microseconds.
+    took: Mutex<Vec<u64>>,
+}
+
+/// What became of a load.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Calls of the webhook.
+    pub(super) asked: u64,
+    /// What went wrong, and when.
+    pub(super) failures: Vec<String>,
+    /// The time that one write in a hundred exceeds.
+    pub(super) p99: Duration,
+}
+
+/// The volume that guard protects.
+const BOUND: &str = "load-bound";
+
+impl Load {
+    /// Makes a bound pair and begins to write, so many writes at once.
+    pub(super) fn start(plane: &'static Plane, writers: usize) -> Self {
+        bind_a_pair(plane);
+        let shared = Arc::new(Shared {
+            plane,
+            stop: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            failures: Mutex::default(),
+            took: Mutex::default(),
+        });
+        let threads = (0..writers)
+            .map(|number| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.write(number))
+            })
+            .collect();
+        Self { shared, threads }
+    }
+
+    /// How many calls have been made so far.
+    pub(super) fn asked(&self) -> u64 {
+        self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    /// Stops, and tells what became of all writes.
+    pub(super) fn stop(self) -> Tally {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().expect("a writer does not panic");
+        }
+        let mut took = std::mem::take(&mut *self.shared.took.lock().expect("not poisoned"));
+        took.sort_unstable();
+        let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or_default();
+        Tally {
+            asked: self.shared.asked.load(Ordering::Relaxed),
+            failures: std::mem::take(&mut *self.shared.failures.lock().expect("not poisoned")),
+            p99: Duration::from_micros(p99),
+        }
+    }
+}
+
+impl Shared {
+    fn write(&self, number: usize) {
+        let began = Instant::now();
+        for turn in number.. {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let sent = Instant::now();
+            let failure = match turn % 3 {
+                0 => self.guarded(),
+                1 => self.advised(),
+                _ => self.edited(),
+            };
+            let micros = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.took.lock().expect("not poisoned").push(micros);
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            if let Err(failure) = failure {
+                let at = began.elapsed();
+                self.failures.lock().expect("not poisoned").push(format!("{at:?}: {failure}"));
+            }
+        }
+    }
+
+    fn guarded(&self) -> Result<(), String> {
+        let path = format!("/api/v1/persistentvolumes/{BOUND}?dryRun=All");
+        let patch = Body::merge_patch(&json!({"spec": {"capacity": {"storage": "1Mi"}}}));
+        refused(
+            self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?,
+            "bound-volume-capacity",
+        )
+    }
+
+    fn advised(&self) -> Result<(), String> {
+        let body = Body::json(&volume_for_nobody());
+        let path = "/api/v1/persistentvolumes?dryRun=All";
+        refused(self.plane.try_request(ADMIN, Method::POST, path, body)?, "prebind-incomplete")
+    }
+
+    fn edited(&self) -> Result<(), String> {
+        let claim = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "edited", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "",
+                     "resources": {"requests": {"storage": "1Gi"}}},
+        });
+        let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
+        let reply = self.plane.try_request(ADMIN, Method::POST, path, Body::json(&claim))?;
+        let note = "/metadata/annotations/pv.kubernetes.io~1bind-completed";
+        if reply.code == 201 && reply.json.pointer(note).is_none() {
+            return Ok(());
+        }
+        Err(format!("not edited: {reply}"))
+    }
+}
+
+fn refused(reply: Reply, rule: &str) -> Result<(), String> {
+    if reply.code == 403 && reply.text.contains(&format!("[{rule}]")) {
+        return Ok(());
+    }
+    Err(format!("not refused by {rule}: {reply}"))
+}
+
+/// A volume and a claim that Kubernetes' own binder marries.
+fn bind_a_pair(plane: &Plane) {
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": BOUND},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                 "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "load",
+                 "nfs": {"server": "192.0.2.1", "path": "/load"}},
+    });
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": BOUND},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "load",
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    for (collection, object) in [("/api/v1/persistentvolumes", volume), (claims, claim)] {
+        let made = plane.request(ADMIN, Method::POST, collection, Body::json(&object));
+        assert!(matches!(made.code, 201 | 409), "{made}");
+    }
+    eventually("the pair is bound", Duration::from_secs(30), || {
+        let volume = plane.get(ADMIN, &format!("/api/v1/persistentvolumes/{BOUND}")).expect_ok();
+        let phase = volume["status"]["phase"].to_string();
+        if phase == "\"Bound\"" { Ok(()) } else { Err(phase) }
+    });
+}

@@ -1,0 +1,127 @@
+//! An installation by helm on a plane of its own, with the node that runs its pods.
+
+use std::process::Command;
+use std::time::Duration;
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::eventually::eventually;
+use crate::network;
+use crate::node::Node;
+use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Peers, Plane};
+
+/// Namespace and name of the installation.
+pub(super) const NAME: &str = "bindery";
+
+/// Where the chart is.
+const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/bindery");
+
+/// An installation whose pods run.
+pub(super) struct Site {
+    pub(super) plane: &'static Plane,
+    pub(super) node: Node,
+}
+
+impl Site {
+    /// Installs the chart with these values, into a namespace that lets restricted pods in only, and waits until all
+    /// pods are ready and something is refused.
+    pub(super) fn install(values: &[&str]) -> Self {
+        let site = Self::empty();
+        let settings = values.iter().flat_map(|value| ["--set", *value]);
+        let arguments: Vec<&str> =
+            ["install", NAME, CHART, "-n", NAME].into_iter().chain(settings).collect();
+        site.helm(&arguments);
+        site.await_ready();
+        site.await_refusal();
+        site
+    }
+
+    /// A plane with the namespace, and nothing in it.
+    pub(super) fn empty() -> Self {
+        network::expect_own();
+        let plane = Plane::start(Peers::Cluster).unwrap_or_else(|error| panic!("{error}"));
+        // Its pods speak of it as long as the process lives.
+        let plane: &'static Plane = Box::leak(Box::new(plane));
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+        plane
+            .request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace))
+            .expect_ok();
+        Self { node: Node::start(plane, NAME), plane }
+    }
+
+    /// Runs helm as the administrator.
+    #[track_caller]
+    pub(super) fn helm(&self, arguments: &[&str]) -> String {
+        let output = Command::new(self.plane.binaries().join("helm"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.plane.home())
+            .env("KUBECONFIG", self.plane.kubeconfig(ADMIN))
+            .output()
+            .expect("helm was built");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "helm {}: {told}", arguments.join(" "));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The pods of the installation.
+    pub(super) fn pods(&self) -> Vec<Value> {
+        let path = format!("/api/v1/namespaces/{NAME}/pods");
+        let list = self.plane.get(ADMIN, &path).expect_ok();
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until as many pods are ready as the Deployment wants, and no other is left.
+    pub(super) fn await_ready(&self) {
+        eventually("all pods are ready", Duration::from_secs(90), || {
+            let path = format!("/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}");
+            let deployment = self.plane.get(ADMIN, &path).expect_ok();
+            let number = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_u64);
+            let wanted = number("/spec/replicas");
+            let is_seen = number("/status/observedGeneration") == number("/metadata/generation");
+            let states = ["updatedReplicas", "readyReplicas", "replicas"];
+            let is_whole = states.iter().all(|state| number(&format!("/status/{state}")) == wanted);
+            if is_seen && is_whole {
+                return Ok(());
+            }
+            Err(format!("{}\n{}", deployment["status"], self.node.logs()))
+        });
+    }
+
+    /// Waits until the API server asks, and hears a refusal.
+    pub(super) fn await_refusal(&self) {
+        eventually("a volume for nobody is refused", Duration::from_secs(20), || {
+            let reply = self.plane.request(
+                ADMIN,
+                Method::POST,
+                "/api/v1/persistentvolumes?dryRun=All",
+                Body::json(&volume_for_nobody()),
+            );
+            if reply.text.contains("[prebind-incomplete]") {
+                Ok(())
+            } else {
+                Err(reply.to_string())
+            }
+        });
+    }
+
+    /// Starts all pods anew, one after the other, as `kubectl rollout restart` does.
+    pub(super) fn roll(&self, mark: &str) {
+        let path = format!("/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}");
+        let patch = json!({"spec": {"template": {"metadata": {"annotations": {"rolled": mark}}}}});
+        self.plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&patch)).expect_ok();
+    }
+}
+
+/// A volume that is kept for a claim without a name.
+pub(super) fn volume_for_nobody() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "for-nobody"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                 "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "",
+                 "claimRef": {"namespace": "nobody"}, "nfs": {"server": "192.0.2.1", "path": "/x"}},
+    })
+}

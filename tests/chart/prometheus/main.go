@@ -83,12 +83,12 @@ func evaluate(file string, asked question) ([]firing, error) {
 	}
 	begin := time.Unix(0, 0).UTC()
 	end := begin.Add(time.Duration(asked.Minutes) * time.Minute)
-	for now := begin; !now.After(end); now = now.Add(interval) {
+	for at := begin; !at.After(end); at = at.Add(interval) {
 		var failed error
-		loaded.WithSamplesTill(now, func(err error) {
+		loaded.WithSamplesTill(at, func(err error) {
 			failed = err
 			for _, group := range groups {
-				group.Eval(loaded.Context(), now)
+				group.Eval(loaded.Context(), at)
 			}
 		})
 		if failed != nil {

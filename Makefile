@@ -43,7 +43,8 @@ doc:
 kube:
 	tests/kube/build.sh
 
-# The Helm chart as helm renders it.
+# The Helm chart as helm renders it, and its alerts as Prometheus' engine evaluates them: that is built with
+# Go, two minutes once.
 chart: kube
 	$(CARGO_TEST) --test chart
 

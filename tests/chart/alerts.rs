@@ -1,6 +1,6 @@
 //! Alerts and dashboard ask for metrics that there are, and tell whoever is called what to do.
 //!
-//! Not here: whether an expression becomes true when it should; that takes Prometheus itself.
+//! Not here: whether an expression becomes true when it should (`firing`).
 
 use std::collections::BTreeSet;
 

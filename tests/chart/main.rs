@@ -11,6 +11,7 @@
 
 mod alerts;
 mod configuration;
+mod firing;
 mod golden;
 mod helm;
 mod leaves;

@@ -1,0 +1,234 @@
+//! Alerts fire when they should and are silent otherwise: Prometheus' own engine evaluates them over made-up
+//! series.
+//!
+//! The engine is built from `prometheus/main.go` with Go: some minutes once, then seconds. Not here: whether
+//! the metrics exist (`alerts`).
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::helm::{Rendering, root, set};
+
+/// An installation that is well, with everything that alerts ask for. `HOOK` are the labels of a pod of the
+/// webhook, `CONTROLLER` those of one of the controller; a step is 30 seconds.
+const WELL: &[&str] = &[
+    "bindery_cache_synced{HOOK,pod=\"a\"} 1x60",
+    "bindery_cache_synced{HOOK,pod=\"b\"} 1x60",
+    "bindery_admission_requests_total{HOOK} 0+100x60",
+    "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.001\"} 0+100x60",
+    "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.25\"} 0+100x60",
+    "bindery_admission_duration_seconds_bucket{HOOK,le=\"+Inf\"} 0+100x60",
+    "bindery_requests_refused_total{HOOK,reason=\"not_found\"} 0+50x60",
+    "bindery_panics_total{HOOK} 0x60",
+    "bindery_certificate_expiry_timestamp_seconds{HOOK} 2592000x60",
+    "bindery_configuration_last_reload_successful{HOOK} 1x60",
+    "bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 60x60",
+    "bindery_controller_leading{CONTROLLER,pod=\"a\"} 1x60",
+    "bindery_controller_leading{CONTROLLER,pod=\"b\"} 0x60",
+    "bindery_controller_mode{CONTROLLER,mode=\"observe\"} 0x60",
+    "bindery_controller_mode{CONTROLLER,mode=\"full\"} 1x60",
+    "bindery_controller_queue_depth{CONTROLLER} 5x60",
+    "bindery_controller_unreadable_objects{CONTROLLER,resource=\"pods\"} 0x60",
+    "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"stale\"} 0+1x60",
+    "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"no_error\"} 0+1x60",
+    "apiserver_admission_webhook_rejection_count{name=\"a.example.com\",error_type=\"calling_webhook_error\"} 0+1x60",
+    "apiserver_admission_webhook_fail_open_count{name=\"a.example.com\"} 0+1x60",
+];
+
+/// What is otherwise than well, the alert that it raises, and the minutes until then. Series replace those
+/// of the same metric; a metric alone takes them away.
+const CASES: &[(&str, &[&str], u32)] = &[
+    ("BinderyWebhookDown", &["bindery_cache_synced"], 2),
+    ("BinderyWebhookDown", &["bindery_cache_synced{HOOK,pod=\"a\"} 0x60"], 2),
+    (
+        "BinderyWebhookDegraded",
+        &["bindery_cache_synced{HOOK,pod=\"a\"} 1x60", "bindery_cache_synced{HOOK,pod=\"b\"} 0x60"],
+        10,
+    ),
+    (
+        "BinderyGuardUnreachable",
+        &[
+            "apiserver_admission_webhook_rejection_count{name=\"guard.bindery.dev\",error_type=\"calling_webhook_error\"} 0+1x60",
+        ],
+        5,
+    ),
+    (
+        "BinderyNotAsked",
+        &["apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\"} 0+1x60"],
+        5,
+    ),
+    (
+        "BinderyNotAsked",
+        &["apiserver_admission_webhook_fail_open_count{name=\"restore.bindery.dev\"} 0+1x60"],
+        5,
+    ),
+    (
+        "BinderyWebhookSlow",
+        &[
+            "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.001\"} 0+90x60",
+            "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.25\"} 0+100x60",
+            "bindery_admission_duration_seconds_bucket{HOOK,le=\"+Inf\"} 0+100x60",
+        ],
+        10,
+    ),
+    (
+        "BinderyWebhookOverloaded",
+        &["bindery_requests_refused_total{HOOK,reason=\"reviews_full\"} 0+1x60"],
+        5,
+    ),
+    (
+        "BinderyWebhookOverloaded",
+        &["bindery_requests_refused_total{HOOK,reason=\"bodies_full\"} 0+1x60"],
+        5,
+    ),
+    ("BinderyWebhookPanicked", &["bindery_panics_total{HOOK} 0 0+1x58"], 1),
+    (
+        "BinderyCertificateEnds",
+        &["bindery_certificate_expiry_timestamp_seconds{HOOK} 432000x60"],
+        10,
+    ),
+    (
+        "BinderyConfigurationRefused",
+        &["bindery_configuration_last_reload_successful{HOOK} 0x60"],
+        5,
+    ),
+    (
+        "BinderyWatchStale",
+        &["bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 400x60"],
+        5,
+    ),
+    ("BinderyNoLeader", &["bindery_controller_leading{CONTROLLER,pod=\"a\"} 0x60"], 2),
+    ("BinderyNoLeader", &["bindery_controller_leading"], 2),
+    (
+        "BinderyTwoLeaders",
+        &[
+            "bindery_controller_leading{CONTROLLER,pod=\"a\"} 1x60",
+            "bindery_controller_leading{CONTROLLER,pod=\"b\"} 1x60",
+        ],
+        1,
+    ),
+    ("BinderyQueueGrows", &["bindery_controller_queue_depth{CONTROLLER} 5x5 2000x55"], 17),
+    (
+        "BinderyObjectsUnreadable",
+        &["bindery_controller_unreadable_objects{CONTROLLER,resource=\"pods\"} 1x60"],
+        10,
+    ),
+    (
+        "BinderyWritesRefused",
+        &[
+            "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"refused\"} 0+1x60",
+        ],
+        10,
+    ),
+    (
+        "BinderyFellBack",
+        &[
+            "bindery_controller_mode{CONTROLLER,mode=\"observe\"} 1x60",
+            "bindery_controller_mode{CONTROLLER,mode=\"full\"} 0x60",
+        ],
+        1,
+    ),
+];
+
+/// Later than any alert takes.
+const MINUTES: u32 = 29;
+
+fn metric(series: &str) -> &str {
+    series.split(['{', ' ']).next().unwrap_or_default()
+}
+
+/// What Prometheus is given: all is well but for `other`.
+fn question(other: &[&str], minutes: u32) -> Value {
+    let hook = "namespace=\"store\",job=\"rel-bindery-metrics\"";
+    let controller = "namespace=\"store\",job=\"rel-bindery-controller-metrics\"";
+    let is_well = |series: &&&str| other.iter().all(|other| metric(other) != metric(series));
+    let values = other.iter().filter(|series| series.contains('{'));
+    let mut text = String::from("load 30s\n");
+    for series in WELL.iter().filter(is_well).chain(values) {
+        let series = series.replace("HOOK", hook).replace("CONTROLLER", controller);
+        let _ = writeln!(text, "  {series}");
+    }
+    json!({"series": text, "minutes": minutes})
+}
+
+/// The engine; built if it is not.
+fn engine() -> PathBuf {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chart-alerts");
+    let output = Command::new("go")
+        .args(["build", "-C"])
+        .arg(root("tests/chart/prometheus"))
+        .args(["-mod=readonly", "-trimpath", "-o"])
+        .arg(&built)
+        .arg(".")
+        .env("CGO_ENABLED", "0")
+        .output()
+        .expect("Go is missing, and Prometheus' engine is built with it; install Go 1.26 or later, then retry");
+    assert!(
+        output.status.success(),
+        "the engine cannot be built; the lines below say why; repair that, then retry\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    built
+}
+
+/// What fires in each case.
+fn ask(rendering: &Rendering, questions: &[Value]) -> Vec<Vec<Value>> {
+    let rules = &rendering.of_kind("PrometheusRule")[0]["spec"];
+    let mut file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file");
+    // JSON is YAML.
+    file.write_all(rules.to_string().as_bytes()).expect("it can be written");
+    let asked = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(asked.path(), json!(questions).to_string()).expect("it can be written");
+    let output = Command::new(engine())
+        .arg(file.path())
+        .stdin(Stdio::from(asked.reopen().expect("it can be read")))
+        .output()
+        .expect("the engine runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    serde_json::from_slice(&output.stdout).expect("it answers in JSON")
+}
+
+fn names(firing: &[Value]) -> BTreeSet<&str> {
+    firing.iter().filter_map(|alert| alert["alert"].as_str()).collect()
+}
+
+#[test]
+fn each_alert_fires_when_it_should_and_no_other() {
+    let rendering = set("monitoring-full");
+    let mut questions = vec![question(&[], MINUTES)];
+    for (_, other, minutes) in CASES {
+        questions.push(question(other, MINUTES));
+        // Half a minute before its time: one scrape that went wrong calls nobody.
+        questions.push(question(other, minutes.saturating_sub(1)));
+    }
+    let answers = ask(rendering, &questions);
+    let (well, answers) = answers.split_first().expect("an answer each");
+    assert_eq!(names(well), BTreeSet::new(), "nothing fires where all is well");
+    for ((alert, other, minutes), pair) in CASES.iter().zip(answers.chunks(2)) {
+        assert_eq!(names(&pair[0]), BTreeSet::from([*alert]), "{other:?}");
+        assert_eq!(names(&pair[1]), BTreeSet::new(), "{other:?} before {minutes} minutes");
+        for firing in &pair[0] {
+            let told = firing["annotations"]["description"].as_str().unwrap_or_default();
+            let is_expanded =
+                !told.contains("{{") && !told.contains("<error") && !told.contains("no value");
+            assert!(is_expanded, "{alert}: {told}");
+        }
+    }
+}
+
+#[test]
+fn every_alert_has_its_case() {
+    let rules = &set("monitoring-full").of_kind("PrometheusRule")[0]["spec"]["groups"];
+    let all = rules.as_array().into_iter().flatten();
+    let all = all.flat_map(|group| group["rules"].as_array().into_iter().flatten());
+    let named: BTreeSet<&str> = all.filter_map(|rule| rule["alert"].as_str()).collect();
+    let tried: BTreeSet<&str> = CASES.iter().map(|(alert, ..)| *alert).collect();
+    assert_eq!(named, tried);
+}

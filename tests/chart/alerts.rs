@@ -9,8 +9,12 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 3] =
-    ["src/telemetry/metrics.rs", "src/controller/metrics.rs", "src/controller/operations.rs"];
+const SOURCES: [&str; 4] = [
+    "src/telemetry/metrics.rs",
+    "src/controller/metrics.rs",
+    "src/controller/operations.rs",
+    "src/controller/certificates/metrics.rs",
+];
 
 /// What the API server counts of webhooks (Kubernetes: `apiserver/pkg/admission/metrics`).
 const OF_THE_API_SERVER: [&str; 2] =

@@ -10,6 +10,7 @@
 )]
 
 mod alerts;
+mod arguments;
 mod configuration;
 mod firing;
 mod golden;

@@ -1,0 +1,69 @@
+//! What containers are started with is what the program takes, and the names that it makes of the
+//! installation are those of the objects.
+//!
+//! Not here: what the arguments do.
+
+use bindery::cli::args::{Bindery, Command};
+use bindery::k8s::installation::Installation;
+use clap::Parser;
+use serde_json::Value;
+
+use super::helm::{set, sets};
+use super::objects::pods;
+
+fn parsed(container: &Value) -> Bindery {
+    let arguments = container["args"].as_array().expect("arguments");
+    let arguments = arguments.iter().map(|one| one.as_str().expect("an argument is text"));
+    let command = Bindery::try_parse_from(std::iter::once("bindery").chain(arguments));
+    command.unwrap_or_else(|error| panic!("{}: {error}", container["args"]))
+}
+
+#[test]
+fn the_program_takes_the_arguments_of_every_container() {
+    for (name, rendering) in sets() {
+        for (owner, pod) in pods(rendering) {
+            for container in pod["containers"].as_array().expect("containers") {
+                let command = parsed(container).command;
+                let installation = match &command {
+                    Command::Webhook(arguments) => {
+                        let by_files = arguments.tls_cert_file.is_some();
+                        assert_eq!(by_files, arguments.installation.is_none(), "{name}: {owner}");
+                        arguments.installation.clone()
+                    }
+                    Command::Controller(arguments) => {
+                        assert_eq!(arguments.lease_namespace, "store", "{name}: {owner}");
+                        let lease = rendering.object("Lease", &arguments.lease_name);
+                        assert_eq!(lease["metadata"]["namespace"], "store", "{name}");
+                        arguments.installation.clone()
+                    }
+                    other => {
+                        assert_eq!(container["name"], "doctor", "{name}: {other:?}");
+                        continue;
+                    }
+                };
+                let is_self_signed = !rendering.of_kind("Secret").is_empty();
+                assert_eq!(installation.is_some(), is_self_signed, "{name}: {owner}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_program_and_the_chart_call_everything_alike() {
+    for (name, full) in [("defaults", "rel-bindery"), ("named", "rel-pairs")] {
+        let rendering = set(name);
+        let installation: Installation = format!("store/{full}").parse().expect("a name");
+        for secret in [installation.serving_secret(), installation.authority_secret()] {
+            assert_eq!(rendering.object("Secret", &secret)["type"], "Opaque", "{name}");
+        }
+        rendering.object("Lease", &installation.lease());
+        let service = rendering.object("Service", installation.name());
+        assert_eq!(service["metadata"]["namespace"], installation.namespace());
+        for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
+            rendering.object(kind, installation.name());
+        }
+    }
+    let certificate = set("cert-manager").object("Certificate", "rel-bindery-tls");
+    let installation: Installation = "store/rel-bindery".parse().expect("a name");
+    assert_eq!(certificate["spec"]["dnsNames"][0], installation.host().as_str());
+}

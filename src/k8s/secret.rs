@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::write::WritePatch;
 use crate::certificates::KeyedPem;
-use crate::certificates::rotation::Stored;
+use crate::certificates::rotation::{Asked, Stored};
 
 /// A Secret as it is stored.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret {
     version: String,
-    is_asked: bool,
+    asked: Option<Asked>,
     texts: BTreeMap<String, String>,
 }
 
@@ -32,10 +32,9 @@ impl std::fmt::Debug for Secret {
 #[error("the API server's answer is no Secret; what it was is not told, as it may be secret")]
 pub struct SecretError;
 
-/// The annotation of the authority's Secret by which somebody asks for a new authority.
+/// The annotation of either Secret by which somebody asks for what is in it to be made anew, `authority` or
+/// `certificate`.
 pub const RENEW: &str = "bindery.dev/renew";
-/// The one value that asks.
-const AUTHORITY: &str = "authority";
 
 const AUTHORITY_CERTIFICATE: &str = "ca.crt";
 const AUTHORITY_KEY: &str = "ca.key";
@@ -68,7 +67,11 @@ impl Secret {
         let data = wire.data.unwrap_or_default().into_iter();
         Ok(Self {
             version: wire.metadata.resource_version,
-            is_asked: annotations.get(RENEW).is_some_and(|value| value == AUTHORITY),
+            asked: match annotations.get(RENEW).map(String::as_str) {
+                Some("authority") => Some(Asked::Authority),
+                Some("certificate") => Some(Asked::Leaf),
+                Some(_) | None => None,
+            },
             texts: data.filter_map(|(key, text)| Some((key, plain(text)?))).collect(),
         })
     }
@@ -89,7 +92,11 @@ pub fn stored(authority: &Secret, serving: &Secret) -> Stored {
     Stored {
         authority: authority.pair(AUTHORITY_CERTIFICATE, AUTHORITY_KEY),
         former: authority.texts.get(FORMER).cloned().unwrap_or_default(),
-        is_asked: authority.is_asked,
+        // Each for what is in it: the patch that stores another takes the annotation off that Secret alone.
+        asked: authority
+            .asked
+            .filter(|asked| *asked == Asked::Authority)
+            .or(serving.asked.filter(|asked| *asked == Asked::Leaf)),
         serving: serving.serving(),
     }
 }
@@ -115,7 +122,7 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
         // For people and for who looks after the installation; replicas do not read it.
         (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
     ];
-    patch(path, seen, &data, json!({}))
+    patch(path, seen, &data, json!({RENEW: null}))
 }
 
 fn patch(
@@ -181,7 +188,7 @@ mod tests {
         let stored = Stored {
             authority: Some(KeyedPem { certificate: "a".to_owned(), key: "b".to_owned() }),
             former: "f".to_owned(),
-            is_asked: true,
+            asked: Some(Asked::Authority),
             serving: Some(KeyedPem { certificate: "c".to_owned(), key: "d".to_owned() }),
         };
         let seen = Secret { version: "7".to_owned(), ..Secret::default() };

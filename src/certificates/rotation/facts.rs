@@ -12,10 +12,19 @@ pub struct Stored {
     pub authority: Option<KeyedPem>,
     /// The certificates of former authorities that are still trusted, PEM.
     pub former: String,
-    /// Whether somebody asked for a new authority.
-    pub is_asked: bool,
+    /// What somebody asked to be made anew.
+    pub asked: Option<Asked>,
     /// What replicas serve.
     pub serving: Option<KeyedPem>,
+}
+
+/// What somebody wants to be made anew before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The authority, as after its key became known; all that it has signed goes with it.
+    Authority,
+    /// The serving certificate.
+    Leaf,
 }
 
 /// What the next step depends on.
@@ -74,7 +83,7 @@ fn authority(stored: &Stored, now: Timestamp) -> AuthorityFact {
     let time = usable.and_then(|pair| time(&pair.certificate)).filter(|time| time.holds(now));
     match time {
         None => AuthorityFact::Missing,
-        Some(_) if stored.is_asked => AuthorityFact::Asked,
+        Some(_) if stored.asked == Some(Asked::Authority) => AuthorityFact::Asked,
         Some(time) if time.is_due(now) => AuthorityFact::Due,
         Some(_) => AuthorityFact::Good,
     }
@@ -88,7 +97,7 @@ fn leaf(stored: &Stored, name: &str, now: Timestamp) -> LeafFact {
     let is_accepted = |trust: &str| is_accepted(&serving.certificate, trust, name, now);
     if is_accepted(newest) {
         let is_due = time(&serving.certificate).is_none_or(|time| time.is_due(now));
-        LeafFact::Current { is_due }
+        LeafFact::Current { is_due: is_due || stored.asked == Some(Asked::Leaf) }
     } else if is_accepted(&stored.former) {
         LeafFact::Former
     } else {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use facts::{AuthorityFact, Facts, LeafFact, Stored, facts};
+pub use facts::{Asked, AuthorityFact, Facts, LeafFact, Stored, facts};
 
 use super::authority::{Authority, CertificateError, KeyedPem, Names};
 use super::reading::{authorities, time};
@@ -72,7 +72,7 @@ pub enum Step {
 pub enum Reason {
     /// There was none, or none that can be used.
     Missing,
-    /// Two thirds of its time are over.
+    /// Two thirds of its time are over, or somebody wants another.
     Due,
     /// Somebody asked for it.
     Asked,
@@ -161,7 +161,7 @@ impl Stored {
         Ok(Self {
             authority: Some(Authority::make(&name, now, life)?),
             former: former.into_iter().take(FORMER_AT_MOST).collect::<Vec<_>>().concat(),
-            is_asked: false,
+            asked: None,
             serving: self.serving.clone(),
         })
     }
@@ -177,7 +177,7 @@ impl Stored {
         // No leaf outlasts its authority.
         let rest = time(&authority.certificate).map_or(life, |time| time.end.duration_since(now));
         let serving = Authority::of(authority)?.sign(names, now, life.min(rest))?;
-        Ok(Some(Self { serving: Some(serving), ..self.clone() }))
+        Ok(Some(Self { serving: Some(serving), asked: None, ..self.clone() }))
     }
 
     /// Without the former authorities.

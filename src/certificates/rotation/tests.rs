@@ -151,7 +151,7 @@ fn a_first_installation_serves_at_once() {
 fn a_new_authority_is_trusted_before_it_signs_and_the_former_until_nothing_of_it_is_served() {
     let mut world = World::new();
     world.run(100, 10);
-    world.stored.is_asked = true;
+    world.stored.asked = Some(Asked::Authority);
     world.steps.clear();
     world.run(200, 10);
     world.steps.retain(|step| !matches!(step, Step::Settle(_) | Step::Rest));
@@ -163,6 +163,15 @@ fn a_new_authority_is_trusted_before_it_signs_and_the_former_until_nothing_of_it
         Step::Publish,
     ];
     assert_eq!(world.steps, expected);
+}
+
+#[test]
+fn a_leaf_is_made_anew_for_who_asks() {
+    let mut world = World::new();
+    world.run(100, 10);
+    world.stored.asked = Some(Asked::Leaf);
+    assert_eq!((world.step(), world.step()), (Step::MakeLeaf(Reason::Due), Step::Rest));
+    world.check();
 }
 
 #[test]
@@ -182,7 +191,7 @@ fn a_crash_after_any_step_is_recovered_from() {
     for crash in 0..40 {
         let mut world = World::new();
         world.run(100, 10);
-        world.stored.is_asked = true;
+        world.stored.asked = Some(Asked::Authority);
         for number in 0..200 {
             if number == crash {
                 world.crash();
@@ -234,7 +243,7 @@ fn a_registration_that_was_wiped_is_filled_in_again() {
     world.registered = vec![String::new(); 2];
     assert_eq!((world.step(), world.step()), (Step::Publish, Step::Rest));
     // In the middle of a renewal the wait begins anew.
-    world.stored.is_asked = true;
+    world.stored.asked = Some(Asked::Authority);
     while !matches!(world.step(), Step::Settle(_)) {}
     world.now += 50;
     world.registered = vec![String::new(); 2];

@@ -7,26 +7,31 @@ use tokio::time::Instant;
 /// So many writes may follow each other at once. 20: four whole renewals.
 const BURST: u32 = 20;
 
-/// Time after which one more may follow. 30 s: two writes a minute harm nobody, and heal what was wiped.
-const REFILL: Duration = Duration::from_secs(30);
-
 /// What is left to be written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Budget {
+    /// Time after which one more may follow.
+    refill: Duration,
     /// When it will be full again; long ago if it is.
     full_at: Option<Instant>,
 }
 
 impl Budget {
+    /// A full one, for changes that others need `settle` to learn of. One more may follow after half of that: with the
+    /// usual minute two writes a minute, which harm nobody and heal what was wiped.
+    pub(super) fn new(settle: Duration) -> Self {
+        Self { refill: settle / 2, full_at: None }
+    }
+
     /// Takes one write out of it.
     ///
     /// # Errors
     ///
     /// How long to wait for the next one.
     pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
-        let full_at = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + REFILL;
+        let full_at = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + self.refill;
         let debt = full_at - now;
-        let most = REFILL * BURST;
+        let most = self.refill * BURST;
         if debt > most {
             return Err(debt - most);
         }
@@ -41,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_one_at_a_time() {
-        let (mut budget, start) = (Budget::default(), Instant::now());
+        const REFILL: Duration = Duration::from_secs(30);
+        let (mut budget, start) = (Budget::new(REFILL * 2), Instant::now());
         for _ in 0..BURST {
             assert_eq!(budget.take(start), Ok(()));
         }

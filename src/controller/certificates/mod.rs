@@ -92,7 +92,7 @@ impl Keeper {
     /// Follows and writes as long as this replica leads.
     async fn lead(&mut self) {
         let mut followers = Followers::start(&self.client, &self.settings.installation);
-        let mut budget = Budget::default();
+        let mut budget = Budget::new(self.settings.periods.settle);
         // How long anything has lasted before is not known.
         (self.published, self.switched) = (None, None);
         while self.is_leading() {

@@ -26,7 +26,8 @@ struct Shared {
     plane: &'static Plane,
     stop: AtomicBool,
     asked: AtomicU64,
-    failures: Mutex<Vec<String>>,
+    began: Instant,
+    failures: Mutex<Vec<(Duration, String)>>,
     /// Of each write, in microseconds.
     took: Mutex<Vec<u64>>,
 }
@@ -37,7 +38,7 @@ pub(super) struct Tally {
     /// Calls of the webhook.
     pub(super) asked: u64,
     /// What went wrong, and when.
-    pub(super) failures: Vec<String>,
+    pub(super) failures: Vec<(Duration, String)>,
     /// The time that one write in a hundred exceeds.
     pub(super) p99: Duration,
 }
@@ -53,6 +54,7 @@ impl Load {
             plane,
             stop: AtomicBool::new(false),
             asked: AtomicU64::new(0),
+            began: Instant::now(),
             failures: Mutex::default(),
             took: Mutex::default(),
         });
@@ -63,6 +65,11 @@ impl Load {
             })
             .collect();
         Self { shared, threads }
+    }
+
+    /// The time since the first write.
+    pub(super) fn time(&self) -> Duration {
+        self.shared.began.elapsed()
     }
 
     /// How many calls have been made so far.
@@ -89,7 +96,6 @@ impl Load {
 
 impl Shared {
     fn write(&self, number: usize) {
-        let began = Instant::now();
         for turn in number.. {
             if self.stop.load(Ordering::Relaxed) {
                 return;
@@ -104,8 +110,8 @@ impl Shared {
             self.took.lock().expect("not poisoned").push(micros);
             self.asked.fetch_add(1, Ordering::Relaxed);
             if let Err(failure) = failure {
-                let at = began.elapsed();
-                self.failures.lock().expect("not poisoned").push(format!("{at:?}: {failure}"));
+                let at = self.began.elapsed();
+                self.failures.lock().expect("not poisoned").push((at, failure));
             }
         }
     }

@@ -32,6 +32,10 @@ pub(crate) const VALIDATING: &str =
 pub(crate) const MUTATING: &str =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
+/// Where webhooks listen: connections to other servers do not begin here, so that a port that was left is free for
+/// who plays the dead.
+const OWN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// Which registrations are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registered {
@@ -60,8 +64,8 @@ pub(crate) struct Pair {
 /// Makes a pair for the loopback address.
 pub(crate) fn pair() -> Pair {
     let key = KeyPair::generate().unwrap();
-    let mut parameters =
-        CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), OWN.to_string()];
+    let mut parameters = CertificateParams::new(names).unwrap();
     parameters.is_ca = rcgen::IsCa::ExplicitNoCa;
     let certificate = parameters.self_signed(&key).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +94,7 @@ impl Installed {
             .enable_all()
             .build()
             .unwrap();
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let loopback = SocketAddr::from((OWN, 0));
         let options = Options {
             listen: loopback,
             health_listen: loopback,

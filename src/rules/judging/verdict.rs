@@ -123,12 +123,18 @@ impl Verdict {
         let is_unconfirmed = |ruling: &&Ruling| ruling.effect == Effect::Unconfirmed;
         let unconfirmed = self.rulings.iter().filter(is_unconfirmed);
         let ids: BTreeSet<&str> = unconfirmed.map(|ruling| ruling.rule.told_id()).collect();
-        let marks: Vec<String> = ids.iter().map(|id| format!("[{id}]")).collect();
-        (!marks.is_empty()).then(|| {
-            let told =
-                "could not be checked, because the cluster could not be read; look at it yourself";
-            format!("{} {told}", marks.join(" "))
-        })
+        let mut ids = ids.into_iter();
+        let first = ids.next()?;
+        let others: Vec<&str> = ids.collect();
+        // The others come last: what is too long is cut at its end.
+        let others = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; the same holds for {}", others.join(", "))
+        };
+        Some(format!(
+            "[{first}] could not be checked, because the cluster could not be read; look at it yourself{others}"
+        ))
     }
 }
 

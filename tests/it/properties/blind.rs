@@ -102,3 +102,30 @@ fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
         }
     }
 }
+
+#[test]
+fn what_could_not_be_checked_is_told_once_and_whole() {
+    let mut told = 0;
+    for rule in RULES {
+        for example in rule.refuses {
+            block_on(async {
+                let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
+                let world = world((example, gap), RULES, Policy::default());
+                let review = world.scene.unedited(&example.send, example.by, "");
+                for entry in entries(review.body()) {
+                    let answer = world.validate(entry, review.body()).await;
+                    let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
+                    let unchecked = "could not be checked, because the cluster could not be read; look at it yourself";
+                    let of_it = warnings
+                        .iter()
+                        .filter(|it| it.to_string().contains("could not be checked"));
+                    let of_it: Vec<_> = of_it.collect();
+                    assert!(of_it.len() <= 1, "{}: {answer}", example.title);
+                    assert!(of_it.iter().all(|it| it.to_string().contains(unchecked)), "{answer}");
+                    told += of_it.len();
+                }
+            });
+        }
+    }
+    assert!(told > 20, "{told}");
+}

@@ -136,13 +136,11 @@ async fn look_and_wait(
         *known = found;
         is_news
     });
-    match version {
-        Some(version) => changed(client, place, &version, told).await,
-        None => {
-            sleep(ABSENT_PAUSE).await;
-            Ok(())
-        }
+    if let Some(version) = version {
+        return changed(client, place, &version, told).await;
     }
+    sleep(ABSENT_PAUSE).await;
+    Ok(())
 }
 
 async fn read(client: &Client, place: &Place) -> Result<Single, Trouble> {

@@ -87,11 +87,11 @@ impl Registered {
                 ]
             })
             .collect();
-        (!operations.is_empty()).then(|| WritePatch {
-            path,
-            content_type: "application/json-patch+json",
-            body: Value::Array(operations),
-        })
+        if operations.is_empty() {
+            return None;
+        }
+        let body = Value::Array(operations);
+        Some(WritePatch { path, content_type: "application/json-patch+json", body })
     }
 }
 

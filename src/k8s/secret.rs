@@ -109,7 +109,7 @@ pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePat
         (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
         (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
     ];
-    patch(path, seen, &data, json!({RENEW: null}))
+    patch(path, seen, &data, &json!({RENEW: null}))
 }
 
 /// The patch that stores the serving pair in the Secret at `path`, provided that it is as it was seen.
@@ -122,14 +122,14 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
         // For people and for who looks after the installation; replicas do not read it.
         (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
     ];
-    patch(path, seen, &data, json!({RENEW: null}))
+    patch(path, seen, &data, &json!({RENEW: null}))
 }
 
 fn patch(
     path: String,
     seen: &Secret,
     data: &[(&str, Option<&str>)],
-    annotations: Value,
+    annotations: &Value,
 ) -> WritePatch {
     let entry = |(key, text): &(&str, Option<&str>)| {
         ((*key).to_owned(), text.map_or(Value::Null, |text| json!(STANDARD.encode(text))))

@@ -24,22 +24,18 @@ fn the_program_takes_the_arguments_of_every_container() {
         for (owner, pod) in pods(rendering) {
             for container in pod["containers"].as_array().expect("containers") {
                 let command = parsed(container).command;
-                let installation = match &command {
-                    Command::Webhook(arguments) => {
-                        let by_files = arguments.tls_cert_file.is_some();
-                        assert_eq!(by_files, arguments.installation.is_none(), "{name}: {owner}");
-                        arguments.installation.clone()
-                    }
-                    Command::Controller(arguments) => {
-                        assert_eq!(arguments.lease_namespace, "store", "{name}: {owner}");
-                        let lease = rendering.object("Lease", &arguments.lease_name);
-                        assert_eq!(lease["metadata"]["namespace"], "store", "{name}");
-                        arguments.installation.clone()
-                    }
-                    other => {
-                        assert_eq!(container["name"], "doctor", "{name}: {other:?}");
-                        continue;
-                    }
+                let installation = if let Command::Webhook(arguments) = &command {
+                    let by_files = arguments.tls_cert_file.is_some();
+                    assert_eq!(by_files, arguments.installation.is_none(), "{name}: {owner}");
+                    arguments.installation.clone()
+                } else if let Command::Controller(arguments) = &command {
+                    assert_eq!(arguments.lease_namespace, "store", "{name}: {owner}");
+                    let lease = rendering.object("Lease", &arguments.lease_name);
+                    assert_eq!(lease["metadata"]["namespace"], "store", "{name}");
+                    arguments.installation.clone()
+                } else {
+                    assert!(matches!(command, Command::Doctor(_)), "{name}: {command:?}");
+                    continue;
                 };
                 let is_self_signed = !rendering.of_kind("Secret").is_empty();
                 assert_eq!(installation.is_some(), is_self_signed, "{name}: {owner}");

@@ -56,10 +56,11 @@ pub(crate) fn enter() -> Result<(), String> {
 
 /// What this process may do.
 pub(crate) fn network() -> Network {
-    match env::var(MARK).as_deref() {
-        Ok(AS_ROOT) => Network::Root,
-        Ok(AS_MAPPED_ROOT) => Network::MappedRoot,
-        Ok(_) | Err(_) => Network::Foreign,
+    let mark = env::var_os(MARK);
+    match mark.as_ref().and_then(|mark| mark.to_str()) {
+        Some(AS_ROOT) => Network::Root,
+        Some(AS_MAPPED_ROOT) => Network::MappedRoot,
+        Some(_) | None => Network::Foreign,
     }
 }
 

@@ -34,7 +34,6 @@ enum Reach {
     World,
 }
 
-const PURE: &[&str] = &["model", "binding", "rules"];
 const SHELL: &[&str] = &[
     "model",
     "binding",

@@ -3,7 +3,7 @@
 use super::*;
 
 const NAME: &str = "bindery.storage.svc";
-const SETTLE: Duration = Duration::from_secs(60);
+const SETTLE: Duration = Duration::from_mins(1);
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_900_000_000 + seconds).unwrap()

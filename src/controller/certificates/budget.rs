@@ -32,8 +32,9 @@ impl Budget {
         let full_at = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + self.refill;
         let debt = full_at - now;
         let most = self.refill * BURST;
-        if debt > most {
-            return Err(debt - most);
+        let excess = debt.saturating_sub(most);
+        if !excess.is_zero() {
+            return Err(excess);
         }
         self.full_at = Some(full_at);
         Ok(())

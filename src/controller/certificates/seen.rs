@@ -43,6 +43,9 @@ struct Followed {
     is_told: bool,
 }
 
+/// It was not looked at yet, or cannot be read.
+struct Unknown;
+
 const REGISTRATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 impl Followers {
@@ -85,7 +88,7 @@ impl Followers {
         let serving = self.serving.secret()?;
         let mut registered = Vec::new();
         for followed in &mut self.registrations {
-            registered.extend(followed.registered(installation)?);
+            registered.extend(followed.registered(installation).ok()?);
         }
         Some(Seen { stored: stored(&authority, &serving), authority, serving, registered })
     }
@@ -111,18 +114,21 @@ impl Followed {
         None
     }
 
-    /// The registration with its path, if it exists; nothing at all if it was not looked at yet.
-    fn registered(&mut self, installation: &Installation) -> Option<Option<(String, Registered)>> {
+    /// The registration with its path, if it exists.
+    fn registered(
+        &mut self,
+        installation: &Installation,
+    ) -> Result<Option<(String, Registered)>, Unknown> {
         let read = match &*self.state.borrow_and_update() {
-            Single::Unseen => return None,
-            Single::Absent => return Some(None),
+            Single::Unseen => return Err(Unknown),
+            Single::Absent => return Ok(None),
             Single::Present(text) => Registered::read(text.as_str(), installation),
         };
         match read {
-            Ok(registered) => Some(Some((self.path.clone(), registered))),
+            Ok(registered) => Ok(Some((self.path.clone(), registered))),
             Err(error) => {
                 self.complain(&error.to_string());
-                None
+                Err(Unknown)
             }
         }
     }

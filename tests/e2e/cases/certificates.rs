@@ -15,7 +15,6 @@ use base64::engine::general_purpose::STANDARD;
 use bindery::certificates::authorities;
 use bindery::cluster::client::Address;
 use bindery::k8s::installation::Installation;
-use bindery::rules::Policy;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
@@ -162,7 +161,7 @@ fn serve(site: &Site<'_>) -> Serving {
         health_listen: loopback,
         pair: PairSource::Secret(site.installation.clone(), None),
         cluster: Address { kubeconfig: Some(site.plane.kubeconfig(ADMIN)), ..Address::default() },
-        policy: PolicySource::Fixed(Box::new(Policy::default())),
+        policy: PolicySource::Fixed(Box::default()),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
     };

@@ -17,6 +17,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_bindery");
 pub(super) struct Container {
     spec: Value,
     process: Option<Process>,
+    /// Whether the last process ended well.
+    ended: Option<bool>,
     /// How often it was started.
     starts: u32,
     startup: Probe,
@@ -42,6 +44,7 @@ impl Container {
         Self {
             spec: spec.clone(),
             process: None,
+            ended: None,
             starts: 0,
             startup: probe("startupProbe"),
             readiness: probe("readinessProbe"),
@@ -74,7 +77,7 @@ impl Container {
         let command = words("command");
         let command = if command.is_empty() { vec!["/bindery".to_owned()] } else { command };
         let program: Vec<String> = command.into_iter().chain(words("args")).collect();
-        self.starts += 1;
+        (self.starts, self.ended) = (self.starts + 1, None);
         let log = folder.join(format!("{}-{}.log", self.name(), self.starts));
         let variables = self.spec["env"].as_array().into_iter().flatten();
         let variables = variables.filter_map(|variable| {
@@ -105,29 +108,31 @@ impl Container {
 
     /// Whether the process runs; what it has logged is kept when it has ended.
     pub(super) fn is_running(&mut self) -> bool {
-        let has_ended = self.process.as_mut().is_some_and(|process| process.exited().is_some());
-        if has_ended && let Some(process) = self.process.take() {
+        let status = self.process.as_mut().and_then(Process::exited);
+        if let Some(status) = status
+            && let Some(process) = self.process.take()
+        {
+            self.ended = Some(status.success());
             self.logs.push_str(&process.log_text());
         }
         self.process.is_some()
     }
 
-    /// How it ended, as a status, if it did.
-    pub(super) fn has_ended_well(&mut self) -> Option<bool> {
-        let status = self.process.as_mut()?.exited()?;
-        Some(status.success())
+    /// Whether it ended well, if it has ended.
+    pub(super) fn ended(&self) -> Option<bool> {
+        self.ended
     }
 
     /// Probes it; one that is dead is killed.
     pub(super) fn probe(&mut self, address: &str) {
         let now = Instant::now();
-        if !self.startup.is_met {
-            self.startup.look(address, now);
-        } else {
+        if self.startup.is_met {
             self.readiness.look(address, now);
             self.liveness.look(address, now);
+        } else {
+            self.startup.look(address, now);
         }
-        let is_dead = |probe: &Probe| probe.failures > probe.failures_most;
+        let is_dead = |probe: &Probe| probe.failures >= probe.failures_most;
         if (is_dead(&self.startup) || (self.startup.is_met && is_dead(&self.liveness)))
             && let Some(process) = self.process.take()
         {
@@ -184,10 +189,8 @@ impl Probe {
                 .filter(|port| port["name"] == name)
                 .find_map(|port| port["containerPort"].as_u64())
         };
-        let port = match &http["port"] {
-            Value::String(name) => named(name),
-            other => other.as_u64(),
-        };
+        let port = &http["port"];
+        let port = port.as_str().map_or_else(|| port.as_u64(), named);
         Self {
             path: http["path"].as_str().unwrap_or_default().to_owned(),
             port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or_default(),
@@ -209,15 +212,14 @@ impl Probe {
             return;
         }
         self.next = now + self.period;
-        match get(address, self.port, &self.path) {
-            Some(200) => (self.is_met, self.failures) = (true, 0),
-            Some(_) | None => {
-                self.failures += 1;
-                // Until it was met once, one success is waited for.
-                if self.failures >= self.failures_most {
-                    self.is_met = false;
-                }
-            }
+        if get(address, self.port, &self.path) == Some(200) {
+            (self.is_met, self.failures) = (true, 0);
+            return;
+        }
+        self.failures += 1;
+        // Until it was met once, one success is waited for.
+        if self.failures >= self.failures_most {
+            self.is_met = false;
         }
     }
 }

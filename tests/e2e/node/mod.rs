@@ -1,7 +1,7 @@
 //! A node that runs pods as plain processes: what a kubelet does, as far as an installation of Bindery notices it.
 //!
 //! Every pod has a network and a file system of its own, into which its volumes are mounted as a kubelet does:
-//! tokens by the API server, ConfigMaps and Secrets that follow their objects. Containers run as the numbers, with
+//! tokens by the API server, configuration and Secrets that follow their objects. Containers run as the numbers, with
 //! the arguments and without the rights that their pod asks for; probes decide when they are ready; told to end
 //! they have their time. So what is proven is what the chart renders and the API server stores, not a copy of it.
 //!
@@ -36,7 +36,7 @@ const NAME: &str = "player";
 pub(crate) struct Habits {
     /// How long after a change of readiness it is told: endpoints learn of it that much later.
     pub(crate) tells_after: Duration,
-    /// How long after a change of a ConfigMap or Secret it is mounted.
+    /// How long after a change of a `ConfigMap` or Secret it is mounted.
     pub(crate) mounts_after: Duration,
 }
 
@@ -78,9 +78,9 @@ impl Node {
         *lock(&self.shared.habits) = habits;
     }
 
-    /// The pods that run, by name, each with its address and the process of each container.
+    /// The pods that run, in the order of their names.
     pub(crate) fn running(&self) -> Vec<Running> {
-        lock(&self.shared.pods).iter().filter_map(|(name, pod)| pod.running(name)).collect()
+        lock(&self.shared.pods).values().map(Pod::running).collect()
     }
 
     /// What every container of every pod has ever logged.
@@ -92,8 +92,6 @@ impl Node {
 /// A pod that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
-    pub(crate) name: String,
-    pub(crate) address: String,
     /// Of each container, in order: its name and process.
     pub(crate) processes: Vec<(String, u32)>,
 }

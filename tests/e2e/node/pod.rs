@@ -111,13 +111,9 @@ impl Pod {
         self.ending.is_some() && !self.containers.iter_mut().any(Container::is_running)
     }
 
-    pub(super) fn running(&self, name: &str) -> Option<Running> {
+    pub(super) fn running(&self) -> Running {
         let of = |container: &Container| Some((container.name().to_owned(), container.process()?));
-        Some(Running {
-            name: name.to_owned(),
-            address: self.sandbox.as_ref()?.address.clone(),
-            processes: self.containers.iter().filter_map(of).collect(),
-        })
+        Running { processes: self.containers.iter().filter_map(of).collect() }
     }
 
     pub(super) fn logs(&self) -> String {
@@ -169,7 +165,7 @@ impl Pod {
     }
 
     fn keep_running(&mut self) {
-        let restarts = self.spec["restartPolicy"].as_str().unwrap_or("Always") == "Always";
+        let restarts = self.restarts();
         for number in 0..self.containers.len() {
             let user = self.user(number);
             let (Some(container), Some(sandbox)) = (self.containers.get_mut(number), &self.sandbox)
@@ -206,6 +202,21 @@ impl Pod {
         }
     }
 
+    /// Pods that start nothing again have an end.
+    fn phase(&self) -> &'static str {
+        let ends: Option<Vec<bool>> = self.containers.iter().map(Container::ended).collect();
+        match ends {
+            Some(ends) if !self.restarts() && ends.iter().all(|well| *well) => "Succeeded",
+            Some(_) if !self.restarts() => "Failed",
+            Some(_) | None => "Running",
+        }
+    }
+
+    /// Whether a container that has ended is started again.
+    fn restarts(&self) -> bool {
+        self.spec["restartPolicy"].as_str().unwrap_or("Always") == "Always"
+    }
+
     fn status(&self) -> Value {
         let Some(sandbox) = &self.sandbox else {
             return json!({"phase": "Pending", "message": self.trouble});
@@ -213,7 +224,7 @@ impl Pod {
         let is_ready = self.ending.is_none() && self.containers.iter().all(Container::is_ready);
         let condition = |kind: &str, holds: bool| json!({"type": kind, "status": if holds { "True" } else { "False" }});
         json!({
-            "phase": "Running", "message": self.trouble, "hostIP": super::sandbox::PLANE,
+            "phase": self.phase(), "message": self.trouble, "hostIP": super::sandbox::PLANE,
             "podIP": sandbox.address, "podIPs": [{"ip": sandbox.address}],
             "conditions": [
                 condition("PodScheduled", true), condition("Initialized", true),

@@ -28,7 +28,7 @@ pub(super) struct Volume {
 }
 
 /// How long a token is used before the next is asked for.
-const TOKEN_LIFE: Duration = Duration::from_secs(600);
+const TOKEN_LIFE: Duration = Duration::from_mins(10);
 
 /// Who a pod is, for its volumes.
 pub(super) struct Owner<'a> {

@@ -231,7 +231,7 @@ fn spawn_api_server(
         ],
     };
     let audit = audit.iter().map(String::as_str).filter(|_| is_audited);
-    let arguments = arguments.iter().map(|argument| argument.as_ref());
+    let arguments = arguments.iter().map(AsRef::as_ref);
     let arguments: Vec<&str> =
         arguments.chain(where_and_who.iter().copied()).chain(audit).collect();
     spawn("kube-apiserver", &arguments, binaries, folder)

@@ -102,9 +102,7 @@ fn has_name(certificate: &CertificateDer<'_>, names: &[String]) -> bool {
     let common = parsed.subject().iter_common_name().filter_map(|name| name.as_str().ok());
     let others = parsed.subject_alternative_name().ok().flatten();
     let hosts = others.iter().flat_map(|others| &others.value.general_names);
-    let hosts = hosts.filter_map(|name| match name {
-        GeneralName::DNSName(host) => Some(*host),
-        _ => None,
-    });
+    let hosts = hosts
+        .filter_map(|name| if let GeneralName::DNSName(host) = name { Some(*host) } else { None });
     common.chain(hosts).any(is_named)
 }

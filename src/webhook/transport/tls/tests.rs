@@ -21,7 +21,7 @@ fn self_signed() -> (String, String) {
 }
 
 fn error(certificate: &str, key: &str) -> String {
-    let pair = loaded(&certificate, &key);
+    let pair = loaded(certificate, key);
     let text = pair.unwrap_err().to_string();
     assert_eq!(text.matches("; ").count(), 2, "{text}");
     text.split(';').next().unwrap().to_owned()
@@ -98,7 +98,7 @@ fn a_file_cut_off_anywhere_but_between_two_certificates_is_refused() {
     let whole = [certificate.trim_end().len(), chain.trim_end().len()];
     for length in 0..chain.len() {
         let cut = &chain.as_bytes()[..length];
-        let loaded = loaded(&cut, &key).is_ok();
+        let loaded = loaded(cut, &key).is_ok();
         let between = whole.iter().any(|end| (*end..=end + 2).contains(&length));
         assert!(!loaded || between, "cut after {length} of {} bytes", chain.len());
         assert!(loaded || !whole.contains(&length), "cut after {length}");

@@ -120,7 +120,7 @@ impl Shared {
         let path = format!("/api/v1/persistentvolumes/{BOUND}?dryRun=All");
         let patch = Body::merge_patch(&json!({"spec": {"capacity": {"storage": "1Mi"}}}));
         refused(
-            self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?,
+            &self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?,
             "bound-volume-capacity",
         )
     }
@@ -128,7 +128,7 @@ impl Shared {
     fn advised(&self) -> Result<(), String> {
         let body = Body::json(&volume_for_nobody());
         let path = "/api/v1/persistentvolumes?dryRun=All";
-        refused(self.plane.try_request(ADMIN, Method::POST, path, body)?, "prebind-incomplete")
+        refused(&self.plane.try_request(ADMIN, Method::POST, path, body)?, "prebind-incomplete")
     }
 
     fn edited(&self) -> Result<(), String> {
@@ -148,7 +148,7 @@ impl Shared {
     }
 }
 
-fn refused(reply: Reply, rule: &str) -> Result<(), String> {
+fn refused(reply: &Reply, rule: &str) -> Result<(), String> {
     if reply.code == 403 && reply.text.contains(&format!("[{rule}]")) {
         return Ok(());
     }

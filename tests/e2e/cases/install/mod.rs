@@ -56,7 +56,7 @@ fn helm_installs_what_refuses() {
     assert!(doctor.status.success() && told.lines().all(|line| line.starts_with("ok ")), "{told}");
     assert!(told.lines().count() >= 9, "{told}");
     site.helm(&["uninstall", NAME, "-n", NAME]);
-    eventually("its pods are gone", Duration::from_secs(60), || match site.pods().len() {
+    eventually("its pods are gone", Duration::from_mins(1), || match site.pods().len() {
         0 => Ok(()),
         count => Err(format!("{count} are left")),
     });
@@ -104,8 +104,7 @@ fn a_killed_pod_costs_what_it_had_under_way() {
     }
     wait(Duration::from_secs(2));
     let tally = load.stop();
-    let since_kill =
-        |at: Duration| killed.iter().rev().find(|kill| **kill <= at).map(|kill| at - *kill);
+    let since_kill = |at: Duration| killed.iter().rev().find_map(|kill| at.checked_sub(*kill));
     let late: Vec<_> = tally
         .failures
         .iter()
@@ -130,11 +129,11 @@ fn frozen_pods_hold_up_nobody_else() {
         .iter()
         .flat_map(|pod| pod.processes.iter().map(|(_, id)| *id).collect::<Vec<_>>())
         .collect();
-    processes.iter().for_each(|id| signal("STOP", *id));
+    signal_all("STOP", &processes);
     let mut took: Vec<Duration> = (0..100).flat_map(|turn| others(&site, turn)).collect();
     took.sort_unstable();
     let p99 = took[took.len() * 99 / 100];
-    processes.iter().for_each(|id| signal("CONT", *id));
+    signal_all("CONT", &processes);
     let began = Instant::now();
     site.await_refusal();
     println!(
@@ -168,6 +167,12 @@ fn others(site: &Site, turn: usize) -> Vec<Duration> {
         began.elapsed()
     };
     writes.into_iter().map(write).collect()
+}
+
+fn signal_all(name: &str, processes: &[u32]) {
+    for process in processes {
+        signal(name, *process);
+    }
 }
 
 fn signal(name: &str, process: u32) {

@@ -54,7 +54,7 @@ struct SecretWire {
 struct MetadataWire {
     resource_version: String,
     #[serde(default)]
-    annotations: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, Option<String>>>,
 }
 
 impl Secret {
@@ -67,7 +67,7 @@ impl Secret {
         let data = wire.data.unwrap_or_default().into_iter();
         Ok(Self {
             version: wire.metadata.resource_version,
-            asked: match annotations.get(RENEW).map(String::as_str) {
+            asked: match annotations.get(RENEW).and_then(Option::as_deref) {
                 Some("authority") => Some(Asked::Authority),
                 Some("certificate") => Some(Asked::Leaf),
                 Some(_) | None => None,
@@ -109,7 +109,7 @@ pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePat
         (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
         (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
     ];
-    patch(path, seen, &data, &json!({RENEW: null}))
+    patch(path, seen, &data)
 }
 
 /// The patch that stores the serving pair in the Secret at `path`, provided that it is as it was seen.
@@ -122,20 +122,16 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
         // For people and for who looks after the installation; replicas do not read it.
         (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
     ];
-    patch(path, seen, &data, &json!({RENEW: null}))
+    patch(path, seen, &data)
 }
 
-fn patch(
-    path: String,
-    seen: &Secret,
-    data: &[(&str, Option<&str>)],
-    annotations: &Value,
-) -> WritePatch {
+/// What was asked for is done with it.
+fn patch(path: String, seen: &Secret, data: &[(&str, Option<&str>)]) -> WritePatch {
     let entry = |(key, text): &(&str, Option<&str>)| {
         ((*key).to_owned(), text.map_or(Value::Null, |text| json!(STANDARD.encode(text))))
     };
     let data: Map<String, Value> = data.iter().map(entry).collect();
-    let metadata = json!({"resourceVersion": seen.version, "annotations": annotations});
+    let metadata = json!({"resourceVersion": seen.version, "annotations": {RENEW: null}});
     WritePatch {
         path,
         content_type: "application/merge-patch+json",
@@ -198,7 +194,6 @@ mod tests {
         };
         let authority = authority_patch("/a".to_owned(), &seen, &stored);
         assert_eq!(authority.body["metadata"]["annotations"], json!({RENEW: null}));
-        // An annotation that is to go is no annotation.
         let mut body = authority.body;
         body["metadata"]["annotations"] = json!({RENEW: "authority"});
         let authority = Secret::read(&body.to_string()).unwrap();

@@ -113,7 +113,7 @@ fn a_change_of_the_configuration_arrives() {
                 let mounts = container["volumeMounts"].as_array().expect("mounts");
                 let config = mounts.iter().find(|mount| mount["name"] == "config");
                 let config = config.expect("the configuration is mounted");
-                assert_eq!(config["mountPath"], "/etc/bindery", "{name}");
+                assert_eq!(config["mountPath"], "/etc/bindery/config", "{name}");
                 assert_eq!(config.get("subPath"), None, "{name}");
             }
         }

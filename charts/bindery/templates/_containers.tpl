@@ -52,15 +52,14 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
   - --health-listen
   - 0.0.0.0:8081
   - --config
-  - /etc/bindery/config.yaml
+  - /etc/bindery/config/config.yaml
   - --drain-delay
   - {{ .Values.webhook.drainDelay }}
   {{- include "bindery.loggingArguments" . | nindent 2 }}
-  {{- if eq .Values.certs.mode "selfSigned" }}
-  # The Secret is watched through the API: a mounted one reaches a pod up to two minutes late.
+  # Without files, its Secret is watched through the API: a mounted one reaches a pod up to two minutes late.
   - --installation
   - {{ include "bindery.installation" . }}
-  {{- else }}
+  {{- if ne .Values.certs.mode "selfSigned" }}
   - --tls-cert-file
   - /etc/bindery/tls/tls.crt
   - --tls-private-key-file
@@ -115,7 +114,7 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
   - {{ include "bindery.fullname" . }}-controller
   - --events={{ .Values.controller.events }}
   - --config
-  - /etc/bindery/config.yaml
+  - /etc/bindery/config/config.yaml
   {{- include "bindery.loggingArguments" . | nindent 2 }}
   {{- if eq .Values.certs.mode "selfSigned" }}
   - --installation
@@ -131,7 +130,7 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
 {{/* The folder, not the file: a file that is mounted alone never changes. */}}
 {{- define "bindery.configMount" -}}
 - name: config
-  mountPath: /etc/bindery
+  mountPath: /etc/bindery/config
   readOnly: true
 {{- end -}}
 

@@ -87,7 +87,12 @@ pub struct WebhookArgs {
     )]
     pub tls_cert_file: Option<PathBuf>,
     /// Key of the serving certificate, PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_cert_file",
+        required_unless_present = "installation"
+    )]
     pub tls_private_key_file: Option<PathBuf>,
     /// Authority, PEM, of the certificates that callers must show; without it they show none.
     #[arg(long, value_name = "FILE")]

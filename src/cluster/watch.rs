@@ -55,8 +55,8 @@ const PAGE_OBJECTS: usize = 500;
 /// An event larger than this is not an object that etcd could hold.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// First and longest pause before trying again.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// First and longest pause before trying again: two seconds after the API server is back, everything is followed.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// How long a list may take before it is begun again.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -212,6 +212,8 @@ impl<S: Sink> Follower<S> {
             Err(other) => return Err(other),
         };
         self.tell_back();
+        // Whatever has happened since the last event follows at once.
+        self.sink.heard(self.watched, self.start.elapsed().as_secs());
         if is_listing {
             self.sink.listing(self.watched);
         }

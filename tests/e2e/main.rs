@@ -15,6 +15,7 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
+mod caller;
 mod cases;
 mod controller;
 mod eventually;

@@ -3,7 +3,7 @@
 //!
 //! Not here: the API server as that client, through a service.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,12 +19,10 @@ use bindery::webhook::certificate::PairSource;
 use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
 use hyper::Method;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::caller::Call;
 use crate::controller::Controller;
 use crate::eventually::{eventually, pause, wait};
 use crate::installed::{MUTATING, VALIDATING};
@@ -173,24 +171,7 @@ fn serve(site: &Site<'_>) -> Serving {
 
 /// Whether a client that trusts this bundle is served.
 fn shakes_hands(address: SocketAddr, bundle: &str, host: &str) -> Result<(), String> {
-    let mut roots = RootCertStore::empty();
-    for authority in authorities(bundle) {
-        roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(host.to_owned()).unwrap();
-    let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    while connection.is_handshaking() {
-        connection.complete_io(&mut stream).map_err(|error| error.to_string())?;
-    }
-    Ok(())
+    Call::connect(address, bundle, host).map(drop)
 }
 
 /// Clients that go by what was registered up to half of the time to settle ago, until dropped.

@@ -212,7 +212,7 @@ impl Probe {
             return;
         }
         self.next = now + self.period;
-        if get(address, self.port, &self.path) == Some(200) {
+        if get(address, self.port, &self.path).is_some_and(|(status, _)| status == 200) {
             (self.is_met, self.failures) = (true, 0);
             return;
         }
@@ -224,8 +224,8 @@ impl Probe {
     }
 }
 
-/// The status of an answer; nothing if there is none within a second.
-fn get(address: &str, port: u16, path: &str) -> Option<u16> {
+/// The status and the body of an answer; nothing if there is none within a second.
+pub(super) fn get(address: &str, port: u16, path: &str) -> Option<(u16, String)> {
     let second = Duration::from_secs(1);
     let address: SocketAddr = format!("{address}:{port}").parse().ok()?;
     let mut stream = TcpStream::connect_timeout(&address, second).ok()?;
@@ -233,7 +233,9 @@ fn get(address: &str, port: u16, path: &str) -> Option<u16> {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: probe\r\nconnection: close\r\n\r\n").ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
-    answer.split(' ').nth(1)?.parse().ok()
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    Some((status, body.to_owned()))
 }
 
 /// Where the binary under test is.

@@ -80,7 +80,22 @@ impl Node {
 
     /// The pods that run, in the order of their names.
     pub(crate) fn running(&self) -> Vec<Running> {
-        lock(&self.shared.pods).values().map(Pod::running).collect()
+        lock(&self.shared.pods).values().filter_map(Pod::running).collect()
+    }
+
+    /// The processes of all containers.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let pods = self.running();
+        pods.iter().flat_map(|pod| pod.processes.iter().map(|(_, id)| *id)).collect()
+    }
+
+    /// Ends every container, as when the node is unplugged.
+    pub(crate) fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+        lock(&self.shared.pods).clear();
     }
 
     /// What every container of every pod has ever logged.
@@ -92,17 +107,23 @@ impl Node {
 /// A pod that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
+    pub(crate) address: String,
+    /// The process whose network it has.
+    pub(crate) network: u32,
     /// Of each container, in order: its name and process.
     pub(crate) processes: Vec<(String, u32)>,
 }
 
+impl Running {
+    /// What it answers on a plain port, if it does within a second.
+    pub(crate) fn get(&self, port: u16, path: &str) -> Option<(u16, String)> {
+        container::get(&self.address, port, path)
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
-        lock(&self.shared.pods).clear();
+        self.stop();
     }
 }
 

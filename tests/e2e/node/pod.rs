@@ -111,9 +111,14 @@ impl Pod {
         self.ending.is_some() && !self.containers.iter_mut().any(Container::is_running)
     }
 
-    pub(super) fn running(&self) -> Running {
+    pub(super) fn running(&self) -> Option<Running> {
         let of = |container: &Container| Some((container.name().to_owned(), container.process()?));
-        Running { processes: self.containers.iter().filter_map(of).collect() }
+        let sandbox = self.sandbox.as_ref()?;
+        Some(Running {
+            address: sandbox.address.clone(),
+            network: sandbox.id(),
+            processes: self.containers.iter().filter_map(of).collect(),
+        })
     }
 
     pub(super) fn logs(&self) -> String {

@@ -83,7 +83,7 @@ impl Sandbox {
         words.chain(program.iter().cloned()).collect()
     }
 
-    fn id(&self) -> u32 {
+    pub(super) fn id(&self) -> u32 {
         self.pause.as_ref().map_or(0, Process::id)
     }
 

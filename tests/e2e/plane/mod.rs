@@ -121,6 +121,11 @@ impl Plane {
         start::restart_api_server(self, absence)
     }
 
+    /// Kills etcd, and starts it again after `absence` with all that it had stored.
+    pub(crate) fn restart_etcd(&self, absence: Duration) -> Result<(), String> {
+        start::restart_etcd(self, absence)
+    }
+
     /// Sends a raw request and returns the reply, refused or not. Panics if there is none.
     #[track_caller]
     pub(crate) fn request(
@@ -205,14 +210,19 @@ impl Plane {
     fn stop(&self) {
         self.running.stop(PATIENCE);
     }
-}
 
-impl Drop for Plane {
-    fn drop(&mut self) {
+    /// Stops it and removes its files; what is dropped is stopped anyway.
+    pub(crate) fn end(&self) {
         self.stop();
         self.folder.remove();
         let ours = |entry: &(Arc<Running>, Arc<Folder>)| Arc::ptr_eq(&entry.0, &self.running);
         STARTED.lock().unwrap_or_else(PoisonError::into_inner).retain(|entry| !ours(entry));
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -102,6 +102,18 @@ pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(),
     })
 }
 
+/// Kills etcd, and starts it again after `absence` on its data.
+pub(super) fn restart_etcd(plane: &Plane, absence: Duration) -> Result<(), String> {
+    let Plane { binaries, folder, .. } = plane;
+    plane.running.replace("etcd", || {
+        wait(absence);
+        // A socket that nobody listens at would be in the way.
+        drop(std::fs::remove_file(folder.join("c:1")));
+        drop(std::fs::remove_file(folder.join("p:1")));
+        ready_etcd(binaries, folder)
+    })
+}
+
 /// How clients reach the API server: whom they trust and what makes their tokens.
 struct Access<'a> {
     authority: Authority,
@@ -109,6 +121,11 @@ struct Access<'a> {
 }
 
 fn start_etcd(binaries: &Path, folder: &Folder, running: &Running) -> Result<(), String> {
+    running.push(ready_etcd(binaries, folder)?);
+    Ok(())
+}
+
+fn ready_etcd(binaries: &Path, folder: &Folder) -> Result<Process, String> {
     let arguments = [
         "--data-dir=data",
         // The data lives as long as the test: nothing is gained by waiting for the disk.
@@ -128,8 +145,7 @@ fn start_etcd(binaries: &Path, folder: &Folder, running: &Running) -> Result<(),
     });
     let ready =
         ready.unwrap_or_else(|last| Err(format!("etcd did not start within {STEP:?}: {last}")));
-    running.push(etcd);
-    ready
+    ready.map(|()| etcd)
 }
 
 /// Why an API server did not become ready.

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::site::volume_for_nobody;
 use crate::eventually::eventually;
@@ -44,7 +44,7 @@ pub(super) struct Tally {
 }
 
 /// The volume that guard protects.
-const BOUND: &str = "load-bound";
+pub(super) const BOUND: &str = "load-bound";
 
 impl Load {
     /// Makes a bound pair and begins to write, so many writes at once.
@@ -155,8 +155,8 @@ fn refused(reply: &Reply, rule: &str) -> Result<(), String> {
     Err(format!("not refused by {rule}: {reply}"))
 }
 
-/// A volume and a claim that Kubernetes' own binder marries.
-fn bind_a_pair(plane: &Plane) {
+/// A volume and a claim that Kubernetes' own binder marries; the volume.
+pub(super) fn bind_a_pair(plane: &Plane) -> Value {
     let volume = json!({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": BOUND},
         "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
@@ -175,7 +175,10 @@ fn bind_a_pair(plane: &Plane) {
     }
     eventually("the pair is bound", Duration::from_secs(30), || {
         let volume = plane.get(ADMIN, &format!("/api/v1/persistentvolumes/{BOUND}")).expect_ok();
-        let phase = volume["status"]["phase"].to_string();
-        if phase == "\"Bound\"" { Ok(()) } else { Err(phase) }
-    });
+        if volume["status"]["phase"] == "Bound" {
+            Ok(volume)
+        } else {
+            Err(volume["status"].to_string())
+        }
+    })
 }

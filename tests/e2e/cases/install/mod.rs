@@ -4,28 +4,20 @@
 //! Not here: what the chart renders for which values (`tests/chart`).
 
 mod load;
+pub(super) mod outages;
+pub(super) mod renewals;
+pub(super) mod restarts;
 mod site;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use serde_json::json;
-
-use self::load::Load;
 use self::site::{NAME, Site};
-use crate::eventually::{eventually, wait};
-use crate::node::Habits;
-use crate::plane::Body;
+use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
-use crate::runner::{Case, case, extent};
+use crate::runner::{Case, case};
 
-pub(crate) const CASES: &[Case] = &[
-    case!(helm_installs_what_refuses),
-    case!(no_admission_fails_while_pods_are_replaced),
-    case!(a_killed_pod_costs_what_it_had_under_way),
-    case!(frozen_pods_hold_up_nobody_else),
-];
+pub(crate) const CASES: &[Case] = &[case!(helm_installs_what_refuses)];
 
 /// Writes at once in a load.
 const WRITERS: usize = 8;
@@ -60,122 +52,4 @@ fn helm_installs_what_refuses() {
         0 => Ok(()),
         count => Err(format!("{count} are left")),
     });
-}
-
-/// Rolling restarts of three pods under load, while endpoints learn of it late.
-fn no_admission_fails_while_pods_are_replaced() {
-    let rolls: u32 = if extent().is_full { 67 } else { 2 };
-    let site = Site::install(&["webhook.replicas=3", "webhook.drainDelay=4s"]);
-    let load = Load::start(site.plane, WRITERS);
-    for roll in 0..rolls {
-        // Up to two seconds, another in each roll.
-        let late = Duration::from_millis(u64::from(roll) * 700 % 2_100);
-        site.node.set_habits(Habits { tells_after: late, ..Habits::default() });
-        site.roll(&roll.to_string());
-        site.await_ready();
-    }
-    wait(Duration::from_secs(1));
-    let asked = load.asked();
-    let tally = load.stop();
-    println!(
-        "{} restarts, {asked} admissions, {} failed, p99 {:?}",
-        rolls * 3,
-        tally.failures.len(),
-        tally.p99
-    );
-    assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
-    assert!(asked > u64::from(rolls) * 100, "{asked}");
-}
-
-/// One of three is killed under load: what it had under way is lost, and a second later nobody notices any more.
-fn a_killed_pod_costs_what_it_had_under_way() {
-    let kills = if extent().is_full { 30 } else { 3 };
-    let site = Site::install(&["webhook.replicas=3"]);
-    let load = Load::start(site.plane, WRITERS);
-    let mut killed = Vec::new();
-    for kill in 0..kills {
-        wait(Duration::from_secs(2));
-        let pods = site.node.running();
-        let processes = &pods[kill % pods.len()].processes;
-        let (_, id) = processes.iter().find(|(name, _)| name == "webhook").unwrap();
-        killed.push(load.time());
-        signal("KILL", *id);
-        site.await_ready();
-    }
-    wait(Duration::from_secs(2));
-    let tally = load.stop();
-    let since_kill = |at: Duration| killed.iter().rev().find_map(|kill| at.checked_sub(*kill));
-    let late: Vec<_> = tally
-        .failures
-        .iter()
-        .filter(|(at, _)| since_kill(*at).is_none_or(|since| since > Duration::from_secs(1)))
-        .collect();
-    println!(
-        "{kills} kills, {} admissions, {} failed, {} of them later than a second",
-        tally.asked,
-        tally.failures.len(),
-        late.len()
-    );
-    assert!(late.is_empty(), "{late:#?}");
-    assert!(tally.failures.len() <= kills * WRITERS, "{:#?}", tally.failures);
-}
-
-/// All replicas hang: what is not about volumes is as fast as ever, exempt writers pass, and thawed they answer again.
-fn frozen_pods_hold_up_nobody_else() {
-    let site = Site::install(&[]);
-    let processes: Vec<u32> = site
-        .node
-        .running()
-        .iter()
-        .flat_map(|pod| pod.processes.iter().map(|(_, id)| *id).collect::<Vec<_>>())
-        .collect();
-    signal_all("STOP", &processes);
-    let mut took: Vec<Duration> = (0..100).flat_map(|turn| others(&site, turn)).collect();
-    took.sort_unstable();
-    let p99 = took[took.len() * 99 / 100];
-    signal_all("CONT", &processes);
-    let began = Instant::now();
-    site.await_refusal();
-    println!(
-        "{} writes while frozen, p99 {p99:?}; thawed it refuses after {:?}",
-        took.len(),
-        began.elapsed()
-    );
-    assert!(p99 < Duration::from_millis(100), "{p99:?}");
-}
-
-/// Writes of what no webhook is asked about; how long each took.
-fn others(site: &Site, turn: usize) -> Vec<Duration> {
-    let named = |kind: &str, version: &str, rest: serde_json::Value| {
-        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": format!("other-{turn}")}});
-        object.as_object_mut().unwrap().extend(rest.as_object().cloned().unwrap_or_default());
-        object
-    };
-    let pod = json!({"spec": {"containers": [{"name": "a", "image": "a"}], "automountServiceAccountToken": false}});
-    let writes = [
-        (
-            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-            named("Lease", "coordination.k8s.io/v1", json!({})),
-        ),
-        ("/api/v1/nodes", named("Node", "v1", json!({}))),
-        ("/api/v1/namespaces/default/pods", named("Pod", "v1", pod)),
-        ("/api/v1/namespaces/default/secrets", named("Secret", "v1", json!({}))),
-    ];
-    let write = |(path, object): (&str, serde_json::Value)| {
-        let began = Instant::now();
-        site.plane.request(ADMIN, Method::POST, path, Body::json(&object)).expect_ok();
-        began.elapsed()
-    };
-    writes.into_iter().map(write).collect()
-}
-
-fn signal_all(name: &str, processes: &[u32]) {
-    for process in processes {
-        signal(name, *process);
-    }
-}
-
-fn signal(name: &str, process: u32) {
-    let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
-    assert!(status.is_ok_and(|status| status.success()), "kill -{name} {process}");
 }

@@ -3,6 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bindery::k8s::installation::Installation;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -42,7 +45,7 @@ impl Site {
     pub(super) fn empty() -> Self {
         network::expect_own();
         let plane = Plane::start(Peers::Cluster).unwrap_or_else(|error| panic!("{error}"));
-        // Its pods speak of it as long as the process lives.
+        // The node's thread speaks of it; it is stopped with this.
         let plane: &'static Plane = Box::leak(Box::new(plane));
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
             "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
@@ -50,6 +53,29 @@ impl Site {
             .request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace))
             .expect_ok();
         Self { node: Node::start(plane, NAME), plane }
+    }
+
+    /// What all entries of both registrations trust; nothing while they disagree.
+    pub(super) fn bundle(&self) -> Option<String> {
+        let kinds = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+        let paths =
+            kinds.map(|kind| format!("/apis/admissionregistration.k8s.io/v1/{kind}/{NAME}"));
+        let objects = paths.map(|path| self.plane.get(ADMIN, &path).expect_ok());
+        let entries =
+            objects.iter().flat_map(|object| object["webhooks"].as_array().into_iter().flatten());
+        let mut bundles: Vec<&str> = entries
+            .map(|entry| entry["clientConfig"]["caBundle"].as_str().unwrap_or_default())
+            .collect();
+        bundles.dedup();
+        let [bundle] = bundles.as_slice() else { return None };
+        Some(String::from_utf8(STANDARD.decode(bundle).ok()?).expect("PEM is text"))
+    }
+
+    /// One text of a Secret of the installation.
+    pub(super) fn secret(&self, name: &str, key: &str) -> Option<String> {
+        let secret = self.plane.get(ADMIN, &installation().secret_path(name)).expect_ok();
+        let bytes = STANDARD.decode(secret["data"][key].as_str()?).ok()?;
+        Some(String::from_utf8(bytes).expect("PEM is text"))
     }
 
     /// Runs helm as the administrator.
@@ -84,7 +110,8 @@ impl Site {
             let is_seen = number("/status/observedGeneration") == number("/metadata/generation");
             let states = ["updatedReplicas", "readyReplicas", "replicas"];
             let is_whole = states.iter().all(|state| number(&format!("/status/{state}")) == wanted);
-            if is_seen && is_whole {
+            let is_alone = wanted == u64::try_from(self.pods().len()).ok();
+            if is_seen && is_whole && is_alone {
                 return Ok(());
             }
             Err(format!("{}\n{}", deployment["status"], self.node.logs()))
@@ -114,6 +141,19 @@ impl Site {
         let patch = json!({"spec": {"template": {"metadata": {"annotations": {"rolled": mark}}}}});
         self.plane.request(ADMIN, Method::PATCH, &path, Body::merge_patch(&patch)).expect_ok();
     }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // Before the API server, whose secrets its pods hold.
+        self.node.stop();
+        self.plane.end();
+    }
+}
+
+/// The installation, as its own parts call it.
+pub(super) fn installation() -> Installation {
+    format!("{NAME}/{NAME}").parse().expect("a name")
 }
 
 /// A volume that is kept for a claim without a name.

@@ -1,0 +1,170 @@
+//! What an installation does while it cannot reach the API server, or that its store: it answers who reaches it, tells
+//! how old its knowledge is, and is up to date soon after.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hyper::Method;
+use serde_json::json;
+
+use super::load::{BOUND, bind_a_pair};
+use super::site::{self, Site};
+use crate::caller::Call;
+use crate::eventually::{eventually, wait};
+use crate::plane::Body;
+use crate::plane::persona::ADMIN;
+use crate::runner::{Case, case, extent};
+
+pub(crate) const CASES: &[Case] = &[case!(it_answers_whatever_is_away)];
+
+/// How soon after an outage everything is as before.
+const RECOVERY: Duration = Duration::from_secs(5);
+
+fn it_answers_whatever_is_away() {
+    let long = Duration::from_secs(if extent().is_full { 60 } else { 8 });
+    let site = Site::install(&["webhook.replicas=2"]);
+    let asker = Asker::new(&site);
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+        "metadata": {"name": "touched"}, "provisioner": "example.com/nobody"});
+    let classes = "/apis/storage.k8s.io/v1/storageclasses";
+    site.plane.request(ADMIN, Method::POST, classes, Body::json(&class)).expect_ok();
+    let cut = |words: &str| {
+        for pod in site.node.running() {
+            let words = format!("--net=/proc/{}/ns/net ip route {words}", pod.network);
+            let status = Command::new("nsenter").args(words.split(' ')).status();
+            assert!(status.is_ok_and(|status| status.success()), "{words}");
+        }
+    };
+    let plane = site.plane;
+    outage(&site, &asker, "the API server was killed", || {
+        let answered = meanwhile(&site, &asker, || plane.restart_api_server(long));
+        answered.unwrap_or_else(|error| panic!("{error}"));
+    });
+    outage(&site, &asker, "etcd was killed", || {
+        let answered = meanwhile(&site, &asker, || plane.restart_etcd(Duration::from_secs(3)));
+        answered.unwrap_or_else(|error| panic!("{error}"));
+        eventually("the API server reads again", Duration::from_secs(30), || {
+            let reply = plane.get(ADMIN, "/api/v1/persistentvolumes?limit=1");
+            if reply.code == 200 { Ok(()) } else { Err(reply.to_string()) }
+        });
+    });
+    outage(&site, &asker, "the way to the API server was cut", || {
+        cut("add blackhole 10.88.0.1/32");
+        meanwhile(&site, &asker, || wait(long));
+        let ages = ages(&site);
+        // Told truly, but for what was on its way when it began.
+        let least = long.saturating_sub(Duration::from_secs(2));
+        assert!(ages.iter().all(|age| *age >= least), "{ages:?} after {long:?}");
+        cut("del blackhole 10.88.0.1/32");
+    });
+}
+
+/// Lets it happen; then all is as before within the time for recovery.
+fn outage(site: &Site, asker: &Asker, what: &str, happen: impl FnOnce()) {
+    let before = site.node.processes();
+    happen();
+    let over = Instant::now();
+    site.await_refusal();
+    let refused = over.elapsed();
+    touch(site);
+    let touched = Instant::now();
+    eventually("all watches tell of a change", Duration::from_mins(1), || {
+        let ages = ages(site);
+        // The clock of the ages has whole seconds.
+        let since = touched.elapsed() + Duration::from_secs(1);
+        if ages.iter().all(|age| *age <= since) { Ok(()) } else { Err(format!("{ages:?}")) }
+    });
+    let heard = over.elapsed();
+    println!("{what}: refused {refused:?} after it, every watch at work after {heard:?}");
+    asker.ask_all(site);
+    assert!(refused <= RECOVERY && heard <= RECOVERY, "{what}");
+    assert_eq!(site.node.processes(), before, "{what}: nothing was started anew");
+}
+
+/// Changes something of everything that is watched.
+fn touch(site: &Site) {
+    let mark = format!("{:?}", Instant::now());
+    let patch = Body::merge_patch(&json!({"metadata": {"annotations": {"touched": mark}}}));
+    for path in [
+        &format!("/api/v1/persistentvolumes/{BOUND}"),
+        &format!("/api/v1/namespaces/default/persistentvolumeclaims/{BOUND}"),
+        "/apis/storage.k8s.io/v1/storageclasses/touched",
+        "/api/v1/namespaces/default",
+    ] {
+        site.plane.request(ADMIN, Method::PATCH, path, patch.clone()).expect_ok();
+    }
+}
+
+/// Asks every pod all the time while something goes on; each answers at once, and stays ready.
+fn meanwhile<T: Send>(site: &Site, asker: &Asker, happen: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let happening = scope.spawn(happen);
+        let mut asked = 0;
+        while !happening.is_finished() {
+            asker.ask_all(site);
+            asked += 1;
+            wait(Duration::from_millis(50));
+        }
+        println!("asked {asked} times meanwhile");
+        happening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Who asks pods themselves, as the API server would.
+struct Asker {
+    bundle: String,
+    review: String,
+}
+
+impl Asker {
+    /// Who wants to shrink a bound volume.
+    fn new(site: &Site) -> Self {
+        let old = bind_a_pair(site.plane);
+        let mut new = old.clone();
+        new["spec"]["capacity"]["storage"] = json!("1Mi");
+        let kind = json!({"group": "", "version": "v1", "kind": "PersistentVolume"});
+        let resource = json!({"group": "", "version": "v1", "resource": "persistentvolumes"});
+        let review = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {
+                "uid": "a", "kind": kind, "requestKind": kind, "resource": resource,
+                "requestResource": resource, "name": old["metadata"]["name"], "operation": "UPDATE",
+                "userInfo": {"username": "alice"}, "object": new, "oldObject": old,
+            },
+        });
+        let bundle = site.bundle().expect("all entries trust the same");
+        Self { bundle, review: review.to_string() }
+    }
+
+    /// Every pod refuses, at once, and stays ready.
+    fn ask_all(&self, site: &Site) {
+        for pod in site.node.running() {
+            let address: SocketAddr = format!("{}:8443", pod.address).parse().unwrap();
+            let began = Instant::now();
+            let answer = Call::connect(address, &self.bundle, &site::installation().host())
+                .and_then(|call| call.ask("/validate/guard?timeout=3s", &self.review));
+            let took = began.elapsed();
+            let answer = answer.unwrap_or_else(|error| panic!("not answered: {error}"));
+            assert_eq!(answer["response"]["allowed"], false, "{answer}");
+            assert!(took < Duration::from_secs(3), "{took:?}");
+            let ready = pod.get(8081, "/readyz");
+            assert!(ready.as_ref().is_some_and(|(status, _)| *status == 200), "{ready:?}");
+        }
+    }
+}
+
+/// Of each watch of each webhook, how long ago it was heard of.
+fn ages(site: &Site) -> Vec<Duration> {
+    let pods = site.node.running();
+    let texts = pods.iter().map(|pod| pod.get(8081, "/metrics").expect("an answer").1);
+    let of = |text: String| {
+        let lines = text.lines().filter(|line| line.starts_with("bindery_watch_age_seconds{"));
+        let age = |line: &str| line.rsplit(' ').next().and_then(|age| age.parse().ok());
+        let told = |line: &str| age(line).unwrap_or_else(|| panic!("{line}"));
+        lines.map(|line| Duration::from_secs_f64(told(line))).collect::<Vec<_>>()
+    };
+    let ages: Vec<Duration> = texts.flat_map(of).collect();
+    assert!(ages.len() >= pods.len() * 3, "{ages:?}");
+    ages
+}

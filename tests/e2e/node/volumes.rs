@@ -57,7 +57,8 @@ impl Volume {
 
     /// Looks whether its objects have changed; what has is mounted `after` a while, at first at once.
     pub(super) fn look(&mut self, owner: &Owner<'_>, after: Duration) -> Result<(), String> {
-        if self.spec["emptyDir"].is_object() {
+        // Nobody serves files here: an empty folder stands for a share.
+        if self.spec["emptyDir"].is_object() || self.spec["nfs"].is_object() {
             return Ok(());
         }
         let wanted = self.wanted(owner)?;

@@ -54,6 +54,9 @@ pub(crate) enum Peers {
     /// What an installation meets: deployments, endpoints, accounts and the binder, before an API server that pods
     /// reach and that calls webhooks through their service. Only in a network of the test's own.
     Cluster,
+    /// The same without the binder, before an API server that streams no lists and notes what the installation asks
+    /// of it ([`Plane::audit_log`]).
+    AuditedCluster,
 }
 
 /// A running control plane. Dropping it stops it.
@@ -100,7 +103,7 @@ impl Plane {
             Peers::WithoutBinder => &WITHOUT_BINDER,
             Peers::WithScheduler => &WITH_SCHEDULER,
             Peers::Alone => &ALONE,
-            Peers::Everyone | Peers::Cluster => {
+            Peers::Everyone | Peers::Cluster | Peers::AuditedCluster => {
                 panic!("whoever wants to know all that is written wants no strangers")
             }
         };
@@ -190,7 +193,8 @@ impl Plane {
     }
 
     /// The audit log so far, an event a line: of each write to volumes and claims who made it, what became
-    /// of it, and which webhooks changed it. Empty but with [`Peers::Everyone`].
+    /// of it, and which webhooks changed it; or of each request of an installation. Empty but with
+    /// [`Peers::Everyone`] and [`Peers::AuditedCluster`].
     pub(crate) fn audit_log(&self) -> String {
         std::fs::read_to_string(self.folder.join(start::AUDIT_LOG)).unwrap_or_default()
     }

@@ -62,8 +62,8 @@ fn start_processes(
     let authority_file = folder.write("authority.crt", &authority.pem)?;
     let secret = folder::secret();
     folder.write("tokens.csv", &persona::token_file(&secret))?;
-    if peers == Peers::Everyone {
-        folder.write(AUDIT_POLICY, &audit_policy().to_string())?;
+    if let Some(policy) = audit_policy(peers) {
+        folder.write(AUDIT_POLICY, &policy.to_string())?;
     }
     start_etcd(binaries, folder, running)?;
     let access = Access { authority, secret: &secret };
@@ -180,22 +180,38 @@ fn start_api_server(
     Err(format!("{PORT_ATTEMPTS} free loopback ports in a row were taken by others; retry"))
 }
 
-/// Every write to volumes and claims with what became of it, and nothing else.
-fn audit_policy() -> Value {
+/// What is noted: every write to volumes and claims with what became of it, or every request of an installation.
+fn audit_policy(peers: Peers) -> Option<Value> {
+    let rules = match peers {
+        Peers::Everyone => writes_of_everyone(),
+        Peers::AuditedCluster => json!([
+            {"level": "Metadata", "userGroups": ["system:serviceaccounts:bindery"]},
+            {"level": "None"},
+        ]),
+        Peers::WithBinder
+        | Peers::WithoutBinder
+        | Peers::WithScheduler
+        | Peers::Alone
+        | Peers::Cluster => return None,
+    };
+    let stages = json!(["RequestReceived"]);
+    Some(
+        json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": stages, "rules": rules}),
+    )
+}
+
+fn writes_of_everyone() -> Value {
     let resources = [
         "persistentvolumes",
         "persistentvolumes/status",
         "persistentvolumeclaims",
         "persistentvolumeclaims/status",
     ];
-    json!({
-        "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-        "rules": [
-            {"level": "None", "verbs": ["get", "list", "watch"]},
-            {"level": "Metadata", "resources": [{"group": "", "resources": resources}]},
-            {"level": "None"},
-        ],
-    })
+    json!([
+        {"level": "None", "verbs": ["get", "list", "watch"]},
+        {"level": "Metadata", "resources": [{"group": "", "resources": resources}]},
+        {"level": "None"},
+    ])
 }
 
 fn spawn_api_server(
@@ -227,9 +243,12 @@ fn spawn_api_server(
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
     ];
+    // Older API servers do not stream lists; whoever is to live with them needs the right to list.
+    let lists = ["--feature-gates=WatchList=false"];
+    let lists = lists.iter().filter(|_| peers == Peers::AuditedCluster);
     let advertised = format!("--advertise-address={REACHED_AT}");
     let where_and_who: &[&str] = match peers {
-        Peers::Cluster => &[
+        Peers::Cluster | Peers::AuditedCluster => &[
             "--bind-address=0.0.0.0",
             &advertised,
             // Calls to a service go to one of its endpoints, as there is nobody who forwards them.
@@ -249,7 +268,7 @@ fn spawn_api_server(
     let audit = audit.iter().map(String::as_str).filter(|_| is_audited);
     let arguments = arguments.iter().map(AsRef::as_ref);
     let arguments: Vec<&str> =
-        arguments.chain(where_and_who.iter().copied()).chain(audit).collect();
+        arguments.chain(where_and_who.iter().copied()).chain(audit).chain(lists.copied()).collect();
     spawn("kube-apiserver", &arguments, binaries, folder)
 }
 
@@ -316,17 +335,16 @@ fn start_controllers(
         "persistentvolume-protection-controller,persistentvolumeclaim-protection-controller,\
          garbage-collector-controller,namespace-controller,{roles}"
     );
+    let of_pods = "serviceaccount-controller,root-ca-certificate-publisher-controller,\
+        deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller";
     let controllers = match peers {
         Peers::WithBinder => format!("{always},persistentvolume-binder-controller"),
         Peers::Everyone => format!(
             "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
              statefulset-controller"
         ),
-        Peers::Cluster => format!(
-            "{always},persistentvolume-binder-controller,serviceaccount-controller,\
-             root-ca-certificate-publisher-controller,deployment-controller,replicaset-controller,\
-             endpointslice-controller,disruption-controller"
-        ),
+        Peers::Cluster => format!("{always},persistentvolume-binder-controller,{of_pods}"),
+        Peers::AuditedCluster => format!("{always},{of_pods}"),
         Peers::WithoutBinder | Peers::WithScheduler => always,
         Peers::Alone => roles.to_owned(),
     };
@@ -352,7 +370,8 @@ fn start_controllers(
         | Peers::WithoutBinder
         | Peers::WithScheduler
         | Peers::Everyone
-        | Peers::Cluster => "pv-protection-controller",
+        | Peers::Cluster
+        | Peers::AuditedCluster => "pv-protection-controller",
         Peers::Alone => roles,
     };
     let ready = await_controllers(&mut manager, api, account);

@@ -25,6 +25,8 @@ pub(super) struct Load {
 struct Shared {
     plane: &'static Plane,
     stop: AtomicBool,
+    /// Whether the webhook may be gone: what it would refuse or edit may then pass as it is.
+    may_be_gone: AtomicBool,
     asked: AtomicU64,
     began: Instant,
     failures: Mutex<Vec<(Duration, String)>>,
@@ -53,6 +55,7 @@ impl Load {
         let shared = Arc::new(Shared {
             plane,
             stop: AtomicBool::new(false),
+            may_be_gone: AtomicBool::new(false),
             asked: AtomicU64::new(0),
             began: Instant::now(),
             failures: Mutex::default(),
@@ -70,6 +73,11 @@ impl Load {
     /// The time since the first write.
     pub(super) fn time(&self) -> Duration {
         self.shared.began.elapsed()
+    }
+
+    /// From now on the webhook may be gone; but nothing may fail.
+    pub(super) fn let_go(&self) {
+        self.shared.may_be_gone.store(true, Ordering::Relaxed);
     }
 
     /// How many calls have been made so far.
@@ -119,16 +127,15 @@ impl Shared {
     fn guarded(&self) -> Result<(), String> {
         let path = format!("/api/v1/persistentvolumes/{BOUND}?dryRun=All");
         let patch = Body::merge_patch(&json!({"spec": {"capacity": {"storage": "1Mi"}}}));
-        refused(
-            &self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?,
-            "bound-volume-capacity",
-        )
+        let reply = self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?;
+        self.refused(&reply, "bound-volume-capacity")
     }
 
     fn advised(&self) -> Result<(), String> {
         let body = Body::json(&volume_for_nobody());
         let path = "/api/v1/persistentvolumes?dryRun=All";
-        refused(&self.plane.try_request(ADMIN, Method::POST, path, body)?, "prebind-incomplete")
+        let reply = self.plane.try_request(ADMIN, Method::POST, path, body)?;
+        self.refused(&reply, "prebind-incomplete")
     }
 
     fn edited(&self) -> Result<(), String> {
@@ -141,18 +148,21 @@ impl Shared {
         let path = "/api/v1/namespaces/default/persistentvolumeclaims?dryRun=All";
         let reply = self.plane.try_request(ADMIN, Method::POST, path, Body::json(&claim))?;
         let note = "/metadata/annotations/pv.kubernetes.io~1bind-completed";
-        if reply.code == 201 && reply.json.pointer(note).is_none() {
+        let is_edited = reply.json.pointer(note).is_none();
+        if reply.code == 201 && (is_edited || self.may_be_gone.load(Ordering::Relaxed)) {
             return Ok(());
         }
         Err(format!("not edited: {reply}"))
     }
-}
 
-fn refused(reply: &Reply, rule: &str) -> Result<(), String> {
-    if reply.code == 403 && reply.text.contains(&format!("[{rule}]")) {
-        return Ok(());
+    fn refused(&self, reply: &Reply, rule: &str) -> Result<(), String> {
+        let is_refused = reply.code == 403 && reply.text.contains(&format!("[{rule}]"));
+        let passes = matches!(reply.code, 200 | 201);
+        if is_refused || (passes && self.may_be_gone.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        Err(format!("not refused by {rule}: {reply}"))
     }
-    Err(format!("not refused by {rule}: {reply}"))
 }
 
 /// A volume and a claim that Kubernetes' own binder marries; the volume.

@@ -3,17 +3,18 @@
 //!
 //! Not here: what the chart renders for which values (`tests/chart`).
 
+pub(super) mod changes;
 mod load;
 pub(super) mod outages;
 pub(super) mod renewals;
 pub(super) mod restarts;
+pub(super) mod rights;
 mod site;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use self::site::{NAME, Site};
-use crate::eventually::eventually;
+use self::site::{CHART, NAME, Site};
 use crate::plane::persona::ADMIN;
 use crate::runner::{Case, case};
 
@@ -27,13 +28,7 @@ fn helm_installs_what_refuses() {
     let site = Site::empty();
     println!("a plane after {:?}", began.elapsed());
     let began = Instant::now();
-    site.helm(&[
-        "install",
-        NAME,
-        concat!(env!("CARGO_MANIFEST_DIR"), "/charts/bindery"),
-        "-n",
-        NAME,
-    ]);
+    site.helm(&["install", NAME, CHART, "-n", NAME]);
     site.await_refusal();
     let took = began.elapsed();
     println!("the first refusal {took:?} after helm install");
@@ -47,9 +42,4 @@ fn helm_installs_what_refuses() {
     let told = String::from_utf8_lossy(&doctor.stdout);
     assert!(doctor.status.success() && told.lines().all(|line| line.starts_with("ok ")), "{told}");
     assert!(told.lines().count() >= 9, "{told}");
-    site.helm(&["uninstall", NAME, "-n", NAME]);
-    eventually("its pods are gone", Duration::from_mins(1), || match site.pods().len() {
-        0 => Ok(()),
-        count => Err(format!("{count} are left")),
-    });
 }

@@ -19,7 +19,7 @@ use crate::plane::{Body, Peers, Plane};
 pub(super) const NAME: &str = "bindery";
 
 /// Where the chart is.
-const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/bindery");
+pub(super) const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/bindery");
 
 /// An installation whose pods run.
 pub(super) struct Site {
@@ -31,7 +31,12 @@ impl Site {
     /// Installs the chart with these values, into a namespace that lets restricted pods in only, and waits until all
     /// pods are ready and something is refused.
     pub(super) fn install(values: &[&str]) -> Self {
-        let site = Self::empty();
+        Self::empty().with(values)
+    }
+
+    /// Installs the chart with these values, and waits until all pods are ready and something is refused.
+    pub(super) fn with(self, values: &[&str]) -> Self {
+        let site = self;
         let settings = values.iter().flat_map(|value| ["--set", *value]);
         let arguments: Vec<&str> =
             ["install", NAME, CHART, "-n", NAME].into_iter().chain(settings).collect();
@@ -43,15 +48,25 @@ impl Site {
 
     /// A plane with the namespace, and nothing in it.
     pub(super) fn empty() -> Self {
+        Self::on(Peers::Cluster, "restricted")
+    }
+
+    /// A plane with these peers, and the namespace, which lets pods of this profile in.
+    pub(super) fn on(peers: Peers, profile: &str) -> Self {
         network::expect_own();
-        let plane = Plane::start(Peers::Cluster).unwrap_or_else(|error| panic!("{error}"));
+        let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
         // The node's thread speaks of it; it is stopped with this.
         let plane: &'static Plane = Box::leak(Box::new(plane));
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
-            "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+            "name": NAME, "labels": {"pod-security.kubernetes.io/enforce": profile}}});
         plane
             .request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace))
             .expect_ok();
+        // Other cases run Bindery under these names; here they have what the chart grants.
+        for binding in ["e2e:bindery:e2e:storage", "e2e:bindery-controller:e2e:binds"] {
+            let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{binding}");
+            plane.request(ADMIN, Method::DELETE, &path, Body::none()).expect_ok();
+        }
         Self { node: Node::start(plane, NAME), plane }
     }
 
@@ -93,9 +108,10 @@ impl Site {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The pods of the installation.
+    /// The webhook's pods.
     pub(super) fn pods(&self) -> Vec<Value> {
-        let path = format!("/api/v1/namespaces/{NAME}/pods");
+        let selector = "labelSelector=app.kubernetes.io/component%3Dwebhook";
+        let path = format!("/api/v1/namespaces/{NAME}/pods?{selector}");
         let list = self.plane.get(ADMIN, &path).expect_ok();
         list["items"].as_array().cloned().unwrap_or_default()
     }

@@ -1,0 +1,131 @@
+//! An installation is upgraded and uninstalled under load: nobody notices, and nothing is left.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::WRITERS;
+use super::load::Load;
+use super::site::{CHART, NAME, Site};
+use crate::eventually::{eventually, wait};
+use crate::plane::Plane;
+use crate::plane::persona::ADMIN;
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[case!(it_is_upgraded_and_uninstalled_under_load)];
+
+fn it_is_upgraded_and_uninstalled_under_load() {
+    let site = Site::install(&["webhook.drainDelay=4s"]);
+    let load = Load::start(site.plane, WRITERS);
+
+    // Other values: a mode, which pods read again, and more replicas.
+    let before = site.node.processes();
+    let values = ["--set", "webhook.drainDelay=4s", "--set"];
+    let upgrade = |chart: &str, value: &str| {
+        site.helm(&[&["upgrade", NAME, chart, "-n", NAME][..], &values, &[value]].concat());
+    };
+    upgrade(CHART, "rules.modes.host-path-volume=deny");
+    await_denial(&site);
+    assert_eq!(site.node.processes(), before, "a mode starts nothing anew");
+    upgrade(CHART, "webhook.replicas=3");
+    site.await_ready();
+
+    // Another version: every pod is replaced.
+    let next = another_version(site.plane.home());
+    upgrade(&next, "webhook.replicas=3");
+    site.await_ready();
+    assert!(site.node.processes().iter().all(|process| !before.contains(process)));
+
+    let asked = load.asked();
+    load.let_go();
+    site.helm(&["uninstall", NAME, "-n", NAME]);
+    eventually("its pods are gone", Duration::from_mins(1), || match site.pods().len() {
+        0 => Ok(()),
+        count => Err(format!("{count} are left")),
+    });
+    wait(Duration::from_secs(2));
+    let after = load.asked() - asked;
+    let tally = load.stop();
+    println!(
+        "{asked} admissions during three upgrades, {after} writes during the uninstallation, {} failed",
+        tally.failures.len()
+    );
+    assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
+    let left = eventually("nothing is left", Duration::from_secs(30), || match left(site.plane) {
+        left if left.is_empty() => Ok(left),
+        left => Err(left.join(", ")),
+    });
+    assert!(left.is_empty());
+}
+
+/// Waits until a host path is refused, of which people are only warned by default.
+fn await_denial(site: &Site) {
+    let volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: of-a-host}\nspec: {accessModes: \
+        [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: '', hostPath: {path: /x}}\n";
+    eventually("a host path is refused", Duration::from_secs(30), || {
+        let arguments = ["create", "--dry-run=server", "-f", "-"];
+        let output = site.plane.kubectl(ADMIN, &arguments, volume);
+        if output.stderr.contains("denied the request: [host-path-volume]") {
+            Ok(())
+        } else {
+            Err(format!("{output:?}"))
+        }
+    });
+}
+
+/// A copy of the chart with another version of itself and of the program.
+fn another_version(folder: &Path) -> String {
+    let copy = folder.join("next");
+    let status = Command::new("cp").arg("-r").arg(CHART).arg(&copy).status();
+    assert!(status.is_ok_and(|status| status.success()), "the chart cannot be copied");
+    let path = copy.join("Chart.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let changed = text.lines().map(|line| match line.split_once(": ") {
+        Some((key @ ("version" | "appVersion"), _)) => format!("{key}: 99.0.0\n"),
+        Some(_) | None => format!("{line}\n"),
+    });
+    fs::write(&path, changed.collect::<String>()).unwrap();
+    copy.display().to_string()
+}
+
+/// Every object of whatever kind that names the installation, but the namespace and what is told of the past.
+fn left(plane: &Plane) -> Vec<String> {
+    let mut left = Vec::new();
+    for collection in collections(plane) {
+        let list = plane.get(ADMIN, &collection).expect_ok();
+        for object in list["items"].as_array().into_iter().flatten() {
+            let (name, labels) = (&object["metadata"]["name"], &object["metadata"]["labels"]);
+            let text = format!("{name} {labels}");
+            let is_history = object["reason"].is_string() || collection.ends_with("/namespaces");
+            if text.contains(NAME) && !is_history {
+                left.push(format!("{collection} {name}"));
+            }
+        }
+    }
+    left
+}
+
+/// Everything that the API server can list.
+fn collections(plane: &Plane) -> Vec<String> {
+    let groups = plane.get(ADMIN, "/apis").expect_ok();
+    let of = |group: &Value| {
+        Some(format!("/apis/{}", group["preferredVersion"]["groupVersion"].as_str()?))
+    };
+    let groups = groups["groups"].as_array().into_iter().flatten().filter_map(of);
+    let mut found = Vec::new();
+    for group in groups.chain(["/api/v1".to_owned()]) {
+        let resources = plane.get(ADMIN, &group).expect_ok();
+        for resource in resources["resources"].as_array().into_iter().flatten() {
+            let name = resource["name"].as_str().unwrap_or_default();
+            let verbs = resource["verbs"].as_array();
+            if verbs.is_some_and(|verbs| verbs.iter().any(|verb| verb == "list")) {
+                found.push(format!("{group}/{name}"));
+            }
+        }
+    }
+    assert!(found.len() > 30, "{found:?}");
+    found
+}

@@ -93,6 +93,7 @@ async fn serve(
     source: PairFiles,
     report: impl Fn(Reload),
 ) {
+    let mut is_told = false;
     loop {
         match timeout(POLL, state.changed()).await {
             // A pair may wait for its time.
@@ -104,6 +105,13 @@ async fn serve(
             Single::Absent => None,
             Single::Present(text) => Secret::read(text.as_str()).ok().and_then(|it| it.serving()),
         };
+        // A fresh installation: the leader fills it within seconds.
+        if pair.is_none() && replaceable.is_empty() {
+            if !std::mem::replace(&mut is_told, true) {
+                tracing::info!("waiting for the serving certificate, which the controller makes");
+            }
+            continue;
+        }
         let pair = pair.as_ref().map(|pair| (pair.certificate.as_str(), pair.key.as_str()));
         replaceable.offer(PairContents::of(pair, &source), &source, &report);
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::plane::Plane;
 use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
 use crate::plane::process::{Process, Program};
+use crate::secrets;
 
 /// A controller process. Dropping it kills it.
 #[derive(Debug)]
@@ -85,6 +86,7 @@ impl Controller {
 
     /// Asks it to end and waits for that.
     pub(crate) fn stop(mut self) {
+        secrets::look("the log of a controller", &self.log());
         if let Some(process) = self.process.take() {
             process.stop(Duration::from_secs(20));
         }
@@ -98,6 +100,7 @@ impl Controller {
 
 impl Drop for Controller {
     fn drop(&mut self) {
+        secrets::look("the log of a controller", &self.log());
         if let Some(process) = self.process.take() {
             process.stop(Duration::ZERO);
         }

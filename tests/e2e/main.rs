@@ -26,6 +26,7 @@ mod plane;
 mod proxy;
 mod recorder;
 mod runner;
+mod secrets;
 
 use std::process::ExitCode;
 
@@ -54,6 +55,11 @@ fn main() -> ExitCode {
     }
     let outcome = runner::run(&cases, &arguments);
     plane::stop_shared(outcome);
+    let found = secrets::found();
+    if !found.is_empty() {
+        eprintln!("what must stay secret was told:\n{}", found.join("\n"));
+        return ExitCode::from(101);
+    }
     match outcome {
         runner::Outcome::Passed => ExitCode::SUCCESS,
         runner::Outcome::Failed => ExitCode::from(101),

@@ -136,6 +136,10 @@ impl Keeper {
                 self.metrics.certificates.count(step, "done");
                 tell(step);
             }
+            // What was seen was old; the next look shows what there is.
+            Err(Trouble::Refused(kube::Error::Api(status))) if status.code == 409 => {
+                self.metrics.certificates.count(step, "outdated");
+            }
             Err(trouble) => {
                 self.metrics.certificates.count(step, "failed");
                 let reason = trouble.to_string();

@@ -121,6 +121,11 @@ impl Replaceable {
         Arc::clone(&self.current)
     }
 
+    /// Whether nothing was ever served.
+    pub(in crate::webhook) fn is_empty(&self) -> bool {
+        self.pair.is_none()
+    }
+
     /// Judges what was `read`, and serves it if it is better than what is served; `source` names it in errors. The
     /// same again is no news, but for its time.
     pub(in crate::webhook) fn offer(

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::sandbox::{PLANE, Sandbox};
 use crate::plane::process::{Process, Program};
+use crate::secrets;
 
 /// The binary under test: every image is this one.
 const BINARY: &str = env!("CARGO_BIN_EXE_bindery");
@@ -173,6 +174,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
+        secrets::look(&format!("the log of a container {}", self.name()), &self.logs());
         if let Some(process) = self.process.take() {
             process.stop(Duration::ZERO);
         }

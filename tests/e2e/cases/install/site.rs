@@ -14,6 +14,7 @@ use crate::network;
 use crate::node::Node;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
+use crate::secrets;
 
 /// Namespace and name of the installation.
 pub(super) const NAME: &str = "bindery";
@@ -88,7 +89,7 @@ impl Site {
 
     /// One text of a Secret of the installation.
     pub(super) fn secret(&self, name: &str, key: &str) -> Option<String> {
-        let secret = self.plane.get(ADMIN, &installation().secret_path(name)).expect_ok();
+        let secret = self.plane.get(ADMIN, &installation().secret_path(name)).json;
         let bytes = STANDARD.decode(secret["data"][key].as_str()?).ok()?;
         Some(String::from_utf8(bytes).expect("PEM is text"))
     }
@@ -159,8 +160,30 @@ impl Site {
     }
 }
 
+impl Site {
+    /// Looks for its keys, and others, in whatever it has told.
+    fn look_for_secrets(&self) {
+        let own = installation();
+        let stored = [(own.serving_secret(), "tls.key"), (own.authority_secret(), "ca.key")];
+        let keys: Vec<String> =
+            stored.iter().filter_map(|(name, key)| self.secret(name, key)).collect();
+        secrets::look_for(&keys, "a log", &self.node.logs());
+        for pod in self.node.running() {
+            for port in [8081, 8082] {
+                let metrics = pod.get(port, "/metrics").map(|(_, text)| text).unwrap_or_default();
+                secrets::look_for(&keys, "a metric", &metrics);
+            }
+        }
+        let events = self.plane.get(ADMIN, "/api/v1/events");
+        secrets::look_for(&keys, "an event", &events.text);
+    }
+}
+
 impl Drop for Site {
     fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.look_for_secrets();
+        }
         // Before the API server, whose secrets its pods hold.
         self.node.stop();
         self.plane.end();

@@ -42,4 +42,6 @@ fn helm_installs_what_refuses() {
     let told = String::from_utf8_lossy(&doctor.stdout);
     assert!(doctor.status.success() && told.lines().all(|line| line.starts_with("ok ")), "{told}");
     assert!(told.lines().count() >= 9, "{told}");
+    let tested = site.helm(&["test", NAME, "-n", NAME, "--timeout", "1m"]);
+    assert!(tested.contains("Succeeded"), "{tested}");
 }

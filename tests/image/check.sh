@@ -24,14 +24,14 @@ for tool in readelf tar; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/archive" "$work/root"
+mkdir "$work/archive" "$work/image"
 tar -xf "$archive" -C "$work/archive"
 manifest=$(tr -d '\n' <"$work/archive/manifest.json")
 config=$(<"$work/archive/$(sed 's/.*"Config":"\([^"]*\)".*/\1/' <<<"$manifest")")
 layers=$(sed 's/.*"Layers":\[\([^]]*\)\].*/\1/; s/[",]/ /g' <<<"$manifest")
 for layer in $layers; do
 	tar --numeric-owner -tvf "$work/archive/$layer" >>"$work/list"
-	tar -xf "$work/archive/$layer" -C "$work/root"
+	tar -xf "$work/archive/$layer" -C "$work/image"
 done
 
 # Kind, mode, owner and name of everything that there is: no shell, nothing that another user may write.
@@ -43,7 +43,7 @@ drwxr-xr-x 0/0 licenses"
 [[ $found == "$(sort <<<"$wanted")" ]] || fail "the image holds other files than it should:
 $found"
 
-binary=$work/root/bindery
+binary=$work/image/bindery
 headers=$(readelf -lW "$binary") || fail "the binary is none that Linux can run"
 [[ $headers == *"Requesting program interpreter"* ]] && fail "the binary is not static: it asks for an interpreter"
 needed=$(readelf -dW "$binary") || fail "the binary is none that Linux can run"
@@ -62,23 +62,23 @@ for label in title description licenses version revision; do
 done
 [[ $config == *"\"org.opencontainers.image.version\":\"$version\""* ]] || fail "the label of the version is not $version"
 
-cmp -s LICENSE "$work/root/licenses/LICENSE" || fail "the licence in the image is not that of the program"
+cmp -s LICENSE "$work/image/licenses/LICENSE" || fail "the licence in the image is not that of the program"
 # That libraries of libraries are named as well is for notices.rs to see to, which knows them.
 parts=$(sed -n '/^\[dependencies\]/,/^\[dev/s/^\([a-z0-9_-]*\) = .*/\1/p' Cargo.toml)
 [[ $parts == *serde_json* ]] || fail "the dependencies cannot be read from Cargo.toml"
 for part in $parts "The Rust standard library" "The GNU C library"; do
-	grep -q "^$part [0-9]" "$work/root/licenses/NOTICES" || fail "the notices do not name $part"
+	grep -q "^$part [0-9]" "$work/image/licenses/NOTICES" || fail "the notices do not name $part"
 done
 
 ran="not run, as that needs root"
 if [[ $(id -u) == 0 ]]; then
 	# Where engines put it too, if they are asked for one: the demonstration writes its certificate there.
-	mkdir "$work/root/tmp"
+	mkdir "$work/image/tmp"
 	# shellcheck disable=SC2016
 	in_image() {
 		unshare --mount bash -euc 'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"
 			mount -t tmpfs -o mode=1777,size=16m tmpfs "$0/tmp"
-			exec chroot --userspec=65532:65532 "$0" /bindery "$@"' "$work/root" "$@"
+			exec chroot --userspec=65532:65532 "$0" /bindery "$@"' "$work/image" "$@"
 	}
 	told=$(in_image --version) || fail "the binary does not start in the image"
 	[[ $told == "bindery $version" ]] || fail "the image says that it is: $told"

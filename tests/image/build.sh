@@ -18,6 +18,8 @@ fail() {
 	exit 1
 }
 
+# Whatever fails below, no older image is taken for this one.
+rm -f "$archive"
 for file in bindery LICENSE NOTICES; do
 	[[ -f dist/$file ]] || fail "dist/$file is missing; run make dist, then make image."
 done
@@ -38,7 +40,6 @@ for candidate in ${ENGINE:-docker podman buildah}; do
 		break
 	fi
 done
-rm -f "$archive"
 case $engine in
 docker)
 	docker build --build-arg "SOURCE_DATE_EPOCH=$epoch" "${arguments[@]}"

@@ -1,6 +1,6 @@
 //! The rules of this repository that a program can check: who may import whom, what the pure core
 //! never sees, sizes, headers, words, the lists of rules, what the package depends on, the floors of
-//! the benchmark, the mutants, and the targets of cargo-fuzz.
+//! the benchmark, the mutants, the targets of cargo-fuzz, and what the image is built from.
 //!
 //! They are a test because what no test checks is no rule. Each finding says file, line and what to
 //! do. Each check has a bad sample beside it that it must find. Not here: what clippy checks.
@@ -12,6 +12,7 @@
 mod bench;
 mod code;
 mod fuzz;
+mod image;
 mod layers;
 mod lists;
 mod manifest;
@@ -155,6 +156,12 @@ fn every_decoder_is_fuzzed() {
     let files = tree::files();
     assert!(fuzz::count(&files) > 0, "no decoder was found: the check would check nothing");
     expect_none(&fuzz::check(&files));
+}
+
+#[test]
+fn the_image_gets_what_its_build_reads() {
+    expect_none(&image::kept_out(&tree::file(".dockerignore"), &tree::files()));
+    expect_none(&image::stages(&tree::file("Dockerfile"), env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

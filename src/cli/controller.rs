@@ -11,10 +11,10 @@ use super::process::{self, Signals};
 use crate::certificates::rotation::Periods;
 use crate::cluster::client::{Address, connect};
 use crate::cluster::lease::{Contest, Timing};
-use crate::config::Recycler;
 use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, meter, run_metered};
 use crate::controller::{certificates, health};
+use crate::follow::configuration::Source;
 use crate::telemetry::logging;
 
 /// Runs the command until the process is told to end.
@@ -31,7 +31,8 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
             ));
         }
     };
-    let recycler = super::configuration(arguments.config.as_deref())?.recycler;
+    // What is wrong with it is told before anything else, as by every command.
+    super::configuration(arguments.config.as_deref())?;
     process::start_logging(arguments.log_format, &arguments.log_level);
     // The loop is one task; a second thread encrypts and decodes beside it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -39,14 +40,10 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, mode, recycler))
+    runtime.block_on(serve(arguments, mode))
 }
 
-async fn serve(
-    arguments: &ControllerArgs,
-    mode: Mode,
-    recycler: Recycler,
-) -> Result<Exit, Failure> {
+async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
@@ -62,8 +59,15 @@ async fn serve(
         .installation
         .clone()
         .map(|installation| certificates::Settings { installation, periods: periods(arguments) });
-    let events = arguments.events;
-    let settings = Settings { mode, contest, recycler, own_namespace, events, certificates };
+    let settings = Settings {
+        mode,
+        contest,
+        recycler: arguments.config.clone().map_or_else(Source::default, Source::File),
+        config_map: arguments.config_map.clone(),
+        own_namespace,
+        events: arguments.events,
+        certificates,
+    };
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let listener = listen(arguments.health_listen).await?;
     let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();

@@ -8,10 +8,10 @@ use super::args::WebhookArgs;
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::cluster::client::Address;
+use crate::follow::configuration::Source;
 use crate::k8s::installation::Installation;
 use crate::telemetry::logging;
 use crate::webhook::certificate::PairSource;
-use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::tls::{Callers, PairFiles};
 
@@ -22,7 +22,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         health_listen: arguments.health_listen,
         pair: pair(arguments)?,
         cluster: Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() },
-        policy: arguments.config.clone().map_or_else(PolicySource::default, PolicySource::File),
+        policy: arguments.config.clone().map_or_else(Source::default, Source::File),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
     };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::request::request;
-use crate::binding::{Announcement, Subject};
+use crate::binding::{Announcement, Severity, Subject};
 use crate::model::{ResourceVersion, Uid};
 
 /// Who tells, as `kubectl describe` shows it.
@@ -40,29 +40,53 @@ pub struct About<'a> {
     pub detail: &'a str,
 }
 
-/// Stores `announcement`. Whether it is stored.
-pub async fn announce(client: &Client, announcement: &Announcement, about: About<'_>) -> bool {
-    let stored = timeout(DEADLINE, store(client, announcement, about)).await;
+/// What an event is about, and what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// The object's kind, of the core group.
+    pub kind: &'a str,
+    /// Its namespace; empty if it has none.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// How grave it is.
+    pub severity: Severity,
+    /// One word for programs.
+    pub reason: &'a str,
+    /// What it says, at most 1024 bytes.
+    pub text: &'a str,
+}
+
+impl<'a> From<&'a Announcement> for Message<'a> {
+    fn from(announcement: &'a Announcement) -> Self {
+        let (kind, namespace, name) = match &announcement.on {
+            Subject::Volume(name) => ("PersistentVolume", "", name.as_str()),
+            Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
+        };
+        let Announcement { severity, reason, text, .. } = announcement;
+        Self { kind, namespace, name, severity: *severity, reason, text }
+    }
+}
+
+/// Stores an event. Whether it is stored.
+pub async fn announce(client: &Client, message: Message<'_>, about: About<'_>) -> bool {
+    let stored = timeout(DEADLINE, store(client, message, about)).await;
     match stored {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
-            tracing::warn!(%error, reason = announcement.reason, "an event was not stored");
+            tracing::warn!(%error, reason = message.reason, "an event was not stored");
             false
         }
         Err(_) => {
-            tracing::warn!(reason = announcement.reason, "an event was not stored in time");
+            tracing::warn!(reason = message.reason, "an event was not stored in time");
             false
         }
     }
 }
 
 /// Makes the event anew, or writes it again where it is there.
-async fn store(
-    client: &Client,
-    announcement: &Announcement,
-    about: About<'_>,
-) -> Result<(), kube::Error> {
-    let event = event(announcement, about);
+async fn store(client: &Client, message: Message<'_>, about: About<'_>) -> Result<(), kube::Error> {
+    let event = event(message, about);
     let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
     let name = event["metadata"]["name"].as_str().unwrap_or_default();
     let collection = format!("/api/v1/namespaces/{namespace}/events");
@@ -99,13 +123,10 @@ async fn send(
     client.request_text(request).await.map(drop)
 }
 
-fn event(announcement: &Announcement, about: About<'_>) -> Value {
-    let (kind, namespace, name) = match &announcement.on {
-        Subject::Volume(name) => ("PersistentVolume", "", name.as_str()),
-        Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
-    };
+fn event(message: Message<'_>, about: About<'_>) -> Value {
+    let Message { kind, namespace, name, severity, reason, text } = message;
     let uid = about.uid.map(ToString::to_string).unwrap_or_default();
-    let parts = [uid.as_str(), announcement.reason, about.detail];
+    let parts = [uid.as_str(), reason, about.detail];
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stored_in = if namespace.is_empty() { CLUSTER_NAMESPACE } else { namespace };
     let short = name.get(..name.len().min(NAME_BYTES_MAX)).unwrap_or(name);
@@ -122,9 +143,9 @@ fn event(announcement: &Announcement, about: About<'_>) -> Value {
             "namespace": if namespace.is_empty() { Value::Null } else { json!(namespace) },
             "resourceVersion": about.version.map(ResourceVersion::to_string),
         },
-        "reason": announcement.reason,
-        "message": announcement.text,
-        "type": announcement.severity.as_str(),
+        "reason": reason,
+        "message": text,
+        "type": severity.as_str(),
         "count": about.count,
         "firstTimestamp": now,
         "lastTimestamp": now,

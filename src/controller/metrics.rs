@@ -18,6 +18,7 @@ use super::operations::Operations;
 use crate::binding::{View, Write};
 use crate::cluster::send::Sent;
 use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumePhase};
+use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::metrics::{counters, register};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
@@ -59,6 +60,8 @@ pub struct Metrics {
     all_volumes: IntGaugeVec,
     /// What takes seconds.
     pub(super) operations: Operations,
+    /// What became of the configuration file.
+    pub(super) configuration: ConfigurationMetrics,
     /// Certificates that the leader keeps.
     pub(super) certificates: CertificateMetrics,
 }
@@ -186,6 +189,7 @@ impl Metrics {
                 &["plugin_name", "volume_mode"],
             )?,
             operations: Operations::register(&registry)?,
+            configuration: ConfigurationMetrics::register(&registry)?,
             certificates: CertificateMetrics::register(&registry)?,
             registry,
         })

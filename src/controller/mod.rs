@@ -4,6 +4,7 @@
 //! is carried out, in the order and with the care that a shared API server asks for.
 
 pub mod certificates;
+mod configuration;
 pub mod engine;
 pub mod health;
 pub mod metrics;

@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
 use super::certificates::{self, keep};
+use super::configuration;
 use super::engine::{Engine, Notice, Task};
 use super::health::{Count, Probe};
 use super::metrics::Metrics;
@@ -29,6 +30,7 @@ use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::{Sink, Unreadable, follow};
 use crate::config::Recycler;
+use crate::follow::configuration::{FileError, Source};
 use crate::k8s::managers::{InTree, in_tree};
 use crate::model::{ResourceVersion, Volume};
 
@@ -52,7 +54,10 @@ pub struct Settings {
     /// The lease to contend for; none to lead at once.
     pub contest: Option<Contest>,
     /// How volumes are recycled.
-    pub recycler: Recycler,
+    pub recycler: Source<Recycler>,
+    /// The `ConfigMap` in `own_namespace` that the file of the latter is mounted from, if it is from one; what becomes
+    /// of it is told there.
+    pub config_map: Option<String>,
     /// The namespace of what is the controller's own and has no other.
     pub own_namespace: String,
     /// Whether events are written about what is decided; those of a recycler's pod are passed on in any case.
@@ -67,6 +72,9 @@ pub enum LoopError {
     /// A task that must not end has ended.
     #[error("the task that {0} ended; the process ends so that it can be started again")]
     TaskEnded(&'static str),
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Configuration(#[from] FileError),
     /// A metric could not be registered.
     #[error("metrics cannot be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -117,8 +125,15 @@ pub async fn run_metered(
     }
     let mut lead = Lead::start(&client, settings.contest);
     let until = lead.until.clone();
-    let recyclers = Recyclers::new(&client, settings.recycler, settings.own_namespace, until);
     let mut keepers = JoinSet::new();
+    let (sender, told) = unbounded_channel();
+    let counted = meter.metrics.configuration.clone();
+    let recycler = configuration::follow(settings.recycler, counted, sender)?;
+    if let Some(name) = settings.config_map.filter(|_| settings.events) {
+        let (client, namespace) = (client.clone(), settings.own_namespace.clone());
+        keepers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
+    }
+    let recyclers = Recyclers::new(&client, recycler.current(), settings.own_namespace, until);
     if let Some(settings) = settings.certificates {
         let (until, metrics) = (lead.until.clone(), Arc::clone(&meter.metrics));
         keepers.spawn(keep(client.clone(), settings, until, metrics));
@@ -141,7 +156,7 @@ pub async fn run_metered(
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = stop => Ok(()),
-        Some(_) = keepers.join_next() => Err(LoopError::TaskEnded("keeps the certificates")),
+        Some(_) = keepers.join_next() => Err(LoopError::TaskEnded("keeps the certificates or tells of the configuration")),
     };
     shell.finish().await;
     lead.give_up().await;
@@ -398,7 +413,7 @@ impl Shell {
                         count: notice.count,
                         detail: "",
                     };
-                    let is_stored = announce(&client, &notice.announcement, about).await;
+                    let is_stored = announce(&client, (&notice.announcement).into(), about).await;
                     Reply::Told(notice, is_stored)
                 });
             }

@@ -9,6 +9,7 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
+use super::configuration::ConfigurationMetrics;
 use crate::rules::{Effect, Entry};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
@@ -38,9 +39,8 @@ pub struct Metrics {
     /// When the serving certificate ends, in seconds since 1970.
     pub certificate_expiry: Gauge,
     reloads: IntCounterVec,
-    /// Whether the configuration file as it is now can be used: 1 or 0.
-    pub configuration_good: IntGauge,
-    configurations: IntCounterVec,
+    /// What became of the configuration file.
+    pub configuration: ConfigurationMetrics,
 }
 
 /// What became of a review.
@@ -115,19 +115,7 @@ impl Metrics {
                 "Reloads of the serving pair, by outcome.",
                 &["outcome"],
             )?,
-            configuration_good: register(
-                &registry,
-                IntGauge::new(
-                    "bindery_configuration_last_reload_successful",
-                    "Whether the configuration file as it is now can be used; if not, the last good one counts.",
-                )?,
-            )?,
-            configurations: counters(
-                &registry,
-                "bindery_configuration_reloads_total",
-                "Reloads of the configuration file, by outcome.",
-                &["outcome"],
-            )?,
+            configuration: ConfigurationMetrics::register(&registry)?,
             panics: register(
                 &registry,
                 IntCounter::new("bindery_panics_total", "Reviews that ended in a panic.")?,
@@ -202,11 +190,6 @@ impl Metrics {
     /// Counts a reload of the serving pair.
     pub fn count_reload(&self, outcome: &str) {
         self.reloads.with_label_values(&[outcome]).inc();
-    }
-
-    /// Counts what became of a new configuration file.
-    pub fn count_configuration(&self, outcome: &str) {
-        self.configurations.with_label_values(&[outcome]).inc();
     }
 
     /// All metrics as text.

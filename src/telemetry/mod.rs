@@ -3,5 +3,6 @@
 //! Labels come from closed lists only, so that nobody outside can make a series; no object is ever
 //! logged, only its kind, namespace and name.
 
+pub mod configuration;
 pub mod logging;
 pub mod metrics;

@@ -7,7 +7,6 @@ pub mod certificate;
 pub mod handlers;
 pub mod health;
 mod observe;
-pub mod policy;
 pub mod reader;
 pub mod run;
 pub mod service;

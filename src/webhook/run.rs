@@ -15,7 +15,6 @@ use super::certificate::{Pair, PairSource};
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
 use super::observe::Counting;
-use super::policy::{PolicyError, PolicySource, PolicyWatch};
 use super::reader::Reader;
 use super::service::Service;
 use super::transport::admission::Admission;
@@ -25,7 +24,8 @@ use crate::cluster::client::{Address, ConnectError, connect};
 use crate::cluster::resource::Watched;
 use crate::cluster::state::Shared;
 use crate::cluster::watch::follow;
-use crate::rules::{RULES, Rule};
+use crate::follow::configuration::{FileError, Followed, Source};
+use crate::rules::{Policy, RULES, Rule};
 use crate::telemetry::logging::cause;
 use crate::telemetry::metrics::Metrics;
 
@@ -41,7 +41,7 @@ pub struct Options {
     /// The cluster.
     pub cluster: Address,
     /// The operator's decisions.
-    pub policy: PolicySource,
+    pub policy: Source<Policy>,
     /// How many threads answer reviews.
     pub threads: NonZeroUsize,
     /// How long every reply asks to close its connection before nothing more is accepted.
@@ -66,7 +66,7 @@ pub enum WebhookError {
     Pair(#[from] PairError),
     /// There is no policy.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] FileError),
     /// There is no client for the cluster.
     #[error(transparent)]
     Cluster(#[from] ConnectError),
@@ -93,7 +93,7 @@ pub struct Webhook {
     watches: tokio::task::JoinSet<()>,
     drain_delay: Duration,
     _pair: Pair,
-    _policy: PolicyWatch,
+    _policy: Followed<Policy>,
 }
 
 impl std::fmt::Debug for Counting {
@@ -119,7 +119,9 @@ impl Webhook {
         let metrics = Arc::new(Metrics::register()?);
         let reviews_listener = listen(options.listen, "--listen")?;
         let health_listener = listen(options.health_listen, "--health-listen")?;
-        let policy = PolicyWatch::start(options.policy, Arc::clone(&metrics))?;
+        let counted = metrics.configuration.clone();
+        let report = move |taken: Result<(), &FileError>| counted.count(taken.is_ok());
+        let policy = Followed::start(options.policy, |read| read.policy, report)?;
         let mut watches = tokio::task::JoinSet::new();
         let pair = Pair::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
         let start = Instant::now();

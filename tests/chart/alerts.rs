@@ -10,6 +10,7 @@ use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
 const SOURCES: [&str; 4] = [
+    "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
     "src/controller/metrics.rs",
     "src/controller/operations.rs",

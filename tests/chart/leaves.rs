@@ -60,6 +60,14 @@ const PROBES: &[Probe] = &[
     ("controller.placement", "\"deployment\"", &[]),
     ("controller.mode", "\"prebind\"", &[]),
     ("controller.events", "false", &[]),
+    ("trusted.binders", r#"["system:serviceaccount:topolvm:binder"]"#, &[]),
+    ("trusted.populators", r#"["system:serviceaccount:populators:mover"]"#, &[]),
+    ("controller.recycler.image", "\"registry.example.com/scrub:1.4.0\"", &["--set", FULL]),
+    (
+        "controller.recycler.timeouts",
+        r#"{"nfs": {"minimum": "10m", "perGi": "1m"}}"#,
+        &["--set", FULL],
+    ),
     (
         "controller.recycler.podTemplate",
         r#"{"spec": {"containers": [{"name": "a"}], "volumes": [{"name": "b"}]}}"#,

@@ -25,6 +25,8 @@ const WRONG: &[(&str, &str)] = &[
     ("pod.securityContext={}", "'/pod': additional properties 'securityContext'"),
     ("rules.modes={\"duplicate-bakend\": \"warn\"}", "additional properties 'duplicate-bakend'"),
     ("rules.parameters={\"maxwaste\": 3}", "'/rules/parameters': additional properties"),
+    ("trusted.binder=[\"x\"]", "'/trusted': additional properties 'binder' not allowed"),
+    ("controller.recycler.timeouts={\"iscsi\": {}}", "additional properties 'iscsi' not allowed"),
     // Types.
     ("webhook.replicas=\"2\"", "'/webhook/replicas': got string, want integer"),
     ("webhook.replicas=1.5", "'/webhook/replicas': got number, want integer"),

@@ -8,11 +8,11 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bindery::cluster::client::Address;
+use bindery::follow::configuration::Source;
 use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::certificate::PairSource;
-use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::tls::PairFiles;
 use hyper::Method;
@@ -100,7 +100,7 @@ impl Installed {
             health_listen: loopback,
             pair: PairSource::Files(pair.files.clone()),
             cluster: Address { kubeconfig: Some(plane.kubeconfig(BINDERY)), ..Address::default() },
-            policy: PolicySource::Fixed(Box::new(policy)),
+            policy: Source::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay: Duration::ZERO,
         };

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bindery::cluster::lease::{Contest, Timing};
-use bindery::config::Recycler;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, meter, run, run_metered};
+use bindery::follow::configuration::Source;
 use bindery::sim::{Cluster, Method, Request, Server};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -37,11 +37,11 @@ impl Running {
         let client = Client::new(server.clone(), "default");
         let (probe, meter) = meter().expect("metrics");
         let own_namespace = "kube-system".to_owned();
-        let recycler = Recycler::default();
         let settings = Settings {
             mode,
             contest: None,
-            recycler,
+            recycler: Source::default(),
+            config_map: None,
             own_namespace,
             events: true,
             certificates: None,
@@ -59,7 +59,8 @@ impl Running {
         let settings = Settings {
             mode,
             contest,
-            recycler: Recycler::default(),
+            recycler: Source::default(),
+            config_map: None,
             own_namespace,
             events: true,
             certificates: None,

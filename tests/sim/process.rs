@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use bindery::cluster::lease::{Contest, Timing};
-use bindery::config::Recycler;
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, run};
+use bindery::follow::configuration::Source;
 use bindery::sim::{Outcome, Phase, Reviewer, Server, User};
 use kube::Client;
 use serde_json::json;
@@ -36,7 +36,8 @@ impl Process {
         let settings = Settings {
             mode,
             contest: Some(contest),
-            recycler: Recycler::default(),
+            recycler: Source::default(),
+            config_map: None,
             own_namespace: "kube-system".to_owned(),
             events: true,
             certificates: None,

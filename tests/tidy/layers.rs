@@ -109,7 +109,12 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "jiff", "serde_json"]),
         reach: Reach::Values,
     },
-    Layer { name: "follow", imports: &[], libraries: Libraries::Any, reach: Reach::World },
+    Layer {
+        name: "follow",
+        imports: &["telemetry", "config"],
+        libraries: Libraries::Any,
+        reach: Reach::World,
+    },
     Layer {
         name: "cluster",
         imports: &["model", "binding", "rules", "k8s", "telemetry", "config"],
@@ -129,6 +134,7 @@ const LAYERS: &[Layer] = &[
             "sim",
             "telemetry",
             "config",
+            "follow",
             "certificates",
             "cluster",
             "webhook",

@@ -127,6 +127,7 @@ fn the_readme_lists_every_metric_and_no_other() {
     expect_none(&readme::metrics(
         &tree::file("README.md"),
         &[
+            "src/telemetry/configuration.rs",
             "src/telemetry/metrics.rs",
             "src/controller/metrics.rs",
             "src/controller/operations.rs",

@@ -115,6 +115,8 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
   - --events={{ .Values.controller.events }}
   - --config
   - /etc/bindery/config/config.yaml
+  - --config-map
+  - {{ include "bindery.fullname" . }}-config
   {{- include "bindery.loggingArguments" . | nindent 2 }}
   {{- if eq .Values.certs.mode "selfSigned" }}
   - --installation

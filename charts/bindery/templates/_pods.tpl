@@ -6,13 +6,7 @@ What the pods of the webhook and of the controller have in common. Not here: the
 {{- define "bindery.podMetadata" -}}
 {{- $root := index . 0 -}}
 labels: {{- merge (include "bindery.labels" . | fromYaml) $root.Values.pod.labels | toYaml | nindent 2 }}
-{{- $annotations := dict -}}
-{{- if eq (index . 2) "recycles" -}}
-{{/* The controller reads how to recycle when it starts; the rest of the configuration is read again by itself. */}}
-{{- $sum := toJson $root.Values.controller.recycler | sha256sum -}}
-{{- $_ := set $annotations "bindery.dev/recycler-checksum" $sum -}}
-{{- end -}}
-{{- with merge $annotations $root.Values.pod.annotations }}
+{{- with $root.Values.pod.annotations }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}

@@ -167,9 +167,13 @@ pub struct ControllerArgs {
     /// Kubeconfig of the cluster; else `KUBECONFIG`, `~/.kube/config` or the pod's own account.
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Configuration, in a file that the webhook can share: how volumes are recycled. Read at the start.
+    /// Configuration, in a file that the webhook can share: how volumes are recycled; read again when it changes.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// `ConfigMap`, in the namespace of the lease, that the configuration is mounted from: an event there tells whether
+    /// a new one can be used.
+    #[arg(long, value_name = "NAME", requires = "config")]
+    pub config_map: Option<String>,
     /// Form of the log; text on a terminal and JSON elsewhere if left out.
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,

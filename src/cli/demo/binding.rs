@@ -18,9 +18,9 @@ use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
 use crate::cli::explain;
 use crate::cluster::resource::Watched;
-use crate::config::Recycler;
 use crate::controller::mode::Mode;
 use crate::controller::run::{LoopError, Settings, run};
+use crate::follow::configuration::Source;
 use crate::k8s::event;
 use crate::model::{ClaimKey, VolumeName};
 
@@ -162,7 +162,8 @@ impl Controller {
         let settings = Settings {
             mode,
             contest: None,
-            recycler: Recycler::default(),
+            recycler: Source::default(),
+            config_map: None,
             own_namespace: "bindery".to_owned(),
             events: true,
             certificates: None,

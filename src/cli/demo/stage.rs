@@ -17,10 +17,10 @@ use super::examples;
 use super::folder::Folder;
 use crate::certificates::{Names, development};
 use crate::cluster::client::Address;
+use crate::follow::configuration::Source;
 use crate::rules::RULES;
 use crate::sim::{Cluster, Method, Request, Server};
 use crate::webhook::certificate::PairSource;
-use crate::webhook::policy::PolicySource;
 use crate::webhook::run::{Options, Webhook};
 use crate::webhook::transport::tls::PairFiles;
 
@@ -109,7 +109,7 @@ fn options(pair: PairFiles) -> Options {
         health_listen: anywhere,
         pair: PairSource::Files(pair),
         cluster: Address::default(),
-        policy: PolicySource::default(),
+        policy: Source::default(),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
     }

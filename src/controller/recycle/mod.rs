@@ -11,6 +11,7 @@ mod watching;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use kube::Client;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -36,44 +37,55 @@ const LEFTOVER_PERIOD: Duration = Duration::from_secs(1);
 const LEFTOVER_PATIENCE: Duration = Duration::from_mins(1);
 
 /// The recyclers that work. Dropping it stops them.
-#[derive(Debug)]
 pub(super) struct Recyclers {
-    crew: Arc<Crew>,
+    client: Client,
+    recycler: Arc<ArcSwap<Recycler>>,
+    own_namespace: String,
+    turns: Arc<Semaphore>,
+    until: watch::Receiver<Until>,
     under_way: JoinSet<(RecycleOrder, Recycled, Duration)>,
 }
 
-/// What all recyclers share.
+/// One recycler.
 #[derive(Debug)]
-struct Crew {
+struct Worker {
     api: Api,
-    recycler: Recycler,
-    turns: Semaphore,
+    recycler: Arc<Recycler>,
     until: watch::Receiver<Until>,
 }
 
 impl Recyclers {
-    /// Nobody works yet. Pods are made in the namespace that `recycler` names, else in `own_namespace`;
-    /// nothing is written when `until` does not say that we lead.
+    /// Nobody works yet. Pods are made in the namespace that `recycler` names, else in `own_namespace`, as it says
+    /// when each begins; nothing is written when `until` does not say that we lead.
     pub(super) fn new(
         client: &Client,
-        recycler: Recycler,
+        recycler: Arc<ArcSwap<Recycler>>,
         own_namespace: String,
         until: watch::Receiver<Until>,
     ) -> Self {
-        let namespace = recycler.namespace.clone().unwrap_or(own_namespace);
-        let api = Api { client: client.clone(), namespace };
-        let turns = Semaphore::new(PODS_COUNT_MAX);
-        Self { crew: Arc::new(Crew { api, recycler, turns, until }), under_way: JoinSet::new() }
+        Self {
+            client: client.clone(),
+            recycler,
+            own_namespace,
+            turns: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
+            until,
+            under_way: JoinSet::new(),
+        }
     }
 
     /// Begins to recycle a volume.
     pub(super) fn begin(&mut self, order: RecycleOrder) {
-        let crew = Arc::clone(&self.crew);
+        let (turns, recycler) = (Arc::clone(&self.turns), Arc::clone(&self.recycler));
+        let (client, own_namespace) = (self.client.clone(), self.own_namespace.clone());
+        let until = self.until.clone();
         self.under_way.spawn(async move {
             // It is never closed.
-            let _turn = crew.turns.acquire().await;
+            let _turn = turns.acquire().await;
             let begun = Instant::now();
-            let end = crew.recycle(&order).await;
+            let recycler = recycler.load_full();
+            let namespace = recycler.namespace.clone().unwrap_or(own_namespace);
+            let worker = Worker { api: Api { client, namespace }, recycler, until };
+            let end = worker.recycle(&order).await;
             (order, end, begun.elapsed())
         });
     }
@@ -94,7 +106,7 @@ impl Recyclers {
     }
 }
 
-impl Crew {
+impl Worker {
     async fn recycle(&self, order: &RecycleOrder) -> Recycled {
         let end = self.attempt(order).await;
         end.unwrap_or_else(|reason| Recycled::Ended(Recycling::Failed(reason.into())))

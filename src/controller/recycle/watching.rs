@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::Crew;
+use super::Worker;
 use super::api::{Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{Severity, announce_recycler_pod};
@@ -43,7 +43,7 @@ struct PassedOn {
     counts: BTreeMap<String, u32>,
 }
 
-impl Crew {
+impl Worker {
     /// Waits for the end of a pod, for at most `patience`.
     pub(super) async fn watch(
         &self,
@@ -119,7 +119,7 @@ impl Crew {
                 count: *count,
                 detail: &event.reason,
             };
-            announce(&self.api.client, &announcement, about).await;
+            announce(&self.api.client, (&announcement).into(), about).await;
         }
     }
 }

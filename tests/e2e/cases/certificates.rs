@@ -14,9 +14,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bindery::certificates::authorities;
 use bindery::cluster::client::Address;
+use bindery::follow::configuration::Source;
 use bindery::k8s::installation::Installation;
 use bindery::webhook::certificate::PairSource;
-use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn serve(site: &Site<'_>) -> Serving {
         health_listen: loopback,
         pair: PairSource::Secret(site.installation.clone(), None),
         cluster: Address { kubeconfig: Some(site.plane.kubeconfig(ADMIN)), ..Address::default() },
-        policy: PolicySource::Fixed(Box::default()),
+        policy: Source::Fixed(Box::default()),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
     };

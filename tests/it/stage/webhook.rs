@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bindery::cluster::client::Address;
+use bindery::follow::configuration::Source;
 use bindery::rules::{Entry, Policy, RULES, Rule};
 use bindery::webhook::certificate::PairSource;
-use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
 use bindery::webhook::transport::tls::PairFiles;
 use kube::Client;
@@ -140,7 +140,7 @@ impl Stage {
             health_listen: any,
             pair: PairSource::Files(pair),
             cluster: Address::default(),
-            policy: PolicySource::Fixed(Box::new(policy)),
+            policy: Source::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay,
         };

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::Value;
+use hyper::Method;
+use serde_json::{Value, json};
 
 use super::WRITERS;
 use super::load::Load;
 use super::site::{CHART, NAME, Site};
 use crate::eventually::{eventually, wait};
-use crate::plane::Plane;
 use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Plane};
 use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[case!(it_is_upgraded_and_uninstalled_under_load)];
@@ -30,6 +31,8 @@ fn it_is_upgraded_and_uninstalled_under_load() {
     upgrade(CHART, "rules.modes.host-path-volume=deny");
     await_denial(&site);
     assert_eq!(site.node.processes(), before, "a mode starts nothing anew");
+    a_wrong_configuration_changes_nothing(&site);
+    assert_eq!(site.node.processes(), before, "nor does a wrong configuration");
     upgrade(CHART, "webhook.replicas=3");
     site.await_ready();
 
@@ -59,6 +62,53 @@ fn it_is_upgraded_and_uninstalled_under_load() {
         left => Err(left.join(", ")),
     });
     assert!(left.is_empty());
+}
+
+/// Somebody edits the `ConfigMap` by hand: the old configuration stays, and metric and event of every pod's programs
+/// say so, the event with file, line and key; until it is right again.
+fn a_wrong_configuration_changes_nothing(site: &Site) {
+    let map = "bindery-config";
+    let path = format!("/api/v1/namespaces/{NAME}/configmaps/{map}");
+    let right = site.plane.get(ADMIN, &path).expect_ok()["data"]["config.yaml"].clone();
+    let write = |text: &Value| {
+        let patch = Body::merge_patch(&json!({"data": {"config.yaml": text}}));
+        site.plane.request(ADMIN, Method::PATCH, &path, patch).expect_ok();
+    };
+    let wrong = right.as_str().unwrap().replace("host-path-volume", "host-path-volum");
+    write(&json!(wrong));
+    await_metric(site, "bindery_configuration_last_reload_successful", "0");
+    let line = wrong.lines().position(|line| line.contains("host-path-volum")).unwrap() + 1;
+    let told = |reason: &str, text: &str| {
+        eventually("it is told beside the map", Duration::from_secs(10), || {
+            let about = format!("--field-selector=reason={reason},involvedObject.name={map}");
+            let columns = "-o=custom-columns=T:.type,M:.message";
+            let arguments = ["get", "events", "-n", NAME, &about, columns];
+            let events = site.plane.kubectl(ADMIN, &arguments, "").stdout;
+            if events.contains(text) { Ok(()) } else { Err(events) }
+        });
+    };
+    told("ConfigurationUnusable", &format!("config.yaml:{line}:"));
+    told("ConfigurationUnusable", "host-path-volum");
+    await_denial(site);
+    write(&right);
+    await_metric(site, "bindery_configuration_last_reload_successful", "1");
+    told("ConfigurationLoaded", "counts");
+}
+
+/// Waits until webhook and controller of every pod count so.
+fn await_metric(site: &Site, name: &str, value: &str) {
+    eventually(&format!("{name} is {value}"), Duration::from_secs(20), || {
+        for pod in site.node.running() {
+            for port in [8081, 8082] {
+                let (_, text) = pod.get(port, "/metrics").ok_or("no answer")?;
+                let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+                if line != format!("{name} {value}") {
+                    return Err(format!("{port}: {line}"));
+                }
+            }
+        }
+        Ok(())
+    });
 }
 
 /// Waits until a host path is refused, of which people are only warned by default.

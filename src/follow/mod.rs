@@ -5,6 +5,8 @@
 //! replaced) a poll finds. One thread for each set of files, no async: it reads a little now and then.
 //! Not here: what the files mean, and when new contents take the place of old ones.
 
+pub mod configuration;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -18,6 +18,7 @@ use bindery::k8s::installation::Installation;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::policy::PolicySource;
 use bindery::webhook::run::{Options, Webhook};
+use bindery::webhook::transport::Limits;
 use hyper::Method;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -164,6 +165,7 @@ fn serve(site: &Site<'_>) -> Serving {
         policy: PolicySource::Fixed(Box::default()),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
+        limits: Limits::reviews(),
     };
     let webhook = runtime.block_on(Webhook::start(options)).unwrap();
     let address = webhook.address();

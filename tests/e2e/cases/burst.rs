@@ -66,7 +66,7 @@ fn burst(plane: &Plane, path: &str, hands: usize) -> (usize, Vec<String>) {
         begin.wait();
         let end = Instant::now() + BURST;
         while Instant::now() < end {
-            let is_allowed = (hand + asked) % 2 == 0;
+            let is_allowed = (hand + asked).is_multiple_of(2);
             let change = if is_allowed { allowed() } else { refused() };
             let reply = plane.try_request(ADMIN, Method::PATCH, path, Body::merge_patch(&change));
             wrong.extend(reply.and_then(|reply| check(&reply, is_allowed)).err());

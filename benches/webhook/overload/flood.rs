@@ -27,8 +27,8 @@ const FLOOD: Duration = Duration::from_secs(3);
 /// How much more is asked than can be answered.
 const TIMES: f64 = 3.0;
 
-/// Where the connections begin (the last part of 127.0.0.x), and how many: those whose answers are the capacity, and
-/// those of the flood, which are what three API servers may have, or many more than there are places.
+/// Where the connections begin (the last part of 127.0.0.x), and how many: those whose answers are the capacity;
+/// those of three API servers, each with 500 calls at once; and many more than there are places.
 const CALM_CROWD: (u8, usize) = (2, 100);
 const THREE_SERVERS: (u8, usize) = (10, 1_500);
 const BEYOND_PLACES: (u8, usize) = (10, 3_000);

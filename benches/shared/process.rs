@@ -1,5 +1,6 @@
 //! What the kernel knows of a process: its memory and its processor time.
 
+use std::fmt::Display;
 use std::fs;
 
 /// Kernel: times in `/proc` are in ticks of 10 ms on every architecture of Linux that Rust serves.
@@ -15,8 +16,11 @@ pub(crate) fn peak(id: u32) -> Result<f64, String> {
     status_bytes(id, "VmHWM:")
 }
 
-/// Processor time of the processes together, in seconds.
-pub(crate) fn processor_seconds(ids: impl IntoIterator<Item = u32>) -> Result<f64, String> {
+/// Processor time of the processes together, in seconds; of the caller's own thread it is that of
+/// `thread-self`.
+pub(crate) fn processor_seconds<Id: Display>(
+    ids: impl IntoIterator<Item = Id>,
+) -> Result<f64, String> {
     let mut ticks = 0;
     for id in ids {
         let text = read(id, "stat")?;
@@ -39,7 +43,7 @@ fn status_bytes(id: u32, line: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("/proc/{id}/status has no {line}"))
 }
 
-fn read(id: u32, file: &str) -> Result<String, String> {
+fn read(id: impl Display, file: &str) -> Result<String, String> {
     let path = format!("/proc/{id}/{file}");
     fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))
 }

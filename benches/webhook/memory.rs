@@ -21,7 +21,7 @@ use crate::wire::{Connection, GUARD, Target, block_on, head};
 /// Bodies at once.
 const CROWD: usize = 64;
 
-/// Half-sent heads at once, and the addresses from which they come: the webhook takes 512 connections
+/// Half-sent heads at once, and the addresses from which they come: the webhook takes 1,024 connections
 /// from one.
 const HEADS: usize = 2_000;
 const HEAD_ADDRESSES: usize = 5;

@@ -19,11 +19,12 @@ pub(crate) struct Cores {
 }
 
 /// Programs that no Debian package of ours brings, and what to install for each.
-const NEEDED: [(&str, &str); 5] = [
+const NEEDED: [(&str, &str); 6] = [
     ("wrk", "apt-get install wrk"),
     ("nginx", "apt-get install nginx-light"),
     ("go", "Go 1.26 or later"),
     ("taskset", "apt-get install util-linux"),
+    ("renice", "apt-get install bsdutils"),
     ("setpriv", "apt-get install util-linux"),
 ];
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -58,15 +58,39 @@ impl Target {
 
     /// Connects from 127.0.0.`from`, so that limits per address can be met or avoided.
     pub(crate) async fn connect(&self, from: u8) -> Result<Connection, String> {
-        let failed =
-            |error: std::io::Error| format!("no connection to port {}: {error}", self.port);
+        let stream = self.reach(from).await?;
+        TlsConnector::from(Arc::clone(&self.config))
+            .connect(name(), stream)
+            .await
+            .map_err(|error| self.failed(&error))
+    }
+
+    /// The same without TLS, of which nothing is said.
+    pub(crate) async fn reach(&self, from: u8) -> Result<TcpStream, String> {
+        let failed = |error: std::io::Error| self.failed(&error);
         let socket = TcpSocket::new_v4().map_err(failed)?;
         let source = Ipv4Addr::new(127, 0, 0, from);
         socket.bind(SocketAddr::new(IpAddr::V4(source), 0)).map_err(failed)?;
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
         let stream = socket.connect(address).await.map_err(failed)?;
-        let name = ServerName::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST).into());
-        TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await.map_err(failed)
+        // As Go's client does: without it the first request waits for the server to acknowledge the handshake.
+        stream.set_nodelay(true).map_err(failed)?;
+        Ok(stream)
+    }
+
+    /// What a client says first.
+    pub(crate) fn hello(&self) -> Result<Vec<u8>, String> {
+        let client = ClientConnection::new(Arc::clone(&self.config), name());
+        let mut hello = Vec::new();
+        client
+            .map_err(std::io::Error::other)
+            .and_then(|mut client| client.write_tls(&mut hello))
+            .map_err(|error| self.failed(&error))?;
+        Ok(hello)
+    }
+
+    fn failed(&self, error: &std::io::Error) -> String {
+        format!("no connection to port {}: {error}", self.port)
     }
 
     /// Posts a body on a connection of its own and waits for the reply, however early it comes.
@@ -84,6 +108,11 @@ impl Target {
     pub(crate) fn post_blocking(&self, path: &str, body: &[u8]) -> Result<Reply, String> {
         block_on(self.post(1, path, body))
     }
+}
+
+/// As whom the server shows itself.
+fn name() -> ServerName<'static> {
+    ServerName::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST).into())
 }
 
 /// Runs one future on a runtime of its own.

@@ -13,6 +13,7 @@ use crate::k8s::installation::Installation;
 use crate::telemetry::logging;
 use crate::webhook::certificate::PairSource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
+use crate::webhook::transport::Limits;
 use crate::webhook::transport::tls::{Callers, PairFiles};
 
 /// Runs the command until the process is told to end.
@@ -25,6 +26,7 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         policy: arguments.config.clone().map_or_else(Source::default, Source::File),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
+        limits: Limits::reviews(),
     };
     process::start_logging(arguments.log_format, &arguments.log_level);
     // One thread: watches and metrics are little work, reviews have threads of their own.

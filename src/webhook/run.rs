@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use thiserror::Error;
+use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub threads: NonZeroUsize,
     /// How long every reply asks to close its connection before nothing more is accepted.
     pub drain_delay: Duration,
+    /// The limits of the port that takes reviews: [`Limits::reviews`] unless a test wants to meet them.
+    pub limits: Limits,
 }
 
 /// Why the process did not start, or ended.
@@ -117,8 +120,8 @@ impl Webhook {
         rules: &'static [&'static Rule],
     ) -> Result<Self, WebhookError> {
         let metrics = Arc::new(Metrics::register()?);
-        let reviews_listener = listen(options.listen, "--listen")?;
-        let health_listener = listen(options.health_listen, "--health-listen")?;
+        let reviews_listener = listen(options.listen, "--listen", &options.limits)?;
+        let health_listener = listen(options.health_listen, "--health-listen", &Limits::health())?;
         let counted = metrics.configuration.clone();
         let report = move |taken: Result<(), &FileError>| counted.count(taken.is_ok());
         let policy = Followed::start(options.policy, |read| read.policy, report)?;
@@ -142,13 +145,13 @@ impl Webhook {
             is_draining: AtomicBool::new(false),
             start,
         });
-        let admission = Admission::new(Limits::reviews());
+        let admission = Admission::new(options.limits.clone());
         let reviews = Endpoint {
             name: "reviews",
             listener: reviews_listener,
             security: Security::Tls(pair.current()),
             router: handlers::router(Reviews { service, admission }),
-            limits: Limits::reviews(),
+            limits: options.limits,
         };
         let health_endpoint = Endpoint {
             name: "health",
@@ -210,6 +213,23 @@ impl Webhook {
     }
 }
 
-fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, WebhookError> {
-    TcpListener::bind(address).map_err(|reason| WebhookError::Listen { address, reason, flag })
+/// Whoever comes while we have no time waits in the kernel, as many as may be open at once. Beyond that the
+/// kernel drops who knocks, who then tries again after a second, and after three: too late for most reviews.
+fn listen(
+    address: SocketAddr,
+    flag: &'static str,
+    limits: &Limits,
+) -> Result<TcpListener, WebhookError> {
+    let waiting = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    let bound = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // As std's own listener does: a port whose last connections are still ending can be used.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(waiting)?.into_std()
+    };
+    bound().map_err(|reason| WebhookError::Listen { address, reason, flag })
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
     "src/controller/metrics.rs",

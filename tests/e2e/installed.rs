@@ -14,6 +14,7 @@ use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook};
+use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
 use hyper::Method;
 use rcgen::{CertificateParams, KeyPair};
@@ -88,6 +89,15 @@ impl Installed {
 
     /// The same under another policy than the default.
     pub(crate) fn under(policy: Policy, plane: &Plane, registered: Registered) -> Self {
+        Self::start((policy, Limits::reviews()), plane, registered)
+    }
+
+    /// The same with other limits than those in use.
+    pub(crate) fn within(limits: Limits, plane: &Plane, registered: Registered) -> Self {
+        Self::start((Policy::default(), limits), plane, registered)
+    }
+
+    fn start((policy, limits): (Policy, Limits), plane: &Plane, registered: Registered) -> Self {
         let pair = pair();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -103,6 +113,7 @@ impl Installed {
             policy: Source::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay: Duration::ZERO,
+            limits,
         };
         let webhook = runtime.block_on(Webhook::start(options)).unwrap();
         let (address, health) = (webhook.address(), webhook.health_address());

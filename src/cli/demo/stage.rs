@@ -22,6 +22,7 @@ use crate::rules::RULES;
 use crate::sim::{Cluster, Method, Request, Server};
 use crate::webhook::certificate::PairSource;
 use crate::webhook::run::{Options, Webhook};
+use crate::webhook::transport::Limits;
 use crate::webhook::transport::tls::PairFiles;
 
 /// A running webhook over a cluster in memory.
@@ -112,6 +113,7 @@ fn options(pair: PairFiles) -> Options {
         policy: Source::default(),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
+        limits: Limits::reviews(),
     }
 }
 

@@ -16,9 +16,10 @@ pub struct Limits {
     /// 20 KB, so a full house is 80 MiB. An API server pools 25 idle connections per client
     /// configuration; nobody legitimate comes near.
     pub connections: usize,
-    /// Connections open at once from one address. 512: more than the 400 mutating requests that an
-    /// API server with raised limits runs at once, and eight hostile addresses are needed to fill
-    /// the house.
+    /// Connections open at once from one address. 1,024: an API server runs 600 requests at once, all
+    /// of which may be writes, and those of `system:masters` beyond; when reviews pile up each has a
+    /// connection of its own, and one that is closed unheard is an error that a user sees. Four
+    /// hostile addresses are needed to fill the house.
     pub connections_per_peer: usize,
     /// Time from accept to the end of the TLS handshake. 5 s: half of what the API server itself
     /// waits for one (10 s).
@@ -81,7 +82,7 @@ impl Limits {
     pub fn reviews() -> Self {
         Self {
             connections: 4_096,
-            connections_per_peer: 512,
+            connections_per_peer: 1_024,
             handshake: Duration::from_secs(5),
             handshakes_at_once: 2,
             handshake_queue: 1_024,

@@ -18,6 +18,7 @@ use bindery::follow::configuration::Source;
 use bindery::k8s::installation::Installation;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook};
+use bindery::webhook::transport::Limits;
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -162,6 +163,7 @@ fn serve(site: &Site<'_>) -> Serving {
         policy: Source::Fixed(Box::default()),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
+        limits: Limits::reviews(),
     };
     let webhook = runtime.block_on(Webhook::start(options)).unwrap();
     let address = webhook.address();

@@ -2,6 +2,7 @@
 //! forgotten there is dead code, which the linter refuses.
 
 mod binding;
+mod burst;
 mod certificates;
 mod controller;
 mod conversation;
@@ -41,6 +42,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         conversation::CASES,
         quantities::CASES,
         binding::CASES,
+        burst::CASES,
         certificates::CASES,
         controller::CASES,
         explain::CASES,

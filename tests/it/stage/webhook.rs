@@ -12,6 +12,7 @@ use bindery::follow::configuration::Source;
 use bindery::rules::{Entry, Policy, RULES, Rule};
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
+use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
 use kube::Client;
 use serde_json::Value;
@@ -143,6 +144,7 @@ impl Stage {
             policy: Source::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay,
+            limits: Limits::reviews(),
         };
         let webhook = Webhook::start_with(options, client, rules).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

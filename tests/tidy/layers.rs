@@ -111,7 +111,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "follow",
-        imports: &["telemetry", "config"],
+        imports: &["rules", "telemetry", "config"],
         libraries: Libraries::Any,
         reach: Reach::World,
     },

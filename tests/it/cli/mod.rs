@@ -95,10 +95,12 @@ pub(crate) fn run(binary: &Path, folder: &Folder, arguments: &[&str], input: &st
         stdout: String::from_utf8(output.stdout).expect("text"),
         stderr: String::from_utf8(output.stderr).expect("text"),
     };
-    // PEM, the same encoded once more, a key as DER in base64, a token: nothing that is printed holds one.
+    // PEM, the same encoded once more, a key as DER in base64, a token: nothing that is printed holds one, but the
+    // registrations that were asked for hold an authority.
+    let is_asked = arguments.first() == Some(&"generate");
     for mark in ["-----BEGIN", "LS0tLS1CRUdJTi", "MIGHAgEAMBMG", "eyJhbGciOi"] {
         let is_told = [&output.stdout, &output.stderr].iter().any(|text| text.contains(mark));
-        assert!(!is_told, "{arguments:?} told {mark}");
+        assert!(is_asked || !is_told, "{arguments:?} told {mark}");
     }
     output
 }

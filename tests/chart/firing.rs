@@ -31,6 +31,10 @@ const WELL: &[&str] = &[
     "bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 60x60",
     "bindery_controller_leading{CONTROLLER,pod=\"a\"} 1x60",
     "bindery_controller_leading{CONTROLLER,pod=\"b\"} 0x60",
+    "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"done\"} 0+1x60",
+    "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"outdated\"} 0+1x60",
+    "bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 31536000x60",
+    "bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"b\"} 0x60",
     "bindery_controller_mode{CONTROLLER,mode=\"observe\"} 0x60",
     "bindery_controller_mode{CONTROLLER,mode=\"full\"} 1x60",
     "bindery_controller_queue_depth{CONTROLLER} 5x60",
@@ -101,6 +105,23 @@ const CASES: &[(&str, &[&str], u32)] = &[
     (
         "BinderyWatchStale",
         &["bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 400x60"],
+        5,
+    ),
+    (
+        "BinderyCertificatesNotKept",
+        &[
+            "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"failed\"} 0+1x60",
+        ],
+        12,
+    ),
+    (
+        "BinderyAuthorityEnds",
+        &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER} 4320000x60"],
+        10,
+    ),
+    (
+        "BinderyConfigurationRefused",
+        &["bindery_configuration_last_reload_successful{CONTROLLER} 0x60"],
         5,
     ),
     ("BinderyNoLeader", &["bindery_controller_leading{CONTROLLER,pod=\"a\"} 0x60"], 2),

@@ -9,7 +9,7 @@ use std::fs;
 
 use bindery::document::{self, Node};
 
-use super::helm::{is_generating, rendered, root, set, sets, text};
+use super::helm::{Helm, is_generating, rendered, root, set, sets, template_by, text};
 
 /// Fewer sets than this would leave branches of the templates without a record.
 const SETS_COUNT_MIN: usize = 12;
@@ -76,6 +76,20 @@ fn two_renderings_are_the_same() {
     for (name, rendering) in sets() {
         let again = rendered(&["--values", &format!("tests/chart/sets/{name}.yaml")]);
         assert!(again.text == rendering.text, "{name} renders otherwise the second time");
+    }
+}
+
+#[test]
+fn helm_3_renders_the_same_objects() {
+    for (name, rendering) in sets() {
+        let values = format!("tests/chart/sets/{name}.yaml");
+        // Without a cluster it takes Kubernetes to be as old as it says itself.
+        let other = template_by(Helm::Three, &["--values", &values, "--kube-version", "1.36.0"]);
+        let other = other.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(other.objects.len(), rendering.objects.len(), "{name}");
+        for object in &other.objects {
+            assert!(rendering.objects.contains(object), "{name}: only Helm 3 renders {object}");
+        }
     }
 }
 

@@ -49,9 +49,26 @@ impl Rendering {
     }
 }
 
+/// A version of helm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helm {
+    /// The newest, which all tests use but where they say otherwise.
+    Four,
+    /// Its predecessor, which many still have.
+    Three,
+}
+
 /// Runs helm; the error is what it told.
 pub(crate) fn helm(arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(binary());
+    run(Helm::Four, arguments)
+}
+
+fn run(helm: Helm, arguments: &[&str]) -> Result<String, String> {
+    let name = match helm {
+        Helm::Four => "helm",
+        Helm::Three => "helm3",
+    };
+    let mut command = Command::new(binaries().join(name));
     // Nobody's own plugins, repositories or cluster.
     for home in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
         command.env(home, Path::new(env!("CARGO_TARGET_TMPDIR")).join("helm"));
@@ -68,8 +85,13 @@ pub(crate) fn helm(arguments: &[&str]) -> Result<String, String> {
 
 /// Renders the chart with these arguments.
 pub(crate) fn template(arguments: &[&str]) -> Result<Rendering, String> {
+    template_by(Helm::Four, arguments)
+}
+
+/// Renders the chart by this helm.
+pub(crate) fn template_by(helm: Helm, arguments: &[&str]) -> Result<Rendering, String> {
     let fixed = ["template", RELEASE, "charts/bindery", "--namespace", NAMESPACE];
-    let text = helm(&[fixed.as_slice(), arguments].concat())?;
+    let text = run(helm, &[fixed.as_slice(), arguments].concat())?;
     let objects = document::read(&text).map_err(|error| format!("the rendering: {error}"))?;
     let objects = objects.iter().map(Node::to_json).collect();
     Ok(Rendering { text, objects })
@@ -110,9 +132,9 @@ pub(crate) fn is_generating() -> bool {
     std::env::var_os("BINDERY_GENERATE").is_some_and(|value| value == "1")
 }
 
-fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
+fn binaries() -> &'static Path {
+    static BINARIES: OnceLock<PathBuf> = OnceLock::new();
+    BINARIES.get_or_init(|| {
         let script = root("tests/kube/build.sh");
         let output = Command::new(&script).arg("--where").output().expect("the script runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -121,6 +143,6 @@ fn binary() -> &'static Path {
             "helm is missing, and the chart is rendered with it; run make kube, then retry ({})",
             told.trim()
         );
-        Path::new(String::from_utf8_lossy(&output.stdout).trim()).join("helm")
+        PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
     })
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the control plane of the end-to-end tests (etcd, kube-apiserver, kube-controller-manager,
-# kube-scheduler, kubectl) and helm from the Go modules beside this file, once, into a cache folder that
-# every clone shares. Helm has a module of its own: what it requires would change what the API server is
-# made of.
+# kube-scheduler, kubectl) and helm, 4 and 3, from the Go modules beside this file, once, into a cache folder
+# that every clone shares. Each helm has a module of its own: what it requires would change what the API
+# server is made of.
 #
 #   build.sh           builds what is missing; the last line on stdout is the folder
 #   build.sh --where   builds nothing; prints the folder if it is complete, else fails
@@ -15,7 +15,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm)
+binaries=(etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm helm3)
 
 fail() {
 	echo "$1" >&2
@@ -35,6 +35,7 @@ package_of() {
 	case $1 in
 	etcd) echo go.etcd.io/etcd/server/v3 ;;
 	helm) echo helm.sh/helm/v4/cmd/helm ;;
+	helm3) echo helm.sh/helm/v3/cmd/helm ;;
 	*) echo "k8s.io/kubernetes/cmd/$1" ;;
 	esac
 }
@@ -42,7 +43,7 @@ package_of() {
 # The folder of the module that binary $1 is built from.
 module_of() {
 	case $1 in
-	helm) echo "$here/helm" ;;
+	helm | helm3) echo "$here/$1" ;;
 	*) echo "$here" ;;
 	esac
 }
@@ -63,7 +64,7 @@ fi
 
 folder=${BINDERY_KUBE_DIR-}
 if [[ -z $folder ]]; then
-	hash=$(cat "$here"/{,helm/}go.{mod,sum} | sha256sum | cut -c1-16)
+	hash=$(cat "$here"/{,helm/,helm3/}go.{mod,sum} | sha256sum | cut -c1-16)
 	folder=${HOME:?HOME is not set; set it or BINDERY_KUBE_DIR}/.cache/bindery/kube/$hash
 fi
 missing=$(missing_in "$folder")

@@ -37,6 +37,8 @@ const FOREIGN: [&str; 8] = [
     "tests/kube/go.sum",
     "tests/kube/helm/go.mod",
     "tests/kube/helm/go.sum",
+    "tests/kube/helm3/go.mod",
+    "tests/kube/helm3/go.sum",
     "tests/sim/recorded.json",
 ];
 

@@ -11,6 +11,7 @@
 
 mod alerts;
 mod arguments;
+mod certificates;
 mod configuration;
 mod firing;
 mod golden;

@@ -266,9 +266,10 @@ fn run_in_threads(cases: &[Case], threads: Option<NonZero<usize>>) -> Vec<(&'sta
 
 /// Runs one case, prints its line, returns its panic.
 fn run_one(case: &Case) -> Option<String> {
+    let began = Instant::now();
     let result = panic::catch_unwind(case.run);
     let word = if result.is_ok() { "ok" } else { "FAILED" };
-    println!("test {} ... {word}", shown(case));
+    println!("test {} ... {word} ({} s)", shown(case), began.elapsed().as_secs());
     result.err().map(|_| {
         PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "panicked without a message".into())
     })

@@ -38,6 +38,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::restarts::CASES,
         install::renewals::CASES,
         install::outages::CASES,
+        install::provided::CASES,
         install::rights::CASES,
         conversation::CASES,
         quantities::CASES,

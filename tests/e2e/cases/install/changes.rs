@@ -24,7 +24,8 @@ fn it_is_upgraded_and_uninstalled_under_load() {
 
     // Other values: a mode, which pods read again, and more replicas.
     let before = site.node.processes();
-    let values = ["--set", "webhook.drainDelay=4s", "--set"];
+    // Helm takes back what was edited by hand only if it is told to.
+    let values = ["--force-conflicts", "--set", "webhook.drainDelay=4s", "--set"];
     let upgrade = |chart: &str, value: &str| {
         site.helm(&[&["upgrade", NAME, chart, "-n", NAME][..], &values, &[value]].concat());
     };

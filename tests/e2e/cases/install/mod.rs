@@ -6,6 +6,7 @@
 pub(super) mod changes;
 mod load;
 pub(super) mod outages;
+pub(super) mod provided;
 pub(super) mod renewals;
 pub(super) mod restarts;
 pub(super) mod rights;

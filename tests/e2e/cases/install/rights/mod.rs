@@ -16,7 +16,7 @@ use super::site::{CHART, NAME, Site};
 use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
-use crate::runner::{Case, case};
+use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[case!(each_right_is_used_and_no_other_is_had)];
 
@@ -57,7 +57,10 @@ fn each_right_is_used_and_no_other_is_had() {
     let mode = |mode: &str| {
         let set = format!("controller.mode={mode}");
         site.helm(&["upgrade", NAME, CHART, "-n", NAME, "--reuse-values", "--set", &set]);
-        expect_no_other(&site, mode);
+        // The other modes have less; twice four thousand questions take their time.
+        if extent().is_full {
+            expect_no_other(&site, mode);
+        }
     };
     mode("prebind");
     prebind(&site);

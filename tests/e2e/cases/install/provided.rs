@@ -1,0 +1,83 @@
+//! An installation whose serving pair is somebody else's, in the Secret that `certs/provided` makes: it is renewed
+//! under load, by another authority at that.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::WRITERS;
+use super::load::Load;
+use super::site::{CHART, NAME, Site, installation};
+use crate::caller::Call;
+use crate::eventually::{eventually, wait};
+use crate::node::Habits;
+use crate::plane::persona::ADMIN;
+use crate::runner::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[case!(a_provided_pair_is_renewed_by_another_authority)];
+
+fn a_provided_pair_is_renewed_by_another_authority() {
+    let site = Site::empty();
+    // As slow as a kubelet with a short sync period.
+    site.node.set_habits(Habits { mounts_after: Duration::from_secs(2), ..Habits::default() });
+    let first = provide(&site, "first");
+    let bundle = |text: &str| {
+        let path = site.plane.home().join("bundle.crt");
+        fs::write(&path, text).unwrap();
+        let file = format!("certs.provided.caBundle={}", path.display());
+        let sets = ["certs.mode=provided", "certs.provided.secretName=bindery-serving"];
+        let sets = sets.iter().flat_map(|set| ["--set", *set]);
+        let arguments = ["upgrade", "--install", NAME, CHART, "-n", NAME, "--set-file", &file];
+        site.helm(&arguments.into_iter().chain(sets).collect::<Vec<_>>());
+    };
+    bundle(&first);
+    site.await_ready();
+    site.await_refusal();
+    let before = site.node.processes();
+    let load = Load::start(site.plane, WRITERS);
+    let second = authority(&site, "second");
+    bundle(&format!("{first}{second}"));
+    // The API server hears of it at once; nothing tells when it has.
+    wait(Duration::from_secs(1));
+    apply(&site, "second");
+    for pod in site.node.running() {
+        let address = format!("{}:8443", pod.address).parse().unwrap();
+        eventually("a pod serves the new pair", Duration::from_secs(20), || {
+            Call::connect(address, &second, &installation().host()).map(drop)
+        });
+    }
+    bundle(&second);
+    wait(Duration::from_secs(2));
+    let tally = load.stop();
+    println!("{} admissions, {} failed", tally.asked, tally.failures.len());
+    assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
+    assert_eq!(site.node.processes(), before, "nothing was started anew");
+}
+
+/// Makes a pair and stores it; the authority that signed it.
+fn provide(site: &Site, name: &str) -> String {
+    let authority = authority(site, name);
+    apply(site, name);
+    authority
+}
+
+/// Makes a pair in a folder of its own, beside what makes a Secret of it; the authority that signed it.
+fn authority(site: &Site, name: &str) -> String {
+    let folder = site.plane.home().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("certs/provided/kustomization.yaml");
+    fs::copy(ours, folder.join("kustomization.yaml")).unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        .args(["certs", "--dns", &installation().host(), "--out"])
+        .arg(&folder)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    fs::read_to_string(folder.join("ca.crt")).unwrap()
+}
+
+fn apply(site: &Site, name: &str) {
+    let folder = site.plane.home().join(name).display().to_string();
+    site.plane.kubectl(ADMIN, &["apply", "-k", &folder], "").expect_ok();
+}

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -107,9 +107,15 @@ enum Trouble {
     #[error("the answer cannot be read")]
     Unreadable,
     #[error("the watch was refused: {0}")]
-    Watch(http::StatusCode),
+    Watch(StatusCode),
     #[error("the watch broke: {0}")]
     Broken(String),
+}
+
+#[derive(Deserialize)]
+struct EventWire {
+    r#type: String,
+    object: HeadWire,
 }
 
 #[derive(Deserialize)]
@@ -120,6 +126,8 @@ struct HeadWire {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MetadataWire {
+    /// None in the status of an error.
+    #[serde(default)]
     resource_version: String,
 }
 
@@ -161,6 +169,9 @@ fn version(found: &Single) -> Result<Option<String>, Trouble> {
 }
 
 /// Returns when something has happened to the object since `version`, or the watch has ended.
+///
+/// It begins with the object as it is now, not at `version`: the history of an object that nobody has changed for long
+/// is gone (Kubernetes: `watch_cache.go`, `getAllEventsSinceLocked`), and would be gone again with every try.
 async fn changed(
     client: &Client,
     place: &Place,
@@ -169,27 +180,40 @@ async fn changed(
 ) -> Result<(), Trouble> {
     let Place { collection, name } = place;
     let uri = format!(
-        "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&resourceVersion={version}\
-         &timeoutSeconds={WATCH_SECONDS}"
+        "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={WATCH_SECONDS}"
     );
     let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty())?;
     let response = timeout(REQUEST_TIMEOUT, client.send(request)).await;
     let response = response.map_err(|_| Trouble::Late)??;
-    match response.status().as_u16() {
-        200 => {}
-        // The history is gone: reading anew tells the truth.
-        410 => return Ok(()),
-        _ => return Err(Trouble::Watch(response.status())),
+    if response.status() != StatusCode::OK {
+        return Err(Trouble::Watch(response.status()));
     }
-    let mut body = response.into_body();
-    // Somewhat longer than the API server was asked for: a dead connection is noticed.
-    let ended = tokio::select! {
-        ended = timeout(Duration::from_secs(WATCH_SECONDS + 10), body.frame()) => ended,
-        () = told.closed() => return Ok(()),
-    };
-    match ended {
-        // Any frame is the beginning of an event, as no bookmarks were asked for.
-        Ok(Some(Ok(_)) | None) | Err(_) => Ok(()),
-        Ok(Some(Err(error))) => Err(Trouble::Broken(cause(&error))),
+    let (mut body, mut buffer) = (response.into_body(), Vec::new());
+    loop {
+        // Somewhat longer than the API server was asked for: a dead connection is noticed.
+        let frame = tokio::select! {
+            frame = timeout(Duration::from_secs(WATCH_SECONDS + 10), body.frame()) => frame,
+            () = told.closed() => return Ok(()),
+        };
+        match frame {
+            Ok(None) | Err(_) => return Ok(()),
+            Ok(Some(Err(error))) => return Err(Trouble::Broken(cause(&error))),
+            Ok(Some(Ok(frame))) => buffer.extend(frame.into_data().unwrap_or_default()),
+        }
+        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = buffer.drain(..=end).collect();
+            if is_news(&line, version)? {
+                return Ok(());
+            }
+        }
     }
+}
+
+/// Whether an event tells of another version than this.
+fn is_news(line: &[u8], version: &str) -> Result<bool, Trouble> {
+    let event: EventWire = serde_json::from_slice(line).map_err(|_| Trouble::Unreadable)?;
+    if event.r#type == "ERROR" {
+        return Err(Trouble::Broken("the API server ended it with an error".to_owned()));
+    }
+    Ok(event.object.metadata.resource_version != version || event.r#type == "DELETED")
 }

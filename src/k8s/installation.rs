@@ -43,6 +43,11 @@ impl Installation {
         format!("{}-controller", self.name)
     }
 
+    /// The `ConfigMap` of its configuration.
+    pub fn configuration(&self) -> String {
+        format!("{}-config", self.name)
+    }
+
     /// By which name API servers call the service.
     ///
     /// Kubernetes: `apiserver/pkg/util/webhook/client.go`: the name of the service, its namespace and `svc`.

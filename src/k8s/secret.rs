@@ -109,7 +109,7 @@ pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePat
         (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
         (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
     ];
-    patch(path, seen, &data)
+    patch(path, seen, &data, stored.asked == Some(Asked::Authority))
 }
 
 /// The patch that stores the serving pair in the Secret at `path`, provided that it is as it was seen.
@@ -122,16 +122,19 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
         // For people and for who looks after the installation; replicas do not read it.
         (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
     ];
-    patch(path, seen, &data)
+    patch(path, seen, &data, stored.asked == Some(Asked::Leaf))
 }
 
-/// What was asked for is done with it.
-fn patch(path: String, seen: &Secret, data: &[(&str, Option<&str>)]) -> WritePatch {
+/// Every patch but one that leaves open what was asked for takes the annotation off.
+fn patch(path: String, seen: &Secret, data: &[(&str, Option<&str>)], is_open: bool) -> WritePatch {
     let entry = |(key, text): &(&str, Option<&str>)| {
         ((*key).to_owned(), text.map_or(Value::Null, |text| json!(STANDARD.encode(text))))
     };
     let data: Map<String, Value> = data.iter().map(entry).collect();
-    let metadata = json!({"resourceVersion": seen.version, "annotations": {RENEW: null}});
+    let mut metadata = json!({"resourceVersion": seen.version});
+    if !is_open {
+        metadata["annotations"] = json!({RENEW: null});
+    }
     WritePatch {
         path,
         content_type: "application/merge-patch+json",
@@ -193,7 +196,10 @@ mod tests {
             Secret::read(&patch.body.to_string()).unwrap()
         };
         let authority = authority_patch("/a".to_owned(), &seen, &stored);
-        assert_eq!(authority.body["metadata"]["annotations"], json!({RENEW: null}));
+        assert_eq!(authority.body["metadata"]["annotations"], Value::Null, "it is not done yet");
+        let done = Stored { asked: None, ..stored.clone() };
+        let patch = authority_patch("/a".to_owned(), &seen, &done);
+        assert_eq!(patch.body["metadata"]["annotations"], json!({RENEW: null}));
         let mut body = authority.body;
         body["metadata"]["annotations"] = json!({RENEW: "authority"});
         let authority = Secret::read(&body.to_string()).unwrap();

@@ -169,11 +169,10 @@ fn it_can_be_a_part_of_another_chart() {
     let folder = tempfile::tempdir().expect("a folder");
     let parent = folder.path();
     let chart = "apiVersion: v2\nname: platform\nversion: 1.0.0\n\
-        dependencies: [{name: bindery, version: VERSION}]\n";
+        dependencies: [{name: bindery, version: VERSION, condition: bindery.enabled}]\n";
     let chart = chart.replace("VERSION", env!("CARGO_PKG_VERSION"));
     fs::write(parent.join("Chart.yaml"), chart).expect("a file");
-    let values =
-        "global: {imageRegistry: registry.example.com}\nbindery: {webhook: {replicas: 5}}\n";
+    let values = "global: {imageRegistry: registry.example.com}\nbindery: {enabled: true, webhook: {replicas: 5}}\n";
     fs::write(parent.join("values.yaml"), values).expect("a file");
     copy(&root("charts/bindery"), &parent.join("charts/bindery"));
     let parent = parent.display().to_string();

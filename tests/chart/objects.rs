@@ -307,7 +307,9 @@ fn nothing_is_left_behind() {
 #[test]
 fn long_names_are_cut() {
     let release = "a".repeat(53);
-    let told = super::helm::helm(&["template", &release, "charts/bindery"]).expect("it renders");
+    let values = "controller.placement=deployment,metrics.serviceMonitor.enabled=true";
+    let arguments = ["template", &release, "charts/bindery", "--set", values];
+    let told = super::helm::helm(&arguments).expect("it renders");
     for line in told.lines().filter_map(|line| line.strip_prefix("  name: ")) {
         assert!(line.len() <= 63 && !line.ends_with('-'), "{line}");
     }

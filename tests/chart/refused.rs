@@ -44,6 +44,7 @@ const WRONG: &[(&str, &str)] = &[
     ("webhook.replicas=0", "'/webhook/replicas': minimum: got 0, want 1"),
     ("webhook.port=443", "'/webhook/port': minimum: got 443, want 1,024"),
     ("webhook.port=8081", "'/webhook/port'"),
+    ("pod.hostNetwork=true,webhook.port=10250", "'/webhook/port'"),
     (
         "webhook.guard.timeoutSeconds=30",
         "'/webhook/guard/timeoutSeconds': maximum: got 30, want 10",

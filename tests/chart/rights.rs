@@ -284,8 +284,7 @@ fn the_test_may_look_and_make_dry_runs() {
         names("ClusterRole", "persistentvolumes", "*any*", "create"),
         names("Role", "secrets", "rel-bindery-tls", "get"),
         names("Role", "coordination.k8s.io/leases", "rel-bindery-controller", "get"),
-        names("Role", "apps/deployments", "rel-bindery", "get"),
-        names("Role", "apps/deployments", "rel-bindery-controller", "get"),
+        names("Role", "configmaps", "rel-bindery-config", "get"),
         names("Role", "discovery.k8s.io/endpointslices", "*any*", "list"),
         names("Role", "persistentvolumeclaims", "*any*", "create"),
     ]);

@@ -14,7 +14,7 @@ each. Not here: what containers are started with (_containers.tpl).
 {{- define "bindery.fullname" -}}
 {{- $name := include "bindery.name" . -}}
 {{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
-{{- $full | trunc 45 | trimSuffix "-" -}}
+{{- $full | trunc 44 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* NAMESPACE/NAME: what programs and messages call the installation. */}}

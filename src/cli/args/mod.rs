@@ -212,6 +212,9 @@ pub struct DoctorArgs {
     /// The installation, as helm was told.
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "bindery/bindery")]
     pub installation: Installation,
+    /// The Secret with the serving certificate, in the same namespace; NAME-tls if left out.
+    #[arg(long, value_name = "NAME")]
+    pub serving_secret: Option<String>,
     /// `json` or `yaml` instead of lines.
     #[arg(short, long, value_name = "FORM")]
     pub output: Option<Notation>,

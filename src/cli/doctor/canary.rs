@@ -3,10 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, Patient};
+use super::{Finding, Found, Patient};
 use crate::cli::check::live::Reply;
 use crate::cli::exit::Failure;
+use crate::config;
 use crate::model::annotations::BIND_COMPLETED;
+use crate::rules::{Mode, Policy, find};
+
+/// The rule that the volume breaks.
+const RULE: &str = "prebind-incomplete";
 
 /// The name of what is never stored.
 const NAME: &str = "bindery-doctor-canary";
@@ -16,7 +21,32 @@ pub(super) fn findings(patient: &Patient) -> Result<[Finding; 2], Failure> {
     let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All");
     let edited = patient.cluster.create(&claims, &claim())?;
     let refused = patient.cluster.create("/api/v1/persistentvolumes?dryRun=All", &volume())?;
-    Ok([edits(&edited), refuses(&refused)])
+    let refusals = match mode(patient)? {
+        Mode::Deny | Mode::Warn => refuses(&refused),
+        quiet @ (Mode::Audit | Mode::Off) => Finding::unknown(
+            "refusals",
+            format!(
+                "rule {RULE} is set to {}, so that nothing was to be seen; set it to deny or warn to try refusals",
+                quiet.as_str()
+            ),
+        ),
+    };
+    Ok([edits(&edited), refusals])
+}
+
+/// The mode of the rule that refuses, as the installation is configured; that of a fresh one if that is not to be seen.
+fn mode(patient: &Patient) -> Result<Mode, Failure> {
+    let installation = &patient.installation;
+    let (namespace, name) = (installation.namespace(), installation.configuration());
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
+    let policy = match patient.get(&path)? {
+        Found::Object(object) => {
+            let text = object["data"]["config.yaml"].as_str().unwrap_or_default();
+            config::read(text, &name).map(|read| read.policy).unwrap_or_default()
+        }
+        Found::Missing | Found::Hidden => Policy::default(),
+    };
+    Ok(find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)))
 }
 
 /// A claim that says of itself that it is bound, which `strip-binder-annotations` takes off.

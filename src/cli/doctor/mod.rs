@@ -22,7 +22,10 @@ const KIND: &str = "Diagnosis";
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let cluster = Cluster::connect(&arguments.cluster)?;
-    let patient = Patient { cluster, installation: arguments.installation.clone() };
+    let installation = arguments.installation.clone();
+    let serving_secret = arguments.serving_secret.clone();
+    let serving_secret = serving_secret.unwrap_or_else(|| installation.serving_secret());
+    let patient = Patient { cluster, installation, serving_secret };
     // The first question: whoever does not answer it answers none.
     let mut findings = vec![parts::version(&patient)?];
     findings.extend(parts::registrations(&patient)?);
@@ -45,6 +48,8 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
 struct Patient {
     cluster: Cluster,
     installation: Installation,
+    /// The Secret that replicas serve from.
+    serving_secret: String,
 }
 
 /// What came of one question.

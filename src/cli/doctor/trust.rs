@@ -16,7 +16,7 @@ const DAYS_LEAST: i64 = 3;
 
 pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
     let installation = &patient.installation;
-    let serving = installation.secret_path(&installation.serving_secret());
+    let serving = installation.secret_path(&patient.serving_secret);
     let mut findings = Vec::new();
     let served = match patient.get(&serving)? {
         Found::Object(object) => Secret::read(&object.to_string()).ok().and_then(|it| it.serving()),

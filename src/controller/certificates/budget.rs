@@ -14,30 +14,40 @@ pub(super) struct Budget {
     refill: Duration,
     /// When it will be full again; long ago if it is.
     full_at: Option<Instant>,
+    /// Whether it was told that it is empty, since it last was not.
+    is_told: bool,
 }
 
 impl Budget {
     /// A full one, for changes that others need `settle` to learn of. One more may follow after half of that: with the
     /// usual minute two writes a minute, which harm nobody and heal what was wiped.
     pub(super) fn new(settle: Duration) -> Self {
-        Self { refill: settle / 2, full_at: None }
+        Self { refill: settle / 2, full_at: None, is_told: false }
     }
 
-    /// Takes one write out of it.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait for the next one.
-    pub(super) fn take(&mut self, now: Instant) -> Result<(), Duration> {
-        let full_at = self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + self.refill;
-        let debt = full_at - now;
-        let most = self.refill * BURST;
-        let excess = debt.saturating_sub(most);
-        if !excess.is_zero() {
-            return Err(excess);
+    /// How long to wait for the next write; nothing if it may follow at once.
+    pub(super) fn wait(&mut self, now: Instant) -> Option<Duration> {
+        let excess = (self.next(now) - now).saturating_sub(self.refill * BURST);
+        if excess.is_zero() {
+            self.is_told = false;
+            return None;
         }
-        self.full_at = Some(full_at);
-        Ok(())
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::warn!(
+                "certificates were written many times; somebody else changes them; one more every while"
+            );
+        }
+        Some(excess)
+    }
+
+    /// One write was made.
+    pub(super) fn spend(&mut self, now: Instant) {
+        self.full_at = Some(self.next(now));
+    }
+
+    /// When it would be full again after one more write.
+    fn next(&self, now: Instant) -> Instant {
+        self.full_at.filter(|full_at| *full_at > now).unwrap_or(now) + self.refill
     }
 }
 
@@ -49,14 +59,17 @@ mod tests {
     fn a_burst_passes_and_then_one_at_a_time() {
         const REFILL: Duration = Duration::from_secs(30);
         let (mut budget, start) = (Budget::new(REFILL * 2), Instant::now());
-        for _ in 0..BURST {
-            assert_eq!(budget.take(start), Ok(()));
-        }
-        assert_eq!(budget.take(start), Err(REFILL));
+        let spend = |budget: &mut Budget, now| {
+            assert_eq!(budget.wait(now), None);
+            budget.spend(now);
+        };
+        (0..BURST).for_each(|_| spend(&mut budget, start));
+        assert_eq!(budget.wait(start), Some(REFILL));
         let later = start + REFILL;
-        assert_eq!((budget.take(later), budget.take(later)), (Ok(()), Err(REFILL)));
+        spend(&mut budget, later);
+        assert_eq!(budget.wait(later), Some(REFILL));
         let much_later = start + REFILL * BURST * 3;
-        assert!((0..BURST).all(|_| budget.take(much_later).is_ok()));
-        assert!(budget.take(much_later).is_err());
+        (0..BURST).for_each(|_| spend(&mut budget, much_later));
+        assert!(budget.wait(much_later).is_some());
     }
 }

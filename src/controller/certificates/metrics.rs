@@ -43,6 +43,11 @@ impl CertificateMetrics {
         self.steps.with_label_values(&[step, outcome]).inc();
     }
 
+    /// Counts a look that showed that nothing can be done.
+    pub(super) fn count_blocked(&self) {
+        self.steps.with_label_values(&["look", "failed"]).inc();
+    }
+
     /// Tells when the newest authority ends.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
     pub(super) fn authority(&self, end: Option<Timestamp>) {

@@ -46,6 +46,9 @@ const LEASE_MARGIN: Duration = Duration::from_secs(6);
 /// The longest time between two looks at the clock: a certificate may have become due.
 const LOOK: Duration = Duration::from_mins(1);
 
+/// Between two tries of what failed.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
 /// How long a change of ours needs to be seen.
 const ECHO: Duration = Duration::from_secs(1);
 
@@ -95,22 +98,27 @@ impl Keeper {
         let mut budget = Budget::new(self.settings.periods.settle);
         // How long anything has lasted before is not known.
         (self.published, self.switched) = (None, None);
-        while self.is_leading() {
-            let pause = match followers.seen(&self.settings.installation) {
-                None => LOOK,
-                Some(seen) => self.turn(&seen, &mut budget).await,
+        loop {
+            let pause = if let Some(seen) = followers.seen(&self.settings.installation) {
+                self.turn(&seen, &mut budget).await
+            } else {
+                if followers.are_blocked() {
+                    self.metrics.certificates.count_blocked();
+                }
+                LOOK
             };
-            let mut until = self.until.clone();
             tokio::select! {
                 () = followers.changed() => {}
-                // Renewals tell as well: the pause begins anew, which costs a look every two seconds.
-                _ = until.changed() => {}
+                // An error: nobody holds the lease any more, nor ever will.
+                _ = self.until.wait_for(Option::is_none) => break,
                 () = sleep(pause) => {}
             }
         }
+        self.metrics.certificates.authority(None);
     }
 
-    fn is_leading(&self) -> bool {
+    /// Whether what is begun now ends while this replica leads.
+    fn may_write(&self) -> bool {
         let until = *self.until.borrow();
         until.is_some_and(|until| until.saturating_duration_since(Instant::now()) > LEASE_MARGIN)
     }
@@ -124,15 +132,15 @@ impl Keeper {
             Step::Settle(left) => return left.min(LOOK),
             Step::MakeAuthority(_) | Step::MakeLeaf(_) | Step::Publish | Step::Retire => {}
         }
-        if let Err(wait) = budget.take(Instant::now()) {
-            tracing::warn!(
-                ?wait,
-                "certificates were written many times; somebody else changes them; waiting"
-            );
+        if let Some(wait) = budget.wait(Instant::now()) {
             return wait;
+        }
+        if !self.may_write() {
+            return ECHO;
         }
         match self.do_step(step, seen, now).await {
             Ok(()) => {
+                budget.spend(Instant::now());
                 self.metrics.certificates.count(step, "done");
                 tell(step);
             }
@@ -144,6 +152,7 @@ impl Keeper {
                 self.metrics.certificates.count(step, "failed");
                 let reason = trouble.to_string();
                 tracing::warn!(?step, reason, "certificates could not be written; tried again");
+                return TRY_AGAIN;
             }
         }
         ECHO

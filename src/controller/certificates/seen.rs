@@ -94,6 +94,14 @@ impl Followers {
     }
 }
 
+impl Followers {
+    /// Whether something that was looked at is missing or cannot be read.
+    pub(super) fn are_blocked(&self) -> bool {
+        let all = [&self.authority, &self.serving].into_iter().chain(&self.registrations);
+        all.into_iter().any(|followed| followed.is_told)
+    }
+}
+
 impl Followed {
     fn secret(&mut self) -> Option<Secret> {
         let read = match &*self.state.borrow_and_update() {

@@ -59,7 +59,7 @@ fn claim() -> Value {
     })
 }
 
-/// A volume that is kept for a claim without a name, which `prebind-incomplete` refuses.
+/// A volume that is kept for a claim without a name, which [`RULE`] refuses.
 fn volume() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": NAME},
@@ -88,7 +88,8 @@ fn edits(reply: &Reply) -> Finding {
 
 fn refuses(reply: &Reply) -> Finding {
     const CHECK: &str = "refusals";
-    let is_told = |text: &str| text.contains("[prebind-incomplete] ");
+    let mark = format!("[{RULE}] ");
+    let is_told = |text: &str| text.contains(&mark);
     if reply.code == 403 && is_told(&reply.message()) {
         return Finding::good(CHECK, "a volume that is kept for nobody was refused");
     }
@@ -98,8 +99,8 @@ fn refuses(reply: &Reply) -> Finding {
     match reply.code {
         200 | 201 => Finding::bad(
             CHECK,
-            "a volume that is kept for nobody passed without a word; the API server does not ask, gets no answer \
-             in time, or rule prebind-incomplete is off; look at certificates and replicas",
+            "a volume that is kept for nobody passed without a word; the API server does not ask, or gets no answer \
+             in time; look at certificates and replicas",
         ),
         code => not_asked(CHECK, code, reply),
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::WRITERS;
 use super::load::Load;
 use super::site::{CHART, NAME, Site, installation};
+use super::{WRITERS, unknown};
 use crate::caller::Call;
 use crate::eventually::{eventually, wait};
 use crate::node::Habits;
@@ -34,6 +34,8 @@ fn a_provided_pair_is_renewed_by_another_authority() {
     bundle(&first);
     site.await_ready();
     site.await_refusal();
+    let ours = ["--serving-secret", "bindery-serving"];
+    assert_eq!(unknown(&site, &ours), [""; 0], "the doctor looks at a Secret of another name");
     let before = site.node.processes();
     let load = Load::start(site.plane, WRITERS);
     let second = authority(&site, "second");

@@ -52,7 +52,8 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`config`] | the configuration file: modes of rules, whom to trust, how volumes are recycled |
 //! | [`follow`] | files that somebody else replaces: a watch and a poll |
-//! | [`certificates`] | an authority and a serving pair for development |
+//! | [`certificates`] | authorities and serving pairs: how they are made, and what is next when they age |
+//! | [`listen`] | taking a port on every address of the machine |
 //! | [`cluster`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
 //! | [`controller`] | the bind loop: a line of objects, one decision at a time, many requests under way |
@@ -140,6 +141,7 @@ pub mod controller;
 pub mod document;
 pub mod follow;
 pub mod k8s;
+pub mod listen;
 pub mod model;
 pub mod rules;
 pub mod sim;

@@ -15,7 +15,11 @@ use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, meter, run_metered};
 use crate::controller::{certificates, health};
 use crate::follow::configuration::Source;
+use crate::listen::listen;
 use crate::telemetry::logging;
+
+/// As many may knock at once as probes, scrapes and people at their worst.
+const WAITING: u16 = 128;
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
@@ -69,7 +73,7 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         certificates,
     };
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
-    let listener = listen(arguments.health_listen).await?;
+    let listener = health_port(arguments.health_listen)?;
     let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(mode = mode.label(), health, version = env!("CARGO_PKG_VERSION"), "starting");
     tokio::select! {
@@ -95,8 +99,8 @@ fn periods(arguments: &ControllerArgs) -> Periods {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
+fn health_port(address: SocketAddr) -> Result<TcpListener, Failure> {
+    listen(address, WAITING).and_then(TcpListener::from_std).map_err(|error| {
         let reason = logging::cause(&error);
         Failure::usage(format!(
             "cannot listen on {address}: {reason}; free it or choose another with --health-listen"

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use kube::Client;
 use thiserror::Error;
-use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -26,6 +25,7 @@ use crate::cluster::resource::Watched;
 use crate::cluster::state::Shared;
 use crate::cluster::watch::follow;
 use crate::follow::configuration::{FileError, Followed, Source};
+use crate::listen::listen;
 use crate::rules::{Policy, RULES, Rule};
 use crate::telemetry::logging::cause;
 use crate::telemetry::metrics::Metrics;
@@ -120,8 +120,9 @@ impl Webhook {
         rules: &'static [&'static Rule],
     ) -> Result<Self, WebhookError> {
         let metrics = Arc::new(Metrics::register()?);
-        let reviews_listener = listen(options.listen, "--listen", &options.limits)?;
-        let health_listener = listen(options.health_listen, "--health-listen", &Limits::health())?;
+        let reviews_listener = take_port(options.listen, "--listen", &options.limits)?;
+        let health_listener =
+            take_port(options.health_listen, "--health-listen", &Limits::health())?;
         let counted = metrics.configuration.clone();
         let report = move |taken: Result<(), &FileError>| counted.count(taken.is_ok());
         let policy = Followed::start(options.policy, |read| read.policy, report)?;
@@ -215,21 +216,11 @@ impl Webhook {
 
 /// Whoever comes while we have no time waits in the kernel, as many as may be open at once. Beyond that the
 /// kernel drops who knocks, who then tries again after a second, and after three: too late for most reviews.
-fn listen(
+fn take_port(
     address: SocketAddr,
     flag: &'static str,
     limits: &Limits,
 ) -> Result<TcpListener, WebhookError> {
-    let waiting = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-    let bound = || {
-        let socket = match address {
-            SocketAddr::V4(_) => TcpSocket::new_v4()?,
-            SocketAddr::V6(_) => TcpSocket::new_v6()?,
-        };
-        // As std's own listener does: a port whose last connections are still ending can be used.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(waiting)?.into_std()
-    };
-    bound().map_err(|reason| WebhookError::Listen { address, reason, flag })
+    let waiting = u16::try_from(limits.connections).unwrap_or(u16::MAX);
+    listen(address, waiting).map_err(|reason| WebhookError::Listen { address, reason, flag })
 }

@@ -223,7 +223,7 @@ fn probes_name_ports_that_are_open() {
                 for port in ports {
                     assert!(numbers.insert(port["containerPort"].to_string()), "{name}: {port}");
                     let arguments = container["args"].to_string();
-                    let listens = format!("0.0.0.0:{}\"", port["containerPort"]);
+                    let listens = format!("[::]:{}\"", port["containerPort"]);
                     assert!(arguments.contains(&listens), "{name}: nobody listens on {port}");
                 }
             }

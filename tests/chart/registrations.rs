@@ -168,7 +168,7 @@ fn they_lead_to_the_webhook() {
             let open = &webhook["ports"][0];
             assert_eq!(open["name"], port["targetPort"], "{name}");
             let arguments = webhook["args"].as_array().expect("arguments");
-            let listens = json!(format!("0.0.0.0:{}", open["containerPort"]));
+            let listens = json!(format!("[::]:{}", open["containerPort"]));
             assert!(arguments.contains(&listens), "{name}: {arguments:?}");
         }
     }

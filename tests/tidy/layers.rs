@@ -44,6 +44,7 @@ const SHELL: &[&str] = &[
     "config",
     "follow",
     "certificates",
+    "listen",
     "cluster",
 ];
 
@@ -115,6 +116,7 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Any,
         reach: Reach::World,
     },
+    Layer { name: "listen", imports: &[], libraries: Libraries::Any, reach: Reach::World },
     Layer {
         name: "cluster",
         imports: &["model", "binding", "rules", "k8s", "telemetry", "config"],
@@ -136,6 +138,7 @@ const LAYERS: &[Layer] = &[
             "config",
             "follow",
             "certificates",
+            "listen",
             "cluster",
             "webhook",
             "controller",

@@ -40,7 +40,7 @@ resources: {{- toYaml . | nindent 2 }}
 {{- end -}}
 
 {{/*
-The webhook. There is no preStop: the image has no shell to sleep in, and the process waits by itself
+The webhook. There is no preStop: the process would not know that it ends. It waits by itself
 (--drain-delay) with its readiness taken back and every reply asking for another connection.
 */}}
 {{- define "bindery.webhookContainer" -}}
@@ -48,9 +48,9 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
   args:
   - webhook
   - --listen
-  - 0.0.0.0:{{ int .Values.webhook.port }}
+  - "[::]:{{ int .Values.webhook.port }}"
   - --health-listen
-  - 0.0.0.0:8081
+  - "[::]:8081"
   - --config
   - /etc/bindery/config/config.yaml
   - --drain-delay
@@ -107,7 +107,7 @@ The webhook. There is no preStop: the image has no shell to sleep in, and the pr
   - --in-tree-binder-disabled
   {{- end }}
   - --health-listen
-  - 0.0.0.0:8082
+  - "[::]:8082"
   - --lease-namespace
   - {{ .Release.Namespace }}
   - --lease-name

@@ -68,11 +68,11 @@ pub enum Command {
 /// Arguments of `bindery webhook`.
 #[derive(Clone, Debug, Args)]
 pub struct WebhookArgs {
-    /// Address of the HTTPS port.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8443")]
+    /// Address of the HTTPS port; `[::]` is every address, of IPv4 too.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8443")]
     pub listen: SocketAddr,
     /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8081")]
     pub health_listen: SocketAddr,
     /// The installation that this replica belongs to: API servers call its service. Without certificate files, its
     /// Secret NAME-tls is served, which the controller keeps.
@@ -140,7 +140,7 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
     /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8082")]
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8082")]
     pub health_listen: SocketAddr,
     /// Namespace of the lease.
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]

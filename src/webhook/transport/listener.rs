@@ -85,6 +85,8 @@ struct Door {
 
 impl Door {
     fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+        // On a port of both kinds an IPv4 address arrives as one of IPv6.
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let place = match self.shared.places.take(peer.ip()) {
             Ok(place) => place,
             Err(refusal) => {

@@ -12,9 +12,13 @@ use std::process::{Command, Stdio};
 use crate::plane::REACHED_AT;
 
 /// Says to the process that begins anew where it is.
-const MARK: &str = "BINDERY_OWN_NETWORK";
+pub(crate) const MARK: &str = "BINDERY_OWN_NETWORK";
 const AS_ROOT: &str = "root";
-const AS_MAPPED_ROOT: &str = "mapped-root";
+pub(crate) const AS_MAPPED_ROOT: &str = "mapped-root";
+
+/// How unshare makes each.
+const ROOT: &[&str] = &["--net", "--mount"];
+pub(crate) const MAPPED_ROOT: &[&str] = &["--user", "--map-root-user", "--net", "--mount"];
 
 /// What this process may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,21 +37,13 @@ pub(crate) fn enter() -> Result<(), String> {
         return prepare();
     }
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|us| us.uid() == 0);
-    let ways: &[(&str, &[&str])] = &[
-        (AS_ROOT, &["--net", "--mount"]),
-        (AS_MAPPED_ROOT, &["--user", "--map-root-user", "--net", "--mount"]),
-    ];
-    for (name, flags) in ways.iter().skip(usize::from(!is_root)) {
-        let tried = Command::new("unshare").args(*flags).arg("true").stderr(Stdio::null()).status();
+    let ways = [(AS_ROOT, ROOT), (AS_MAPPED_ROOT, MAPPED_ROOT)];
+    for (name, flags) in ways.into_iter().skip(usize::from(!is_root)) {
+        let tried = Command::new("unshare").args(flags).arg("true").stderr(Stdio::null()).status();
         if tried.is_ok_and(|status| status.success()) {
             let program = env::current_exe().map_err(|error| error.to_string())?;
             let mut command = Command::new("unshare");
-            command
-                .args(*flags)
-                .arg("--")
-                .arg(program)
-                .args(env::args_os().skip(1))
-                .env(MARK, name);
+            command.args(flags).arg("--").arg(program).args(env::args_os().skip(1)).env(MARK, name);
             return Err(format!("unshare cannot be started: {}", command.exec()));
         }
     }

@@ -234,7 +234,9 @@ const CASE_THREAD: &str = "case";
 
 /// Returns the failures in the order of the cases: name and panic.
 fn run_in_threads(cases: &[Case], threads: Option<NonZero<usize>>) -> Vec<(&'static str, String)> {
-    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    // Cases wait more than they work: one more than there are cores keeps those busy.
+    let usual = || thread::available_parallelism().ok().map(|cores| cores.saturating_add(1));
+    let threads = threads.or_else(usual).map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {

@@ -40,6 +40,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::outages::CASES,
         install::provided::CASES,
         install::rights::CASES,
+        install::without_root::CASES,
         conversation::CASES,
         quantities::CASES,
         binding::CASES,

@@ -150,18 +150,26 @@ fn in_tree(plane: &Plane, folder: &Folder, pace: &[&str]) -> Result<Process, Str
     Process::spawn("kube-controller-manager", &program)
 }
 
+/// Our webhook for the cluster of a kubeconfig, with a serving pair that it gets in the folder.
+pub(crate) fn webhook(
+    kubeconfig: &Path,
+    folder: &Folder,
+) -> Result<(Process, Ports, Authority), String> {
+    let authority = certificates::write(folder.path())?;
+    let ports = Ports::free()?;
+    let program = Program {
+        binary: &PathBuf::from(env!("CARGO_BIN_EXE_bindery")),
+        arguments: webhook::arguments(ports, folder, kubeconfig),
+        folder: folder.path(),
+        log: folder.join("webhook.log"),
+        environment: Vec::new(),
+    };
+    Ok((Process::spawn("bindery webhook", &program)?, ports, authority))
+}
+
 impl Guard {
     fn start(plane: &Plane, folder: &Folder) -> Result<Self, String> {
-        let authority = certificates::write(folder.path())?;
-        let ports = Ports::free()?;
-        let program = Program {
-            binary: &PathBuf::from(env!("CARGO_BIN_EXE_bindery")),
-            arguments: webhook::arguments(ports, folder, &plane.kubeconfig(persona::BINDERY)),
-            folder: folder.path(),
-            log: folder.join("webhook.log"),
-            environment: Vec::new(),
-        };
-        let process = Process::spawn("bindery webhook", &program)?;
+        let (process, ports, authority) = webhook(&plane.kubeconfig(persona::BINDERY), folder)?;
         let guard = Self { process, ports, authority };
         poll(START, || webhook::is_ready(ports))
             .map_err(|last| format!("{last}; {}", guard.process.log_tail()))?;

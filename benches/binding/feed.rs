@@ -28,7 +28,7 @@ struct Shared {
     count: usize,
     volumes: Objects,
     claims: Objects,
-    /// Watches to which everything was sent.
+    /// Watches of volumes and of claims to which everything was sent.
     complete: AtomicUsize,
     /// What was asked besides.
     refused: Mutex<Vec<String>>,
@@ -65,9 +65,9 @@ impl Feed {
         .to_string()
     }
 
-    /// How many watches have seen everything.
-    pub(crate) fn complete(&self) -> usize {
-        self.shared.complete.load(Ordering::Acquire)
+    /// Whether a watch of volumes and one of claims have seen everything.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.shared.complete.load(Ordering::Acquire) >= 2
     }
 
     /// What was asked that is no watch.
@@ -98,32 +98,34 @@ impl Shared {
         } else {
             (0, self.volumes)
         };
-        self.stream(connection, count, object)?;
+        stream(connection, count, object)?;
+        if count > 0 {
+            self.complete.fetch_add(1, Ordering::Release);
+        }
         // Silence until the client leaves.
         reader.read_line(&mut request).map(drop)
     }
+}
 
-    fn stream(&self, mut connection: &TcpStream, count: usize, object: Objects) -> io::Result<()> {
-        connection.write_all(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-        )?;
-        let mut chunk = String::new();
-        let mut event = |kind: &str, object: &Value, flush: bool| -> io::Result<()> {
-            // Writing to a text cannot fail.
-            let _ = writeln!(chunk, "{}", json!({"type": kind, "object": object}));
-            if flush || chunk.len() > 32 * 1024 {
-                write!(connection, "{:x}\r\n{chunk}\r\n", chunk.len())?;
-                chunk.clear();
-            }
-            Ok(())
-        };
-        for number in 0..count {
-            event("ADDED", &object(number), false)?;
+/// Sends all that there is.
+fn stream(mut connection: &TcpStream, count: usize, object: Objects) -> io::Result<()> {
+    connection.write_all(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )?;
+    let mut chunk = String::new();
+    let mut event = |kind: &str, object: &Value, flush: bool| -> io::Result<()> {
+        // Writing to a text cannot fail.
+        let _ = writeln!(chunk, "{}", json!({"type": kind, "object": object}));
+        if flush || chunk.len() > 32 * 1024 {
+            write!(connection, "{:x}\r\n{chunk}\r\n", chunk.len())?;
+            chunk.clear();
         }
-        let end = json!({"metadata": {"resourceVersion": "900000",
-            "annotations": {"k8s.io/initial-events-end": "true"}}});
-        event("BOOKMARK", &end, true)?;
-        self.complete.fetch_add(1, Ordering::Release);
         Ok(())
+    };
+    for number in 0..count {
+        event("ADDED", &object(number), false)?;
     }
+    let end = json!({"metadata": {"resourceVersion": "900000",
+        "annotations": {"k8s.io/initial-events-end": "true"}}});
+    event("BOOKMARK", &end, true)
 }

@@ -1,13 +1,13 @@
-//! The controller's memory with 100,000 volumes and 100,000 claims: the real process, fed by a server on
-//! a loopback port that has nothing but them.
+//! The memory of controller and webhook in clusters of up to 100,000 volumes and 100,000 claims: the real
+//! processes, fed by a server on a loopback port that has nothing but them.
 
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bindery::cluster::resource::Watched;
 use serde_json::{Value, json};
 
-use crate::contender::controller;
+use crate::contender::{controller, webhook};
 use crate::feed::Feed;
 use crate::floors::Row;
 use crate::plane::folder::Folder;
@@ -15,8 +15,8 @@ use crate::plane::process::Process;
 use crate::process;
 use crate::race::pairs_count;
 
-/// Pairs.
-const PAIRS: usize = 100_000;
+/// Pairs. The largest cluster is what the floors are for; the others are for whoever plans a smaller one.
+const PAIRS: [usize; 4] = [1_000, 10_000, 50_000, 100_000];
 
 /// How long taking everything in may take.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -24,51 +24,70 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// The process is at rest when it took less than a fiftieth of a core for this long.
 const REST: Duration = Duration::from_secs(2);
 
-/// Measures the peak from the start until the process is at rest.
+/// How one of them is started for a cluster.
+type Start = fn(&Path, &Folder) -> Result<Process, String>;
+
+/// Measures the peaks from the start until each process is at rest.
 pub(crate) fn measure() -> Result<Vec<Row>, String> {
-    let count = pairs_count(PAIRS)?;
+    let programs: [(&str, &str, Start); 2] = [
+        ("memory-of-many", "controller", controller),
+        ("memory-of-webhook", "webhook", |kubeconfig, folder| {
+            webhook(kubeconfig, folder).map(|(process, ..)| process)
+        }),
+    ];
+    let mut rows = Vec::new();
+    for (id, name, start) in programs {
+        let mut row = None;
+        for count in PAIRS {
+            row = Some(measured(id, name, start, pairs_count(count)?)?);
+        }
+        rows.extend(row);
+    }
+    Ok(rows)
+}
+
+fn measured(row: &'static str, name: &str, start: Start, count: usize) -> Result<Row, String> {
     let feed = Feed::start(count, volume, claim)?;
     let folder = Folder::create()?;
     let kubeconfig = folder.write("kubeconfig", &feed.kubeconfig())?;
     let started = Instant::now();
-    let controller = controller(&kubeconfig, &folder)?;
-    let rested = rest(&feed, &controller, started);
-    let id = controller.id();
-    let memory = (process::resident(id)? / 1e6, process::peak(id)? / 1e6);
-    let log = controller.log_tail();
-    controller.stop(Duration::ZERO);
+    let process = start(&kubeconfig, &folder)?;
+    let rested = rest(&feed, &process, started);
+    let id = process.id();
+    let (now, peak) = (process::resident(id)? / 1e6, process::peak(id)? / 1e6);
+    let log = process.log_tail();
+    process.stop(Duration::ZERO);
     folder.remove();
-    let seconds = rested.map_err(|sentence| format!("{sentence}; {log}"))?;
-    let (now, peak) = memory;
-    let what = format!("MB of the controller, peak, {} objects", 2 * count);
+    let seconds = rested.map_err(|sentence| format!("the {name} {sentence}; {log}"))?;
+    let what = format!("MB of the {name}, peak, {} objects", 2 * count);
     eprintln!("  {what}: {peak:.1}, at rest {now:.1}, {seconds:.1} s of processor time");
-    Ok(vec![Row {
-        id: "memory-of-many",
+    Ok(Row {
+        id: row,
         what,
         ours: format!("{peak:.1} MB, now {now:.1} MB"),
         other: "fed over a loopback port".to_owned(),
         figure: peak,
-    }])
+    })
 }
 
 /// Waits until everything was taken in; the processor time that it took.
-fn rest(feed: &Feed, controller: &Process, started: Instant) -> Result<f64, String> {
+fn rest(feed: &Feed, process: &Process, started: Instant) -> Result<f64, String> {
     let mut before = 0.0;
     while started.elapsed() < PATIENCE {
         thread::park_timeout(REST);
-        let now = process::processor_seconds([controller.id()])?;
+        let now = process::processor_seconds([process.id()])?;
         let is_quiet = now - before < REST.as_secs_f64() / 50.0;
-        if is_quiet && feed.complete() >= Watched::ALL.len() {
+        if is_quiet && feed.is_complete() {
             let refused = feed.refused();
             return if refused.is_empty() {
                 Ok(now)
             } else {
-                Err(format!("bound pairs need nothing, but the controller sent: {refused:?}"))
+                Err(format!("sent what bound pairs do not need: {refused:?}"))
             };
         }
         before = now;
     }
-    Err(format!("the controller did not come to rest within {PATIENCE:?}"))
+    Err(format!("did not come to rest within {PATIENCE:?}"))
 }
 
 fn uid(kind: u8, number: usize) -> String {

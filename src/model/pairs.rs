@@ -27,6 +27,13 @@ pub struct Unordered {
     cuts: Vec<Cut>,
 }
 
+/// Above this much text, room is made for [`ROOM_BYTES`] at once. Room that nothing was written to takes no
+/// memory, but text that has to move takes as much again while it does.
+const LARGE_BYTES: usize = 16 * 1024;
+
+/// More than is read of any object.
+const ROOM_BYTES: usize = 1 << 20;
+
 /// Where in the text a pair stands: the key, then the value.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
@@ -76,6 +83,10 @@ impl Unordered {
     /// Adds one.
     pub fn push(&mut self, key: &str, value: &str) {
         let Self { text, cuts } = self;
+        if text.len() > LARGE_BYTES && text.capacity() < ROOM_BYTES {
+            text.reserve_exact(ROOM_BYTES);
+            cuts.reserve_exact(ROOM_BYTES / Self::ENTRY_BYTES);
+        }
         // What is read of one object is far below 4 GiB.
         let place = |text: &String| u32::try_from(text.len()).unwrap_or(u32::MAX);
         let start = place(text);
@@ -101,7 +112,8 @@ impl Unordered {
         if cuts.is_empty() {
             return Pairs::default();
         }
-        cuts.sort_by(|a, b| a.pair(&text).0.cmp(b.pair(&text).0));
+        // In place: a stable sort would take as much again, and a key that is there twice is an error anyway.
+        cuts.sort_unstable_by(|a, b| a.pair(&text).0.cmp(b.pair(&text).0));
         // Kept as long as the object: no room that nothing will ever fill.
         Pairs(Some(Arc::new(Kept { text: text.into(), cuts: cuts.into() })))
     }

@@ -52,20 +52,24 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
-    let contest = arguments.leader_elect.then(|| Contest {
-        namespace: arguments.lease_namespace.clone(),
-        name: arguments.lease_name.clone(),
-        identity: identity(),
-        timing: Timing::default(),
-    });
+    let identity = identity();
+    let contest = |namespace: &str, name: String| {
+        arguments.leader_elect.then(|| Contest {
+            namespace: namespace.to_owned(),
+            name,
+            identity: identity.clone(),
+            timing: Timing::default(),
+        })
+    };
     let own_namespace = arguments.lease_namespace.clone();
-    let certificates = arguments
-        .installation
-        .clone()
-        .map(|installation| certificates::Settings { installation, periods: periods(arguments) });
+    let certificates = arguments.installation.clone().map(|installation| certificates::Settings {
+        periods: periods(arguments),
+        contest: contest(installation.namespace(), installation.certificates_lease()),
+        installation,
+    });
     let settings = Settings {
         mode,
-        contest,
+        contest: contest(&own_namespace, arguments.lease_name.clone()),
         recycler: arguments.config.clone().map_or_else(Source::default, Source::File),
         config_map: arguments.config_map.clone(),
         own_namespace,

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, Request};
 use jiff::Timestamp;
 use kube::Client;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::request::{is_absent, request};
+use super::request::{apply_request, is_absent, request};
 use super::suspend::{asleep, drop_after_sleep, has_slept};
 
 /// Which lease, and for whom.
@@ -59,6 +59,10 @@ const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// How long one request for the lease may take: several must fit into the deadline.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long a lease that was there must be gone before it is made anew: whoever uninstalls takes the lease and the right
+/// to make it within that time, and nothing is left. Shorter than [`Timing::deadline`], so that the lead outlasts it.
+const GONE: Duration = Duration::from_secs(5);
+
 /// Until when we lead; none if we do not.
 pub type Until = Option<Instant>;
 
@@ -82,7 +86,15 @@ pub async fn contend_by(
     stop: oneshot::Receiver<()>,
 ) {
     let guard = drop_after_sleep(until.clone(), &asleep);
-    let mut contender = Contender { client, contest, until, seen: None, asleep: &asleep };
+    let mut contender = Contender {
+        client,
+        contest,
+        until,
+        seen: None,
+        was_there: false,
+        gone: None,
+        asleep: &asleep,
+    };
     tokio::select! {
         biased;
         () = guard => {}
@@ -102,6 +114,10 @@ struct Contender<'a, A> {
     until: watch::Sender<Until>,
     /// The lease as it was last seen, and since when it has been like that.
     seen: Option<(Record, Instant)>,
+    /// Whether it was ever there.
+    was_there: bool,
+    /// Since when it has been gone.
+    gone: Option<Instant>,
     asleep: &'a A,
 }
 
@@ -136,6 +152,8 @@ enum Trouble {
     Refused(#[from] kube::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
+    #[error("it is gone; it is made anew if it stays so")]
+    Gone,
     #[error("the lease cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
@@ -221,13 +239,20 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         }
     }
 
-    async fn look(&self) -> Result<Record, Trouble> {
-        match self.request(Method::GET, &self.path(), None).await {
+    /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
+    async fn look(&mut self) -> Result<Record, Trouble> {
+        let found = match self.request(Method::GET, &self.path(), None).await {
             Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
-                self.request(Method::POST, &self.collection(), Some(&self.empty())).await
+                let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
+                if self.was_there && gone < GONE {
+                    return Err(Trouble::Gone);
+                }
+                self.exchange(apply_request(&self.path(), &self.empty())?).await
             }
             other => other,
-        }
+        }?;
+        (self.was_there, self.gone) = (true, None);
+        Ok(found)
     }
 
     /// Writes ourselves into the lease as it was seen.
@@ -283,17 +308,18 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Record, Trouble> {
-        let sent = self.client.request_text(request(method, path, body)?);
+        self.exchange(request(method, path, body)?).await
+    }
+
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Record, Trouble> {
+        let sent = self.client.request_text(request);
         let text = timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
         Ok(serde_json::from_str(&text)?)
     }
 
-    fn collection(&self) -> String {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.contest.namespace)
-    }
-
     fn path(&self) -> String {
-        format!("{}/{}", self.collection(), self.contest.name)
+        let Contest { namespace, name, .. } = &self.contest;
+        format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
     }
 
     fn empty(&self) -> Value {

@@ -62,7 +62,7 @@ pub struct Settings {
     pub own_namespace: String,
     /// Whether events are written about what is decided; those of a recycler's pod are passed on in any case.
     pub events: bool,
-    /// Whose certificates the leader keeps; nobody's if they come from elsewhere.
+    /// Whose certificates are kept; nobody's if they come from elsewhere.
     pub certificates: Option<certificates::Settings>,
 }
 
@@ -134,8 +134,10 @@ pub async fn run_metered(
         keepers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
     }
     let recyclers = Recyclers::new(&client, recycler.current(), settings.own_namespace, until);
+    let contest = settings.certificates.as_ref().and_then(|settings| settings.contest.clone());
+    let mut keeping = Lead::start(&client, contest);
     if let Some(settings) = settings.certificates {
-        let (until, metrics) = (lead.until.clone(), Arc::clone(&meter.metrics));
+        let (until, metrics) = (keeping.until.clone(), Arc::clone(&meter.metrics));
         keepers.spawn(keep(client.clone(), settings, until, metrics));
     }
     let mut shell = Shell {
@@ -155,11 +157,12 @@ pub async fn run_metered(
         ended = shell.work() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
+        () = keeping.lost() => Err(LoopError::TaskEnded("holds the lease of the certificates")),
         () = stop => Ok(()),
         Some(_) = keepers.join_next() => Err(LoopError::TaskEnded("keeps the certificates or tells of the configuration")),
     };
     shell.finish().await;
-    lead.give_up().await;
+    tokio::join!(lead.give_up(), keeping.give_up());
     ended
 }
 

@@ -43,6 +43,11 @@ impl Installation {
         format!("{}-controller", self.name)
     }
 
+    /// The lease of whoever keeps its certificates.
+    pub fn certificates_lease(&self) -> String {
+        format!("{}-certificates", self.name)
+    }
+
     /// The `ConfigMap` of its configuration.
     pub fn configuration(&self) -> String {
         format!("{}-config", self.name)
@@ -104,6 +109,7 @@ mod tests {
             "/api/v1/namespaces/storage/secrets/keeper-authority"
         );
         assert_eq!(it.lease(), "keeper-controller");
+        assert_eq!(it.certificates_lease(), "keeper-certificates");
     }
 
     #[test]

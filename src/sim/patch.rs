@@ -2,17 +2,29 @@
 //!
 //! JSON merge patches and JSON patches; of strategic merge patches those whose only list is that of
 //! finalizers, as how other lists merge is told by a schema that the simulated server does not keep.
-//! The rest, and server-side apply, which needs managed fields, are answered with 415.
+//! Server-side apply needs managed fields: it makes what is absent, and changes nothing where everything is as
+//! it asks for. The rest is answered with 415.
 
 use serde_json::{Value, json};
 
-use super::request::Call;
+use super::request::{Call, Method};
 use super::status::Refusal;
+
+/// Whether the call is a server-side apply.
+pub(super) fn is_apply(call: &Call) -> bool {
+    call.method == Method::Patch && kind(call) == APPLY
+}
+
+const APPLY: &str = "application/apply-patch+yaml";
+
+fn kind(call: &Call) -> &str {
+    call.content_type.split(';').next().unwrap_or_default().trim()
+}
 
 /// The object that the patch makes of `existing`.
 pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
     let mut object = existing.clone();
-    match call.content_type.split(';').next().unwrap_or_default().trim() {
+    match kind(call) {
         "application/merge-patch+json" => json_patch::merge(&mut object, &call.body),
         "application/json-patch+json" => {
             let patch: json_patch::Patch = serde_json::from_value(call.body.clone())
@@ -22,13 +34,24 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
         kind @ "application/strategic-merge-patch+json" => {
             merge_strategically(&mut object, &call.body).map_err(|()| unserved(kind))?;
         }
-        kind @ "application/apply-patch+yaml" => return Err(unserved(kind)),
+        APPLY if has(existing, &call.body) => {}
+        APPLY => return Err(unserved(APPLY)),
         _ => return Err(Refusal::unsupported_media_type("415: Unsupported Media Type")),
     }
     if object.is_object() {
         Ok(object)
     } else {
         Err(Refusal::bad_request("the patch leaves no object"))
+    }
+}
+
+/// Whether `object` has all of `part`, map by map.
+fn has(object: &Value, part: &Value) -> bool {
+    match (object, part) {
+        (Value::Object(object), Value::Object(part)) => {
+            part.iter().all(|(key, part)| object.get(key).is_some_and(|value| has(value, part)))
+        }
+        (object, part) => object == part,
     }
 }
 

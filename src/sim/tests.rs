@@ -309,9 +309,8 @@ fn patches_that_need_a_schema_are_refused_with_a_reason() {
     let modes = json!({"spec": {"accessModes": ["ReadOnlyMany"]}});
     let order = json!({"metadata": {"$setElementOrder/finalizers": []}});
     let strategic = "application/strategic-merge-patch+json";
-    for (kind, patch) in
-        [(strategic, modes), (strategic, order), ("application/apply-patch+yaml", json!({}))]
-    {
+    let apply = "application/apply-patch+yaml";
+    for (kind, patch) in [(strategic, modes.clone()), (strategic, order), (apply, modes)] {
         let mut request = Request::merge_patch(format!("{VOLUMES}/a"), patch);
         request.content_type = kind.to_owned();
         let response = cluster.handle(request);

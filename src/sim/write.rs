@@ -14,7 +14,7 @@ use super::json::{at, remove, set, set_default, text, texts, tidy};
 use super::kinds::place;
 use super::metadata::{DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, reset, update_causes};
 use super::outcome::{Progress, Response};
-use super::patch::patched;
+use super::patch::{is_apply, patched};
 use super::request::{Call, Method};
 use super::review::{Pending, Phase, Step};
 use super::status::{Cause, Refusal};
@@ -109,7 +109,9 @@ impl Cluster {
             && call.subresource.is_empty()
             && call.resource.strategy.is_made_by_put()
             && self.store.get(&call.key()).is_none();
-        if is_new {
+        let is_applied =
+            is_apply(&call) && call.subresource.is_empty() && self.store.get(&call.key()).is_none();
+        if is_new || is_applied {
             check_name(&call, &call.body)?;
             remove(&mut call.body, &VERSION);
             return self.create(call);

@@ -26,7 +26,8 @@ const WELL: &[&str] = &[
     "bindery_admission_duration_seconds_bucket{HOOK,le=\"+Inf\"} 0+100x60",
     "bindery_requests_refused_total{HOOK,reason=\"not_found\"} 0+50x60",
     "bindery_panics_total{HOOK} 0x60",
-    "bindery_certificate_expiry_timestamp_seconds{HOOK} 2592000x60",
+    "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 2592000x60",
+    "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 2592000x60",
     "bindery_configuration_last_reload_successful{HOOK} 1x60",
     "bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 60x60",
     "bindery_controller_leading{CONTROLLER,pod=\"a\"} 1x60",
@@ -50,6 +51,23 @@ const WELL: &[&str] = &[
 const CASES: &[(&str, &[&str], u32)] = &[
     ("BinderyWebhookDown", &["bindery_cache_synced"], 2),
     ("BinderyWebhookDown", &["bindery_cache_synced{HOOK,pod=\"a\"} 0x60"], 2),
+    // Of two pods that know the cluster none has a certificate yet, or one alone has.
+    (
+        "BinderyWebhookDown",
+        &[
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 0x60",
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 0x60",
+        ],
+        2,
+    ),
+    (
+        "BinderyWebhookDegraded",
+        &[
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 2592000x60",
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 0x60",
+        ],
+        10,
+    ),
     (
         "BinderyWebhookDegraded",
         &["bindery_cache_synced{HOOK,pod=\"a\"} 1x60", "bindery_cache_synced{HOOK,pod=\"b\"} 0x60"],
@@ -94,7 +112,10 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ("BinderyWebhookPanicked", &["bindery_panics_total{HOOK} 0 0+1x58"], 1),
     (
         "BinderyCertificateEnds",
-        &["bindery_certificate_expiry_timestamp_seconds{HOOK} 432000x60"],
+        &[
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 432000x60",
+            "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 432000x60",
+        ],
         10,
     ),
     (
@@ -105,6 +126,11 @@ const CASES: &[(&str, &[&str], u32)] = &[
     (
         "BinderyWatchStale",
         &["bindery_watch_age_seconds{HOOK,pod=\"a\",resource=\"pods\"} 400x60"],
+        5,
+    ),
+    (
+        "BinderyNoKeeper",
+        &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 0x60"],
         5,
     ),
     (

@@ -5,12 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery::cluster::lease::{Until, contend_by};
+use bindery::sim::{Method, Request, Server};
 use kube::Client;
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::controller::{contest, server};
+use crate::controller::{contest, send, server};
+
+/// The lease that [`contest`] is for.
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
 /// A contender on a clock of the test's; what it believes, and what stops it.
 struct Contender {
@@ -21,7 +26,11 @@ struct Contender {
 
 impl Contender {
     fn start(asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        let client = Client::new(server(), "default");
+        Self::on(&server(), asleep)
+    }
+
+    fn on(server: &Server, asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        let client = Client::new(server.clone(), "default");
         let (sender, until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(contend_by(asleep, client, contest("we"), sender, stopped));
@@ -59,6 +68,31 @@ async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
     assert!(lost.await.is_ok(), "it still believes that it leads");
     let won = timeout(Duration::from_secs(3), contender.until.wait_for(Option::is_some));
     assert!(won.await.is_ok(), "the lease is still its own");
+    contender.stop().await;
+}
+
+/// Whoever uninstalls takes it first; a deployment tool may never bring it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
+    let server = server();
+    let contender = Contender::on(&server, || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    assert!(contender.leads(), "one that was never there is made at once");
+    send(&server, Method::Delete, LEASE, Value::Null);
+    let is_there = || {
+        server.with(|cluster| cluster.handle(Request::new(Method::Get, LEASE, Value::Null))).code
+            == 200
+    };
+    for _ in 0..50 {
+        assert!(!is_there(), "whoever deletes everything is not hindered");
+        assert!(contender.leads());
+        sleep(Duration::from_millis(100)).await;
+    }
+    for _ in 0..100 {
+        assert!(contender.leads());
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(is_there());
     contender.stop().await;
 }
 

@@ -74,6 +74,8 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{- define "bindery.servingSecret" -}}
 {{- if eq .Values.certs.mode "provided" -}}
 {{ .Values.certs.provided.secretName }}
+{{- else if eq .Values.certs.mode "certManager" -}}
+{{ include "bindery.fullname" . }}-issued-tls
 {{- else -}}
 {{ include "bindery.fullname" . }}-tls
 {{- end -}}

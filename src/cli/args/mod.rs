@@ -148,8 +148,9 @@ pub struct ControllerArgs {
     /// Name of the lease.
     #[arg(long, value_name = "NAME", default_value = "bindery-controller")]
     pub lease_name: String,
-    /// The installation whose certificates the leader keeps: it makes them, stores them in the Secrets
-    /// NAME-authority and NAME-tls and registers whom to trust. Without it, they come from elsewhere.
+    /// The installation whose certificates are kept, by whoever holds the lease NAME-certificates: it makes them,
+    /// stores them in the Secrets NAME-authority and NAME-tls and registers whom to trust. Without it, they come from
+    /// elsewhere.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub installation: Option<Installation>,
     /// Life of an authority; another is made when two thirds are over.
@@ -212,9 +213,13 @@ pub struct DoctorArgs {
     /// The installation, as helm was told.
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "bindery/bindery")]
     pub installation: Installation,
-    /// The Secret with the serving certificate, in the same namespace; NAME-tls if left out.
+    /// The Secret with the serving certificate, in the same namespace; NAME-tls if left out, which the controller
+    /// keeps. With cert-manager it is NAME-issued-tls.
     #[arg(long, value_name = "NAME")]
     pub serving_secret: Option<String>,
+    /// No controller is meant to be there, so that nobody has to lead.
+    #[arg(long)]
+    pub without_controller: bool,
     /// `json` or `yaml` instead of lines.
     #[arg(short, long, value_name = "FORM")]
     pub output: Option<Notation>,

@@ -5,6 +5,7 @@
 
 mod canary;
 mod parts;
+mod registrations;
 mod trust;
 
 use serde::Serialize;
@@ -14,6 +15,7 @@ use super::args::{DoctorArgs, Notation};
 use super::check::live::{Cluster, Refusal};
 use super::exit::{Exit, Failure};
 use super::{API_VERSION, notation};
+use crate::config::{self, Configuration};
 use crate::k8s::installation::Installation;
 
 /// The kind of a report.
@@ -25,13 +27,14 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     let installation = arguments.installation.clone();
     let serving_secret = arguments.serving_secret.clone();
     let serving_secret = serving_secret.unwrap_or_else(|| installation.serving_secret());
-    let patient = Patient { cluster, installation, serving_secret };
+    let has_no_controller = arguments.without_controller;
+    let patient = Patient { cluster, installation, serving_secret, has_no_controller };
     // The first question: whoever does not answer it answers none.
     let mut findings = vec![parts::version(&patient)?];
-    findings.extend(parts::registrations(&patient)?);
+    findings.extend(registrations::findings(&patient)?);
     findings.extend(trust::findings(&patient)?);
     findings.push(parts::replicas(&patient)?);
-    findings.push(parts::leader(&patient)?);
+    findings.extend(parts::leaders(&patient)?);
     findings.extend(canary::findings(&patient)?);
     let is_well = findings.iter().all(|finding| finding.outcome != Outcome::Bad);
     match arguments.output {
@@ -50,6 +53,8 @@ struct Patient {
     installation: Installation,
     /// The Secret that replicas serve from.
     serving_secret: String,
+    /// Whether none is meant to be there.
+    has_no_controller: bool,
 }
 
 /// What came of one question.
@@ -111,6 +116,19 @@ enum Found {
 }
 
 impl Patient {
+    /// What the installation is configured to do; none if that may not be seen or cannot be read.
+    fn configuration(&self) -> Result<Option<Configuration>, Failure> {
+        let (namespace, name) = (self.installation.namespace(), self.installation.configuration());
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps/{name}");
+        Ok(match self.get(&path)? {
+            Found::Object(object) => {
+                let text = object["data"]["config.yaml"].as_str().unwrap_or_default();
+                config::read(text, &name).ok()
+            }
+            Found::Missing | Found::Hidden => None,
+        })
+    }
+
     fn get(&self, path: &str) -> Result<Found, Failure> {
         match self.cluster.get(path) {
             Ok(text) => serde_json::from_str(&text)

@@ -1,12 +1,12 @@
-//! The parts of an installation: registrations, replicas, the leader, and the API server that they are for.
+//! The parts of an installation: replicas, those that lead, and the API server that they are for.
+//!
+//! Not here: what is registered (`registrations`) and whether it is trusted (`trust`).
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{Finding, Found, Patient};
 use crate::cli::exit::Failure;
-use crate::k8s::registration::{Registration, Target};
-use crate::rules::judging::filter::OWN_CONTROLLER;
 
 /// The oldest API server whose registrations know conditions without a switch.
 const MINOR_LEAST: u32 = 30;
@@ -34,83 +34,6 @@ pub(super) fn version(patient: &Patient) -> Result<Finding, Failure> {
             Finding::unknown(CHECK, format!("its version {told:?} is no number"))
         }
     })
-}
-
-/// Whether both configurations are registered as this version wants them.
-pub(super) fn registrations(patient: &Patient) -> Result<Vec<Finding>, Failure> {
-    let installation = &patient.installation;
-    let wanted = Registration {
-        target: Target::Service {
-            namespace: installation.namespace().to_owned(),
-            name: installation.name().to_owned(),
-        },
-        ca_pem: String::new(),
-        own_controller: OWN_CONTROLLER.to_owned(),
-    };
-    let wanted = [
-        ("validatingwebhookconfigurations", serde_json::to_value(wanted.validating())),
-        ("mutatingwebhookconfigurations", serde_json::to_value(wanted.mutating())),
-    ];
-    let mut findings = Vec::new();
-    for (collection, wanted) in wanted {
-        // Of our own types, which have only texts as keys.
-        let Ok(wanted) = wanted else { continue };
-        let path = path(collection, installation.name());
-        findings.push(match patient.get(&path)? {
-            Found::Hidden => Finding::unknown(CHECK, format!("you may not read {path}")),
-            Found::Missing => Finding::bad(
-                CHECK,
-                format!(
-                    "there is no {path}; the API server asks nobody and refuses nothing; install the chart"
-                ),
-            ),
-            Found::Object(found) => compared(collection, &wanted, &found),
-        });
-    }
-    Ok(findings)
-}
-
-const CHECK: &str = "registrations";
-
-/// The path of one of the two configurations.
-pub(super) fn path(collection: &str, name: &str) -> String {
-    format!("/apis/admissionregistration.k8s.io/v1/{collection}/{name}")
-}
-
-/// What differs between two configurations, entry by entry. What operators may set is left out: failure policy,
-/// time-out, conditions of their own.
-fn compared(collection: &str, wanted: &Value, found: &Value) -> Finding {
-    let entries = |value: &Value| value["webhooks"].as_array().cloned().unwrap_or_default();
-    let found = entries(found);
-    let mut wrong = Vec::new();
-    for entry in entries(wanted) {
-        let name = entry["name"].as_str().unwrap_or_default();
-        let Some(other) = found.iter().find(|other| other["name"] == name) else {
-            wrong.push(format!("entry {name} is missing"));
-            continue;
-        };
-        let same = |pointer: &str| entry.pointer(pointer) == other.pointer(pointer);
-        let parts = ["/rules", "/clientConfig/service", "/sideEffects", "/matchPolicy"];
-        let different = parts.iter().filter(|part| !same(part));
-        wrong.extend(different.map(|part| format!("{part} of entry {name} is another")));
-        let missing =
-            conditions(&entry).filter(|condition| !conditions(other).any(|it| it == *condition));
-        wrong.extend(missing.map(|condition| format!("entry {name} lacks condition {condition}")));
-    }
-    if wrong.is_empty() {
-        return Finding::good(CHECK, format!("{collection} are as this version wants them"));
-    }
-    let text = wrong.join(", ");
-    Finding::bad(
-        CHECK,
-        format!(
-            "{collection}: {text}; some changes are not judged; install the chart of this version again"
-        ),
-    )
-}
-
-fn conditions(entry: &Value) -> impl Iterator<Item = &str> {
-    entry["matchConditions"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str())
 }
 
 /// Whether replicas are ready to be asked.
@@ -144,30 +67,84 @@ pub(super) fn replicas(patient: &Patient) -> Result<Finding, Failure> {
     })
 }
 
-/// Whether one of the controllers leads.
-pub(super) fn leader(patient: &Patient) -> Result<Finding, Failure> {
-    const CHECK: &str = "leader";
-    let (namespace, lease) = (patient.installation.namespace(), patient.installation.lease());
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}");
+/// Whether those that there should be only one of are there: who binds, and who keeps the certificates if they are the
+/// installation's own.
+pub(super) fn leaders(patient: &Patient) -> Result<Vec<Finding>, Failure> {
+    if patient.has_no_controller {
+        return Ok(Vec::new());
+    }
+    let installation = &patient.installation;
+    let consequence = "in mode full nothing is bound, and nobody tells why claims wait";
+    let mut findings = vec![holder(patient, "leader", &installation.lease(), consequence)?];
+    if patient.serving_secret == installation.serving_secret() {
+        let lease = installation.certificates_lease();
+        let consequence = "the serving certificate is not renewed";
+        findings.push(holder(patient, "keeper of certificates", &lease, consequence)?);
+    }
+    Ok(findings)
+}
+
+/// Who holds a lease; what follows if nobody does.
+fn holder(
+    patient: &Patient,
+    check: &'static str,
+    name: &str,
+    consequence: &str,
+) -> Result<Finding, Failure> {
+    let namespace = patient.installation.namespace();
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = match patient.get(&path)? {
         Found::Object(lease) => lease,
-        Found::Missing => return Ok(Finding::good(CHECK, "no controller is installed")),
-        Found::Hidden => return Ok(Finding::unknown(CHECK, format!("you may not read {path}"))),
+        Found::Missing => {
+            let text = format!(
+                "there is no lease {namespace}/{name}; {consequence}; look at the log of the controller, or say \
+                 --without-controller if none is meant to be there"
+            );
+            return Ok(Finding::bad(check, text));
+        }
+        Found::Hidden => return Ok(Finding::unknown(check, format!("you may not read {path}"))),
     };
-    let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
-    let renewed = lease.pointer("/spec/renewTime").and_then(Value::as_str);
-    let renewed = renewed.and_then(|text| text.parse::<Timestamp>().ok());
+    Ok(match fresh_holder(&lease, Timestamp::now()) {
+        Some(holder) => Finding::good(check, holder),
+        None => Finding::bad(
+            check,
+            format!(
+                "nobody holds lease {namespace}/{name}; {consequence}; look at the log of the controller"
+            ),
+        ),
+    })
+}
+
+/// Who holds the lease, if it was renewed of late.
+fn fresh_holder(lease: &Value, now: Timestamp) -> Option<&str> {
+    let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str)?;
+    let renewed = lease.pointer("/spec/renewTime").and_then(Value::as_str)?;
+    let renewed = renewed.parse::<Timestamp>().ok()?;
     let seconds = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or(15);
     // Clocks differ: twice the duration is no accident.
     let patience = SignedDuration::from_secs(2 * seconds);
-    let is_fresh = renewed.is_some_and(|at| Timestamp::now().duration_since(at) <= patience);
-    Ok(if holder.is_empty() || !is_fresh {
-        Finding::bad(
-            CHECK,
-            "no controller leads; certificates are not renewed, and in mode full nothing is bound; look at the \
-             log of the controller",
-        )
-    } else {
-        Finding::good(CHECK, holder)
-    })
+    (!holder.is_empty() && now.duration_since(renewed) <= patience).then_some(holder)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_lease_that_nobody_renews_has_no_holder() {
+        let now: Timestamp = "2026-01-01T00:00:40Z".parse().unwrap();
+        for (holder, renewed, expected) in [
+            ("me", "2026-01-01T00:00:10.000000Z", Some("me")),
+            ("me", "2026-01-01T00:00:09.000000Z", None),
+            ("", "2026-01-01T00:00:40.000000Z", None),
+            ("me", "", None),
+        ] {
+            let spec =
+                json!({"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15});
+            assert_eq!(fresh_holder(&json!({"spec": spec}), now), expected, "{spec}");
+        }
+        assert_eq!(fresh_holder(&json!({"spec": {}}), now), None, "as the chart makes it");
+    }
 }

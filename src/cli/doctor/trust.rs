@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::parts::path;
+use super::registrations::path;
 use super::{Finding, Found, Patient};
 use crate::certificates::{KeyedPem, is_accepted, time};
 use crate::cli::exit::Failure;
@@ -28,7 +28,8 @@ pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
     };
     let Some(served) = served else {
         let text = format!(
-            "{serving} holds no serving pair; replicas can answer nobody; look at the log of whoever makes it"
+            "{serving} holds no serving pair; replicas that serve it can answer nobody; look at the log of whoever \
+             makes it, or name another Secret with --serving-secret"
         );
         return Ok(vec![Finding::bad(CHECK, text)]);
     };

@@ -1,4 +1,7 @@
-//! The leader keeps the certificates of an installation: makes them, stores them, registers whom to trust.
+//! One replica keeps the certificates of an installation: makes them, stores them, registers whom to trust.
+//!
+//! Which one a lease of its own tells: a replica that binds and keeps none, as one that is about to be replaced, would
+//! else keep those who wait for a certificate from having one.
 //!
 //! Which step is next is decided in `certificates::rotation`; here it is done. Whatever others undo (a deployment
 //! tool that replaces a Secret or a registration) is seen at once and done again, though not without end. Not here:
@@ -22,7 +25,7 @@ use self::seen::{Followers, Seen};
 use super::metrics::Metrics;
 use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
 use crate::certificates::{CertificateError, Names, time};
-use crate::cluster::lease::Until;
+use crate::cluster::lease::{Contest, Until};
 use crate::k8s::installation::Installation;
 use crate::k8s::secret::{authority_patch, serving_patch};
 use crate::k8s::write::WritePatch;
@@ -35,6 +38,8 @@ pub struct Settings {
     pub installation: Installation,
     /// The lives of certificates.
     pub periods: Periods,
+    /// The lease to contend for; none to keep them at once.
+    pub contest: Option<Contest>,
 }
 
 /// How long a write may take: less than what is left of a lease when it is begun.
@@ -160,7 +165,7 @@ impl Keeper {
 
     /// What is to be done, and since when what is seen has been so.
     fn next(&mut self, seen: &Seen, now: Timestamp) -> Step {
-        let Settings { installation, periods } = &self.settings;
+        let Settings { installation, periods, contest: _ } = &self.settings;
         let facts = facts(&seen.stored, &seen.trust(), &installation.host(), now);
         let clock = Instant::now();
         let since = |holds: bool, since: Option<Instant>| holds.then(|| since.unwrap_or(clock));
@@ -174,7 +179,7 @@ impl Keeper {
     }
 
     async fn do_step(&self, step: Step, seen: &Seen, now: Timestamp) -> Result<(), Trouble> {
-        let Settings { installation, periods } = &self.settings;
+        let Settings { installation, periods, contest: _ } = &self.settings;
         let stored = &seen.stored;
         let authority_path = installation.secret_path(&installation.authority_secret());
         let authority = |stored: &Stored| authority_patch(authority_path, &seen.authority, stored);

@@ -1,6 +1,6 @@
 //! The conversation that a real API server and the simulated one must answer alike.
 //!
-//! `steps.txt` holds one request a line: method, path, then `merge`, `strategic`, `json` or a content
+//! `steps.txt` holds one request a line: method, path, then `merge`, `strategic`, `json`, `apply` or a content
 //! type if it is a patch, then the body. `${name.uid}` and `${name.resourceVersion}` stand for what the latest reply
 //! about the object of that name said; `list` is the latest list. `recorded.json` holds what a real
 //! server answered: an end-to-end case plays the steps and compares, or writes it anew with
@@ -186,6 +186,7 @@ impl Step {
             Some(("merge", body)) => ("application/merge-patch+json", body),
             Some(("strategic", body)) => ("application/strategic-merge-patch+json", body),
             Some(("json", body)) => ("application/json-patch+json", body),
+            Some(("apply", body)) => ("application/apply-patch+yaml", body),
             Some(("text/plain", body)) => ("text/plain", body),
             _ => ("application/json", rest),
         };

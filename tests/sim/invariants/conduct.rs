@@ -63,9 +63,13 @@ pub(super) fn judge(write: &Accepted) -> Found {
     found
 }
 
-/// Events are nobody's state: they may be written blindly.
+/// Events are nobody's state: they may be written blindly. What makes an object, by whatever method, overwrites
+/// nothing.
 fn judge_blind(write: &Accepted) -> Found {
     if ![VOLUMES, CLAIMS, LEASES, "pods"].contains(&write.resource) {
+        return Vec::new();
+    }
+    if write.before.is_none() {
         return Vec::new();
     }
     let pointer = match write.method {

@@ -1,5 +1,5 @@
 //! An installation whose serving pair is somebody else's, in the Secret that `certs/provided` makes: it is renewed
-//! under load, by another authority at that.
+//! under load, by another authority at that; then the controller makes one, and back.
 
 use std::fs;
 use std::path::Path;
@@ -55,6 +55,22 @@ fn a_provided_pair_is_renewed_by_another_authority() {
     println!("{} admissions, {} failed", tally.asked, tally.failures.len());
     assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
     assert_eq!(site.node.processes(), before, "nothing was started anew");
+    another_mode_and_back(&site, &ours);
+}
+
+/// From now on the controller keeps the pair, then it is ours again. The pods that go do not hold up those that come.
+fn another_mode_and_back(site: &Site, ours: &[&str]) {
+    let upgrade = |mode: &str| {
+        let mode = format!("certs.mode={mode}");
+        let arguments = ["upgrade", NAME, CHART, "-n", NAME, "--reuse-values", "--force-conflicts"];
+        site.helm(&[&arguments[..], &["--set", &mode]].concat());
+        site.await_ready();
+        site.await_refusal();
+    };
+    upgrade("selfSigned");
+    assert_eq!(unknown(site, &[]), [""; 0], "the controller keeps the pair");
+    upgrade("provided");
+    assert_eq!(unknown(site, ours), [""; 0], "the pair is ours again");
 }
 
 /// Makes a pair and stores it; the authority that signed it.

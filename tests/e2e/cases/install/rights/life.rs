@@ -6,7 +6,7 @@ use hyper::Method;
 use serde_json::json;
 
 use super::super::site::{NAME, Site};
-use crate::eventually::{eventually, wait};
+use crate::eventually::eventually;
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Plane};
 
@@ -52,6 +52,9 @@ pub(super) fn live(site: &Site) {
         NAME,
     ])
     .expect_ok();
+    for lease in LEASES {
+        kubectl(&["delete", "lease", lease, "-n", NAME]).expect_ok();
+    }
     let here = "{required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, \
         values: [player]}]}]}}";
     apply(WAITING).expect_ok();
@@ -59,8 +62,17 @@ pub(super) fn live(site: &Site) {
     await_phase(site.plane, "five", "Available");
     // Another leader tells the same again.
     kubectl(&["rollout", "restart", "deployment/bindery-controller", "-n", NAME]).expect_ok();
-    wait(Duration::from_secs(5));
+    for lease in LEASES {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{lease}");
+        eventually("it is made anew", Duration::from_secs(20), || {
+            let reply = site.plane.get(ADMIN, &path);
+            if reply.code == 200 { Ok(()) } else { Err(reply.to_string()) }
+        });
+    }
 }
+
+/// What a controller makes itself where nobody else does.
+const LEASES: [&str; 2] = ["bindery-controller", "bindery-certificates"];
 
 /// A claim that comes right after its namespace: mostly before the webhook has heard of that.
 pub(super) fn in_a_new_namespace(plane: &Plane, name: &str) {

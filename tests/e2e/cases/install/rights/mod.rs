@@ -166,9 +166,14 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
             VERBS.iter().flat_map(|verb| [NAME, "kube-system"].map(|namespace| (verb, namespace)))
         {
             for account in ACCOUNTS {
-                for name in
-                    ["", "bindery", "bindery-tls", "bindery-authority", "bindery-controller"]
-                {
+                for name in [
+                    "",
+                    "bindery",
+                    "bindery-tls",
+                    "bindery-authority",
+                    "bindery-controller",
+                    "bindery-certificates",
+                ] {
                     let is_granted = granted[account].iter().any(|right| {
                         (right.verb.as_str(), &right.group, &right.resource)
                             == (verb, &group, &resource)
@@ -249,11 +254,15 @@ fn used(plane: &Plane) -> Rights {
         let own = [None, Some(text("/objectRef/namespace").to_owned())];
         let names = [None, Some(text("/objectRef/name").to_owned())];
         let rights = used.entry(account.to_owned()).or_default();
-        for (namespace, name) in
-            own.iter().flat_map(|own| names.iter().map(move |name| (own, name)))
-        {
+        // Kubernetes: what makes an object by a patch needs the right to create it too.
+        let creates = event["responseStatus"]["code"] == 201 && text("/verb") == "patch";
+        let verbs = [Some(text("/verb")), creates.then_some("create")];
+        for (verb, (namespace, name)) in verbs.into_iter().flatten().flat_map(|verb| {
+            let pairs = own.iter().flat_map(|own| names.iter().map(move |name| (own, name)));
+            pairs.map(move |pair| (verb, pair))
+        }) {
             rights.insert(Right {
-                verb: text("/verb").to_owned(),
+                verb: verb.to_owned(),
                 group: text("/objectRef/apiGroup").to_owned(),
                 resource: resource.clone(),
                 namespace: namespace.clone(),

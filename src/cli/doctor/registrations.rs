@@ -1,0 +1,188 @@
+//! Whether what is registered is what this version wants.
+//!
+//! What operators may set is left out: failure policy, time-out, conditions of their own. Not here: whether API
+//! servers trust what is served (`trust`).
+
+use serde_json::Value;
+
+use super::{Finding, Found, Patient};
+use crate::cli::exit::Failure;
+use crate::k8s::registration::{Registration, Target};
+use crate::rules::judging::filter::OWN_CONTROLLER;
+
+const CHECK: &str = "registrations";
+
+/// What may keep objects from being sent.
+const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
+
+/// A finding for each of both configurations.
+pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
+    let installation = &patient.installation;
+    let own = patient.configuration()?.map(|configuration| configuration.own_controller);
+    let wanted = Registration {
+        target: Target::Service {
+            namespace: installation.namespace().to_owned(),
+            name: installation.name().to_owned(),
+        },
+        ca_pem: String::new(),
+        own_controller: own.clone().unwrap_or_else(|| OWN_CONTROLLER.to_owned()),
+    };
+    // Whose requests are not sent is told by the configuration.
+    let depth = if own.is_some() { Depth::Expressions } else { Depth::Names };
+    let wanted = [
+        ("validatingwebhookconfigurations", serde_json::to_value(wanted.validating())),
+        ("mutatingwebhookconfigurations", serde_json::to_value(wanted.mutating())),
+    ];
+    let mut findings = Vec::new();
+    for (collection, wanted) in wanted {
+        // Of our own types, which have only texts as keys.
+        let Ok(wanted) = wanted else { continue };
+        let path = path(collection, installation.name());
+        findings.push(match patient.get(&path)? {
+            Found::Hidden => Finding::unknown(CHECK, format!("you may not read {path}")),
+            Found::Missing => Finding::bad(
+                CHECK,
+                format!(
+                    "there is no {path}; the API server asks nobody and refuses nothing; install the chart"
+                ),
+            ),
+            Found::Object(found) => compared(collection, &wanted, &found, depth),
+        });
+    }
+    Ok(findings)
+}
+
+/// The path of one of the two configurations.
+pub(super) fn path(collection: &str, name: &str) -> String {
+    format!("/apis/admissionregistration.k8s.io/v1/{collection}/{name}")
+}
+
+/// What of a condition is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    Names,
+    Expressions,
+}
+
+/// What differs between two configurations, entry by entry.
+fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Finding {
+    let entries = |value: &Value| value["webhooks"].as_array().cloned().unwrap_or_default();
+    let found = entries(found);
+    let (mut wrong, mut narrowed) = (Vec::new(), Vec::new());
+    for entry in entries(wanted) {
+        let name = entry["name"].as_str().unwrap_or_default();
+        let Some(other) = found.iter().find(|other| other["name"] == name) else {
+            wrong.push(format!("entry {name} is missing"));
+            continue;
+        };
+        let same = |pointer: &str| entry.pointer(pointer) == other.pointer(pointer);
+        let parts = ["/rules", "/clientConfig/service", "/sideEffects", "/matchPolicy"];
+        let different = parts.iter().filter(|part| !same(part));
+        wrong.extend(different.map(|part| format!("{part} of entry {name} is another")));
+        wrong.extend(wrong_conditions(&entry, other, depth));
+        let set = SELECTORS.iter().filter(|part| has_members(&other[**part]));
+        narrowed.extend(set.map(|part| format!("entry {name} has a {part}")));
+    }
+    if !wrong.is_empty() {
+        let text = wrong.join(", ");
+        return Finding::bad(
+            CHECK,
+            format!(
+                "{collection}: {text}; some changes are not judged; install the chart of this version again"
+            ),
+        );
+    }
+    if !narrowed.is_empty() {
+        let text = narrowed.join(", ");
+        return Finding::unknown(
+            CHECK,
+            format!(
+                "{collection}: {text}, which the chart does not set; what it leaves out is not judged; find out who \
+                 set it, and take it off unless it is meant"
+            ),
+        );
+    }
+    Finding::good(CHECK, format!("{collection} are as this version wants them"))
+}
+
+fn wrong_conditions(wanted: &Value, found: &Value, depth: Depth) -> Vec<String> {
+    let name = wanted["name"].as_str().unwrap_or_default();
+    let conditions =
+        |entry: &Value| entry["matchConditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions(found);
+    let mut wrong = Vec::new();
+    for condition in conditions(wanted) {
+        let id = condition["name"].as_str().unwrap_or_default();
+        match found.iter().find(|other| other["name"] == id) {
+            None => wrong.push(format!("entry {name} lacks condition {id}")),
+            Some(other) => {
+                let is_same = other["expression"] == condition["expression"];
+                if depth == Depth::Expressions && !is_same {
+                    wrong.push(format!("condition {id} of entry {name} is another"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+fn has_members(selector: &Value) -> bool {
+    selector.as_object().is_some_and(|selector| !selector.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Outcome;
+    use super::*;
+
+    fn entry() -> Value {
+        let conditions =
+            json!([{"name": "a", "expression": "1 == 1"}, {"name": "b", "expression": "true"}]);
+        json!({"name": "guard", "rules": [1], "sideEffects": "None", "matchConditions": conditions})
+    }
+
+    /// What is found about an entry that this changes.
+    fn changed(depth: Depth, change: impl FnOnce(&mut Value)) -> Finding {
+        let mut other = entry();
+        change(&mut other);
+        let configuration = |entry: Value| json!({"webhooks": [entry]});
+        compared("c", &configuration(entry()), &configuration(other), depth)
+    }
+
+    #[test]
+    fn conditions_are_compared_by_what_they_say() {
+        let weaken = |entry: &mut Value| entry["matchConditions"][0]["expression"] = json!("false");
+        let told = changed(Depth::Expressions, weaken);
+        assert_eq!(told.outcome, Outcome::Bad);
+        assert!(told.text.contains("condition a of entry guard is another"), "{}", told.text);
+        // Where nobody tells whom they name.
+        assert_eq!(changed(Depth::Names, weaken).outcome, Outcome::Good);
+        let told = changed(Depth::Names, |entry| entry["matchConditions"] = json!([]));
+        assert!(
+            told.text.contains("lacks condition a, entry guard lacks condition b"),
+            "{}",
+            told.text
+        );
+    }
+
+    #[test]
+    fn more_conditions_are_the_operators() {
+        let more = json!([{"name": "b", "expression": "true"}, {"name": "c", "expression": "x"},
+            {"name": "a", "expression": "1 == 1"}]);
+        let told = changed(Depth::Expressions, |entry| entry["matchConditions"] = more);
+        assert_eq!(told.outcome, Outcome::Good);
+    }
+
+    #[test]
+    fn selectors_that_somebody_set_are_told() {
+        let none = json!({});
+        let told = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = none);
+        assert_eq!(told.outcome, Outcome::Good, "as the API server fills it in");
+        let some = json!({"matchLabels": {"a": "b"}});
+        let told = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = some);
+        assert_eq!(told.outcome, Outcome::Unknown);
+        assert!(told.text.contains("entry guard has a namespaceSelector"), "{}", told.text);
+    }
+}

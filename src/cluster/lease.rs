@@ -59,8 +59,9 @@ const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// How long one request for the lease may take: several must fit into the deadline.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a lease that was there must be gone before it is made anew: whoever uninstalls takes the lease and the right
-/// to make it within that time, and nothing is left. Shorter than [`Timing::deadline`], so that the lead outlasts it.
+/// How long a lease that was there must be gone before its holder makes it anew: whoever uninstalls takes the lease and
+/// the right to make it within that time, and nothing is left. Shorter than [`Timing::deadline`], so that the lead
+/// outlasts it. Others wait for the whole duration, as the holder leads on meanwhile.
 const GONE: Duration = Duration::from_secs(5);
 
 /// Until when we lead; none if we do not.
@@ -236,6 +237,9 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
             && matches!(status.code, 404 | 409)
         {
             self.seen = None;
+            if is_absent(status) {
+                self.gone.get_or_insert_with(Instant::now);
+            }
         }
     }
 
@@ -244,7 +248,8 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         let found = match self.request(Method::GET, &self.path(), None).await {
             Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
-                if self.was_there && gone < GONE {
+                let patience = if self.is_ours() { GONE } else { self.contest.timing.duration };
+                if self.was_there && gone < patience {
                     return Err(Trouble::Gone);
                 }
                 self.exchange(apply_request(&self.path(), &self.empty())?).await

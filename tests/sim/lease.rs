@@ -26,14 +26,18 @@ struct Contender {
 
 impl Contender {
     fn start(asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self::on(&server(), asleep)
+        Self::on(&server(), "we", asleep)
     }
 
-    fn on(server: &Server, asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+    fn on(
+        server: &Server,
+        identity: &str,
+        asleep: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
         let client = Client::new(server.clone(), "default");
         let (sender, until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(contend_by(asleep, client, contest("we"), sender, stopped));
+        let task = tokio::spawn(contend_by(asleep, client, contest(identity), sender, stopped));
         Self { until, stop, task }
     }
 
@@ -75,9 +79,11 @@ async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     let server = server();
-    let contender = Contender::on(&server, || Duration::ZERO);
+    let contender = Contender::on(&server, "we", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
     assert!(contender.leads(), "one that was never there is made at once");
+    let other = Contender::on(&server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
     send(&server, Method::Delete, LEASE, Value::Null);
     let is_there = || {
         server.with(|cluster| cluster.handle(Request::new(Method::Get, LEASE, Value::Null))).code
@@ -85,14 +91,15 @@ async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     };
     for _ in 0..50 {
         assert!(!is_there(), "whoever deletes everything is not hindered");
-        assert!(contender.leads());
+        assert!(contender.leads() && !other.leads());
         sleep(Duration::from_millis(100)).await;
     }
-    for _ in 0..100 {
-        assert!(contender.leads());
+    for _ in 0..200 {
+        assert!(contender.leads() && !other.leads(), "only one leads");
         sleep(Duration::from_millis(100)).await;
     }
     assert!(is_there());
+    other.stop().await;
     contender.stop().await;
 }
 

@@ -56,6 +56,9 @@ impl Default for Timing {
 /// Whoever waits looks this often, so that it knows of the last renewal soon after it was made.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
+/// How soon a leader looks at what another has written into its lease.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 /// How long one request for the lease may take: several must fit into the deadline.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -93,6 +96,7 @@ pub async fn contend_by(
         until,
         seen: None,
         was_there: false,
+        was_held: false,
         gone: None,
         asleep: &asleep,
     };
@@ -117,6 +121,8 @@ struct Contender<'a, A> {
     seen: Option<(Record, Instant)>,
     /// Whether it was ever there.
     was_there: bool,
+    /// Whether it ever had a holder.
+    was_held: bool,
     /// Since when it has been gone.
     gone: Option<Instant>,
     asleep: &'a A,
@@ -163,13 +169,16 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn run(&mut self) {
         loop {
             let start = Instant::now();
-            if let Err(trouble) = self.step(start).await {
-                let lease = &self.contest.name;
-                tracing::warn!(%lease, reason = %trouble, "the lease was not reached");
-                self.seen_in_trouble(&trouble);
-            }
+            let pause = match self.step(start).await {
+                Ok(()) if self.is_ours() => self.contest.timing.period,
+                Ok(()) => self.patience(),
+                Err(trouble) => {
+                    let lease = &self.contest.name;
+                    tracing::warn!(%lease, reason = %trouble, "the lease was not reached");
+                    self.pause_after(&trouble)
+                }
+            };
             self.drop_if_over();
-            let pause = if self.is_ours() { self.contest.timing.period } else { self.patience() };
             let next = start + pause;
             let end = *self.until.borrow();
             match end {
@@ -192,15 +201,19 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         if is_news {
             self.seen = Some((found.clone(), Instant::now()));
         }
-        let holder = found.spec.holder_identity.as_deref().unwrap_or_default();
-        if holder != self.contest.identity && self.is_ours() {
+        let holder = found.spec.holder_identity.as_deref();
+        let is_other = holder.is_some_and(|holder| holder != self.contest.identity);
+        if is_other && self.is_ours() {
             tracing::warn!(lease = %self.contest.name, holder, "the lease was taken away");
             self.until.send_replace(None);
         }
-        if holder.is_empty() || holder == self.contest.identity {
-            return self.take(&found, start).await;
+        // One that was given up says so. Where a holder was wiped out, it leads on until it knows.
+        let is_wiped = holder.is_none() && self.was_held && !self.is_ours();
+        self.was_held |= holder.is_some_and(|holder| !holder.is_empty());
+        if (is_other && holder != Some("")) || is_wiped {
+            return Ok(());
         }
-        Ok(())
+        self.take(&found, start).await
     }
 
     /// Whether nobody has renewed the lease for its whole duration.
@@ -231,16 +244,20 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         }
     }
 
-    /// What another has written since is to be looked at.
-    fn seen_in_trouble(&mut self, trouble: &Trouble) {
+    /// How long to wait after what went wrong. What another has written since is to be looked at; at once, if this
+    /// replica still takes itself for the leader.
+    fn pause_after(&mut self, trouble: &Trouble) -> Duration {
         if let Trouble::Refused(kube::Error::Api(status)) = trouble
             && matches!(status.code, 404 | 409)
         {
             self.seen = None;
             if is_absent(status) {
                 self.gone.get_or_insert_with(Instant::now);
+            } else if self.is_ours() {
+                return LOOK_AGAIN;
             }
         }
+        LOOK_PERIOD
     }
 
     /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
@@ -252,7 +269,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
                 if self.was_there && gone < patience {
                     return Err(Trouble::Gone);
                 }
-                self.exchange(apply_request(&self.path(), &self.empty())?).await
+                self.exchange(apply_request(&self.path(), &self.made())?).await
             }
             other => other,
         }?;
@@ -264,17 +281,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), Trouble> {
         let before = (self.asleep)();
         let is_new = seen.spec.holder_identity.as_deref() != Some(&self.contest.identity);
-        let now = micro_time();
-        let transitions = seen.spec.lease_transitions.unwrap_or(0) + u64::from(is_new);
-        let mut spec = json!({
-            "holderIdentity": self.contest.identity,
-            "leaseDurationSeconds": self.contest.timing.duration.as_secs(),
-            "renewTime": now,
-            "leaseTransitions": transitions,
-        });
-        if is_new {
-            spec["acquireTime"] = json!(now);
-        }
+        let spec = self.claim(seen.spec.lease_transitions, is_new);
         let version = &seen.metadata.resource_version;
         let patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
         let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
@@ -327,12 +334,28 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
     }
 
-    fn empty(&self) -> Value {
+    /// What the lease says once it is ours; whether it was somebody else's before.
+    fn claim(&self, transitions: Option<u64>, is_new: bool) -> Value {
+        let now = micro_time();
+        let mut spec = json!({
+            "holderIdentity": self.contest.identity,
+            "leaseDurationSeconds": self.contest.timing.duration.as_secs(),
+            "renewTime": now,
+            "leaseTransitions": transitions.unwrap_or(0) + u64::from(is_new),
+        });
+        if is_new {
+            spec["acquireTime"] = json!(now);
+        }
+        spec
+    }
+
+    /// A lease that is ours from the start: nobody finds it without a holder.
+    fn made(&self) -> Value {
         json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": self.contest.name, "namespace": self.contest.namespace},
-            "spec": {},
+            "spec": self.claim(None, true),
         })
     }
 }

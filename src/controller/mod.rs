@@ -7,6 +7,7 @@ pub mod certificates;
 mod configuration;
 pub mod engine;
 pub mod health;
+mod lead;
 pub mod metrics;
 pub mod mode;
 mod operations;

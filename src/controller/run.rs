@@ -10,21 +10,22 @@ use std::time::Duration;
 use kube::Client;
 use thiserror::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{oneshot, watch};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
-use super::certificates::{self, keep};
+use super::certificates::{self, Keeping};
 use super::configuration;
 use super::engine::{Engine, Notice, Task};
 use super::health::{Count, Probe};
+use super::lead::Lead;
 use super::metrics::Metrics;
 use super::mode::Mode;
 use super::reads::Asked;
 use super::recycle::Recyclers;
 use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
 use crate::cluster::announce::{About, announce};
-use crate::cluster::lease::{Contest, Until, contend};
+use crate::cluster::lease::{Contest, Until};
 use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
@@ -43,7 +44,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// So much of the lease must be left for a write to be begun.
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Without an election nobody takes the lead away.
+/// Longer than any process runs.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// How the loop is to run.
@@ -125,21 +126,16 @@ pub async fn run_metered(
     }
     let mut lead = Lead::start(&client, settings.contest);
     let until = lead.until.clone();
-    let mut keepers = JoinSet::new();
+    let mut tellers = JoinSet::new();
     let (sender, told) = unbounded_channel();
     let counted = meter.metrics.configuration.clone();
     let recycler = configuration::follow(settings.recycler, counted, sender)?;
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
-        keepers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
+        tellers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
     }
     let recyclers = Recyclers::new(&client, recycler.current(), settings.own_namespace, until);
-    let contest = settings.certificates.as_ref().and_then(|settings| settings.contest.clone());
-    let mut keeping = Lead::start(&client, contest);
-    if let Some(settings) = settings.certificates {
-        let (until, metrics) = (keeping.until.clone(), Arc::clone(&meter.metrics));
-        keepers.spawn(keep(client.clone(), settings, until, metrics));
-    }
+    let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
     let mut shell = Shell {
         client,
         engine: Engine::new(settings.mode),
@@ -157,9 +153,9 @@ pub async fn run_metered(
         ended = shell.work() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
-        () = keeping.lost() => Err(LoopError::TaskEnded("holds the lease of the certificates")),
+        () = keeping.ended() => Err(LoopError::TaskEnded("keeps the certificates")),
         () = stop => Ok(()),
-        Some(_) = keepers.join_next() => Err(LoopError::TaskEnded("keeps the certificates or tells of the configuration")),
+        Some(_) = tellers.join_next() => Err(LoopError::TaskEnded("tells of the configuration")),
     };
     shell.finish().await;
     tokio::join!(lead.give_up(), keeping.give_up());
@@ -434,48 +430,4 @@ async fn read(client: &Client, wanted: Read) -> LiveReads {
     let mut live = LiveReads::default();
     reads::read(client, &[wanted], READ_TIMEOUT, &mut live).await;
     live
-}
-
-/// The lead, and the task that holds it.
-struct Lead {
-    until: watch::Receiver<Until>,
-    held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
-    /// Keeps the lead where nobody contends.
-    _alone: Option<watch::Sender<Until>>,
-}
-
-impl Lead {
-    fn start(client: &Client, contest: Option<Contest>) -> Self {
-        match contest {
-            None => {
-                let (sender, until) = watch::channel(Some(Instant::now() + FOR_EVER));
-                Self { until, held: None, _alone: Some(sender) }
-            }
-            Some(contest) => {
-                let (sender, until) = watch::channel(None);
-                let (stop, stopped) = oneshot::channel();
-                let task = tokio::spawn(contend(client.clone(), contest, sender, stopped));
-                Self { until, held: Some((task, stop)), _alone: None }
-            }
-        }
-    }
-
-    /// Resolves if the task that holds the lease ends.
-    async fn lost(&mut self) {
-        match &mut self.held {
-            Some((task, _)) => {
-                let _ = task.await;
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn give_up(self) {
-        if let Some((task, stop)) = self.held
-            && !task.is_finished()
-        {
-            let _ = stop.send(());
-            let _ = task.await;
-        }
-    }
 }

@@ -13,7 +13,7 @@
 //!
 //! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields (so
 //! a write that only makes its author own a field is none), events under `events.k8s.io`, server-side
-//! apply that changes an object and strategic merge patches of lists (answered with 415), quotas,
+//! apply that changes an object (answered with 409) and strategic merge patches of lists (415), quotas,
 //! authorization, and controllers: nobody removes a protection finalizer unless the caller does.
 
 mod chance;

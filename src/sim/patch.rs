@@ -3,7 +3,7 @@
 //! JSON merge patches and JSON patches; of strategic merge patches those whose only list is that of
 //! finalizers, as how other lists merge is told by a schema that the simulated server does not keep.
 //! Server-side apply needs managed fields: it makes what is absent, and changes nothing where everything is as
-//! it asks for. The rest is answered with 415.
+//! it asks for; whatever differs is taken to be somebody else's, which is a conflict. The rest is answered with 415.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,10 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
             merge_strategically(&mut object, &call.body).map_err(|()| unserved(kind))?;
         }
         APPLY if has(existing, &call.body) => {}
-        APPLY => return Err(unserved(APPLY)),
+        APPLY => {
+            let why = "Apply failed: who owns the fields that differ is not known here";
+            return Err(Refusal::conflict(call.resource, &call.name, why));
+        }
         _ => return Err(Refusal::unsupported_media_type("415: Unsupported Media Type")),
     }
     if object.is_object() {

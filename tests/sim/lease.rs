@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery::cluster::lease::{Until, contend_by};
+use bindery::sim::faults::{Fault, Faults, Faulty};
 use bindery::sim::{Method, Request, Server};
 use kube::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -34,7 +35,14 @@ impl Contender {
         identity: &str,
         asleep: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        let client = Client::new(server.clone(), "default");
+        Self::through(Client::new(server.clone(), "default"), identity, asleep)
+    }
+
+    fn through(
+        client: Client,
+        identity: &str,
+        asleep: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
         let (sender, until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(contend_by(asleep, client, contest(identity), sender, stopped));
@@ -114,5 +122,50 @@ async fn a_renewal_that_was_on_its_way_during_a_sleep_counts_for_nothing() {
         sleep(Duration::from_millis(100)).await;
         assert!(!contender.leads());
     }
+    contender.stop().await;
+}
+
+/// As a deployment tool does that replaces what it finds.
+#[tokio::test(start_paused = true)]
+async fn who_leads_goes_on_where_the_holder_was_wiped_out() {
+    let server = server();
+    let contender = Contender::on(&server, "we", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    let other = Contender::on(&server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    for _ in 0..5 {
+        let wiped = json!({"spec": {"holderIdentity": null, "leaseDurationSeconds": null, "renewTime": null}});
+        let response = server.with(|cluster| cluster.handle(Request::merge_patch(LEASE, wiped)));
+        assert_eq!(response.code, 200);
+        for _ in 0..70 {
+            assert!(contender.leads() && !other.leads(), "only one leads");
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+    contender.stop().await;
+    sleep(Duration::from_millis(1_100)).await;
+    assert!(other.leads(), "one that was given up is free at once");
+    other.stop().await;
+}
+
+/// An API server in trouble must not be flooded, least of all when the lease has run out.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_taken_is_asked_for_once_a_second() {
+    let server = server();
+    let other = Contender::on(&server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    let faulty = Faulty::new(server, Faults::none(), 1);
+    let contender =
+        Contender::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    other.task.abort();
+    faulty.set(Faults::none().with(Fault::Unavailable, 1000));
+    sleep(Duration::from_mins(1)).await;
+    let asked = faulty.tally()[&Fault::Unavailable];
+    assert!((50..=62).contains(&asked), "{asked} times in a minute");
+    assert!(!contender.leads());
+    faulty.set(Faults::none());
+    sleep(Duration::from_secs(3)).await;
+    assert!(contender.leads());
     contender.stop().await;
 }

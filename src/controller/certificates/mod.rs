@@ -8,6 +8,7 @@
 //! serving what is stored (`webhook`).
 
 mod budget;
+mod keeping;
 pub(super) mod metrics;
 mod seen;
 
@@ -21,6 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::budget::Budget;
+pub(super) use self::keeping::Keeping;
 use self::seen::{Followers, Seen};
 use super::metrics::Metrics;
 use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
@@ -57,19 +59,22 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// How long a change of ours needs to be seen.
 const ECHO: Duration = Duration::from_secs(1);
 
-/// Keeps the certificates for ever, whenever this replica leads.
-pub(super) async fn keep(
+/// Keeps the certificates, whenever this replica leads, until `quit` is true; a step that is under way ends before.
+async fn keep(
     client: Client,
     settings: Settings,
     until: watch::Receiver<Until>,
+    mut quit: watch::Receiver<bool>,
     metrics: Arc<Metrics>,
 ) {
     let mut keeper = Keeper { client, settings, until, metrics, published: None, switched: None };
     loop {
-        if keeper.until.wait_for(Option::is_some).await.is_err() {
-            return;
+        tokio::select! {
+            biased;
+            _ = quit.wait_for(|quit| *quit) => return,
+            led = keeper.until.wait_for(Option::is_some) => if led.is_err() { return },
         }
-        keeper.lead().await;
+        keeper.lead(&mut quit).await;
     }
 }
 
@@ -98,7 +103,7 @@ enum Trouble {
 
 impl Keeper {
     /// Follows and writes as long as this replica leads.
-    async fn lead(&mut self) {
+    async fn lead(&mut self, quit: &mut watch::Receiver<bool>) {
         let mut followers = Followers::start(&self.client, &self.settings.installation);
         let mut budget = Budget::new(self.settings.periods.settle);
         // How long anything has lasted before is not known.
@@ -116,6 +121,7 @@ impl Keeper {
                 () = followers.changed() => {}
                 // An error: nobody holds the lease any more, nor ever will.
                 _ = self.until.wait_for(Option::is_none) => break,
+                _ = quit.wait_for(|quit| *quit) => break,
                 () = sleep(pause) => {}
             }
         }

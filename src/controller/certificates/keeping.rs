@@ -1,0 +1,65 @@
+//! Keeping certificates while this replica holds the lease for it.
+//!
+//! Not here: what is kept, and how (`certificates`).
+
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::super::lead::Lead;
+use super::super::metrics::Metrics;
+use super::{Settings, WRITE_TIMEOUT, keep};
+
+/// The lead, and the task that keeps the certificates while it lasts.
+pub(in crate::controller) struct Keeping {
+    lead: Lead,
+    task: Option<JoinHandle<()>>,
+    quit: watch::Sender<bool>,
+}
+
+impl Keeping {
+    /// Contends for the lease and keeps the certificates; nothing of that without settings.
+    pub(in crate::controller) fn start(
+        client: &Client,
+        settings: Option<Settings>,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
+        let contest = settings.as_ref().and_then(|settings| settings.contest.clone());
+        let lead = Lead::start(client, contest);
+        let (quit, told) = watch::channel(false);
+        let task = settings.map(|settings| {
+            let (until, metrics) = (lead.until.clone(), Arc::clone(metrics));
+            tokio::spawn(keep(client.clone(), settings, until, told, metrics))
+        });
+        Self { lead, task, quit }
+    }
+
+    /// Resolves if what must not end has ended.
+    pub(in crate::controller) async fn ended(&mut self) {
+        let task = async {
+            match &mut self.task {
+                Some(task) => {
+                    let _ = task.await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = task => {}
+            () = self.lead.lost() => {}
+        }
+    }
+
+    /// Waits for the step that is under way, then gives up the lease.
+    pub(in crate::controller) async fn give_up(self) {
+        self.quit.send_replace(true);
+        if let Some(task) = self.task.filter(|task| !task.is_finished()) {
+            // A step writes to two registrations at most.
+            let _ = timeout(2 * WRITE_TIMEOUT, task).await;
+        }
+        self.lead.give_up().await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Being the only one that does something: a lease, and the task that holds it.
+//!
+//! Not here: how a lease is won and kept (`cluster::lease`), and what its holder does.
+
+use std::time::Duration;
+
+use kube::Client;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::cluster::lease::{Contest, Until, contend};
+
+/// Without an election nobody takes the lead away.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// The lead, and the task that holds it.
+pub(super) struct Lead {
+    /// Until when this process leads.
+    pub(super) until: watch::Receiver<Until>,
+    held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
+    /// Keeps the lead where nobody contends.
+    _alone: Option<watch::Sender<Until>>,
+}
+
+impl Lead {
+    /// Contends for the lease; leads at once if there is none to contend for.
+    pub(super) fn start(client: &Client, contest: Option<Contest>) -> Self {
+        match contest {
+            None => {
+                let (sender, until) = watch::channel(Some(Instant::now() + FOR_EVER));
+                Self { until, held: None, _alone: Some(sender) }
+            }
+            Some(contest) => {
+                let (sender, until) = watch::channel(None);
+                let (stop, stopped) = oneshot::channel();
+                let task = tokio::spawn(contend(client.clone(), contest, sender, stopped));
+                Self { until, held: Some((task, stop)), _alone: None }
+            }
+        }
+    }
+
+    /// Resolves if the task that holds the lease ends.
+    pub(super) async fn lost(&mut self) {
+        match &mut self.held {
+            Some((task, _)) => {
+                let _ = task.await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives up the lease; nothing of what it allows is under way any more.
+    pub(super) async fn give_up(self) {
+        if let Some((task, stop)) = self.held
+            && !task.is_finished()
+        {
+            let _ = stop.send(());
+            let _ = task.await;
+        }
+    }
+}

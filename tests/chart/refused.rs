@@ -97,6 +97,20 @@ fn every_wrong_value_is_refused_by_name() {
     }
 }
 
+/// What depends on the release no schema can tell.
+#[test]
+fn a_secret_that_the_chart_may_make_is_not_taken_for_one_of_others() {
+    for name in ["rel-bindery-tls", "rel-bindery-authority"] {
+        let values = format!("certs.mode=\"provided\",certs.provided.secretName=\"{name}\"");
+        let told = template(&["--set-json", &values]).err().expect("it is refused");
+        let expected =
+            format!("certs.provided.secretName: \"{name}\" is a Secret of the chart's own");
+        assert!(told.contains(&expected), "{told}");
+    }
+    let other = "certs.mode=\"provided\",certs.provided.secretName=\"other-bindery-tls\"";
+    assert!(template(&["--set-json", other]).is_ok());
+}
+
 /// The next of what is refused above, so that no pattern refuses too much.
 #[test]
 fn good_values_beside_wrong_ones_are_taken() {

@@ -73,7 +73,12 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{/* The Secret with the serving certificate. */}}
 {{- define "bindery.servingSecret" -}}
 {{- if eq .Values.certs.mode "provided" -}}
-{{ .Values.certs.provided.secretName }}
+{{- $secret := .Values.certs.provided.secretName -}}
+{{- $name := include "bindery.fullname" . -}}
+{{- if has $secret (list (print $name "-tls") (print $name "-authority")) -}}
+{{- fail (printf "certs.provided.secretName: %q is a Secret of the chart's own with certs.mode selfSigned; helm would delete it, or refuse to take it over, when the mode changes; give yours another name" $secret) -}}
+{{- end -}}
+{{ $secret }}
 {{- else if eq .Values.certs.mode "certManager" -}}
 {{ include "bindery.fullname" . }}-issued-tls
 {{- else -}}

@@ -55,7 +55,7 @@ fn judged(policy: &Policy, edited: &Reply, refused: &Reply) -> Vec<Finding> {
         ),
     };
     let mut findings = vec![edits, refusals];
-    if [edited, refused].into_iter().all(is_untried) {
+    if [edited, refused].into_iter().all(may_not) {
         findings.push(Finding::bad(
             "way",
             "neither write could be tried; whether the API server asks and hears the answer is not known; give this \
@@ -95,7 +95,7 @@ fn edits(reply: &Reply) -> Finding {
         200 | 201 => Finding::bad(
             EDITS,
             "a claim that says that it is bound passed as it was; the API server does not ask, or gets no answer \
-             in time; look at certificates and replicas",
+             in time; look at certificates and replicas, and at webhook.extraMatchConditions",
         ),
         code => not_asked(EDITS, code, reply),
     }
@@ -114,7 +114,7 @@ fn refuses(reply: &Reply) -> Finding {
         200 | 201 => Finding::bad(
             REFUSALS,
             "a volume that is kept for nobody passed without a word; the API server does not ask, or gets no answer \
-             in time; look at certificates and replicas",
+             in time; look at certificates and replicas, and at webhook.extraMatchConditions",
         ),
         code => not_asked(REFUSALS, code, reply),
     }
@@ -135,10 +135,11 @@ fn not_asked(check: &'static str, code: u16, reply: &Reply) -> Finding {
     Finding::unknown(check, format!("the API server answered {code} by itself: {message}"))
 }
 
-/// Whether the API server refused before it came to ask anybody: the account may not, most of all.
-fn is_untried(reply: &Reply) -> bool {
-    let is_told = reply.message().contains(&format!("[{RULE}] "));
-    reply.code >= 400 && !is_told && !reply.message().contains(UNREACHED)
+/// Whether the account has no right to try it.
+///
+/// Kubernetes: `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`: how authorization refuses.
+fn may_not(reply: &Reply) -> bool {
+    reply.code == 403 && reply.message().contains(" cannot create resource ")
 }
 
 /// Kubernetes: `apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` and `apiserver/pkg/util/webhook/error.go`:
@@ -168,7 +169,10 @@ mod tests {
             500,
             "Internal error occurred: failed calling webhook \"guard\": no route to host",
         );
-        let forbidden = reply(403, "persistentvolumes is forbidden: User \"me\" cannot create");
+        let forbidden = reply(
+            403,
+            "persistentvolumes is forbidden: User \"me\" cannot create resource \"persistentvolumes\"",
+        );
         let quota = reply(403, "exceeded quota");
         let outcomes = |edited, refused| outcomes(&policy, edited, refused);
         assert_eq!(outcomes(&passed, &refused), [Good, Good]);
@@ -176,6 +180,7 @@ mod tests {
         assert_eq!(outcomes(&passed, &unreached), [Good, Bad]);
         assert_eq!(outcomes(&unreached, &unreached), [Bad, Bad]);
         assert_eq!(outcomes(&quota, &refused), [Unknown, Good]);
+        assert_eq!(outcomes(&quota, &quota), [Unknown, Unknown], "somebody else has a word in it");
         assert_eq!(outcomes(&forbidden, &forbidden), [Unknown, Unknown, Bad], "nothing was tried");
     }
 

@@ -101,6 +101,8 @@ fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
             && text(other, "/spec/volumeName") == text(volume, "/metadata/name")
             && seen.was_bound(uid(volume), uid(other))
             && seen.is_bound_by_us(uid(volume), uid(other))
+            // Its phase may have been on its way when a person gave the volume away.
+            && !seen.bound_for(uid(volume), uid(other)).is_some_and(|bound| bound.is_ended_by_others)
     };
     let told = |other: &Value| {
         let text =

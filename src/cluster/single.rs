@@ -62,8 +62,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two looks at an object that does not exist: it is expected soon.
 const ABSENT_PAUSE: Duration = Duration::from_secs(1);
 
-/// First and longest pause before trying again.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// First and longest pause before trying again, as of the other watches.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// How long the API server is asked to keep a watch; then the object is read anew, whatever the watch has missed.
 const WATCH_SECONDS: u64 = 60;

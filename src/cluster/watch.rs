@@ -55,8 +55,9 @@ const PAGE_OBJECTS: usize = 500;
 /// An event larger than this is not an object that etcd could hold.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// First and longest pause before trying again: two seconds after the API server is back, everything is followed.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// First and longest pause before trying again. With the longest wait for a connection, everything is followed four
+/// seconds after a way that was cut is back; at a few watches of a few pods once a second is no load.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// How long a list may take before it is begun again.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);

@@ -12,8 +12,8 @@ use super::load::{BOUND, bind_a_pair};
 use super::site::{self, Site};
 use crate::caller::Call;
 use crate::eventually::{eventually, wait};
-use crate::plane::Body;
 use crate::plane::persona::ADMIN;
+use crate::plane::{Body, Plane, REACHED_AT};
 use crate::runner::{Case, case, extent};
 
 pub(crate) const CASES: &[Case] = &[case!(it_answers_whatever_is_away)];
@@ -29,13 +29,6 @@ fn it_answers_whatever_is_away() {
         "metadata": {"name": "touched"}, "provisioner": "example.com/nobody"});
     let classes = "/apis/storage.k8s.io/v1/storageclasses";
     site.plane.request(ADMIN, Method::POST, classes, Body::json(&class)).expect_ok();
-    let cut = |words: &str| {
-        for pod in site.node.running() {
-            let words = format!("--net=/proc/{}/ns/net ip route {words}", pod.network);
-            let status = Command::new("nsenter").args(words.split(' ')).status();
-            assert!(status.is_ok_and(|status| status.success()), "{words}");
-        }
-    };
     let plane = site.plane;
     outage(&site, &asker, "the API server was killed", || {
         let answered = meanwhile(&site, &asker, || plane.restart_api_server(long));
@@ -55,14 +48,31 @@ fn it_answers_whatever_is_away() {
         });
     });
     outage(&site, &asker, "the way to the API server was cut", || {
-        cut("add blackhole 10.88.0.1/32");
+        cut(&site, "add");
+        // On its way when it is cut: what is sent again after pauses of the kernel's must not be waited for.
+        mark(plane, "meanwhile");
         meanwhile(&site, &asker, || wait(long));
         let ages = ages(&site);
         // Told truly, but for what was on its way when it began.
         let least = long.saturating_sub(Duration::from_secs(2));
         assert!(ages.iter().all(|age| *age >= least), "{ages:?} after {long:?}");
-        cut("del blackhole 10.88.0.1/32");
+        cut(&site, "del");
     });
+}
+
+/// Cuts the way between the pods and the API server, or mends it. Both directions: what the API server sends into a way
+/// that is cut in one only, it holds to be lost, and sends again when its own pauses are over.
+fn cut(site: &Site, verb: &str) {
+    let run = |program: &str, words: &str| {
+        let status = Command::new(program).args(words.split(' ')).status();
+        assert!(status.is_ok_and(|status| status.success()), "{program} {words}");
+    };
+    for pod in site.node.running() {
+        let (network, address) = (pod.network, &pod.address);
+        let route = format!("ip route {verb} blackhole {REACHED_AT}/32");
+        run("nsenter", &format!("--net=/proc/{network}/ns/net {route}"));
+        run("ip", &format!("rule {verb} from {REACHED_AT} to {address} blackhole"));
+    }
 }
 
 /// Lets it happen; then all is as before within the time for recovery.
@@ -95,25 +105,33 @@ fn outage(site: &Site, asker: &Asker, what: &str, happen: impl FnOnce()) {
 /// watches are served; when it began to.
 fn touch(site: &Site) -> Instant {
     let now = Instant::now();
-    let mark = format!("{now:?}");
-    let patch = Body::merge_patch(&json!({"metadata": {"annotations": {"touched": &mark}}}));
-    let paths = [
-        &format!("/api/v1/persistentvolumes/{BOUND}"),
-        &format!("/api/v1/namespaces/default/persistentvolumeclaims/{BOUND}"),
-        "/apis/storage.k8s.io/v1/storageclasses/touched",
-        "/api/v1/namespaces/default",
-    ];
-    for path in paths {
-        site.plane.request(ADMIN, Method::PATCH, path, patch.clone()).expect_ok();
-    }
-    for path in paths {
+    let text = format!("{now:?}");
+    mark(site.plane, &text);
+    for path in watched() {
         eventually("the API server's cache shows it", Duration::from_mins(2), || {
             let object = site.plane.get(ADMIN, &format!("{path}?resourceVersion=0")).expect_ok();
             let seen = &object["metadata"]["annotations"]["touched"];
-            if *seen == mark { Ok(()) } else { Err(format!("{path}: {seen}")) }
+            if *seen == text { Ok(()) } else { Err(format!("{path}: {seen}")) }
         });
     }
     now
+}
+
+/// Writes a text on one object of each kind that is watched.
+fn mark(plane: &Plane, text: &str) {
+    let patch = Body::merge_patch(&json!({"metadata": {"annotations": {"touched": text}}}));
+    for path in watched() {
+        plane.request(ADMIN, Method::PATCH, &path, patch.clone()).expect_ok();
+    }
+}
+
+fn watched() -> [String; 4] {
+    [
+        format!("/api/v1/persistentvolumes/{BOUND}"),
+        format!("/api/v1/namespaces/default/persistentvolumeclaims/{BOUND}"),
+        "/apis/storage.k8s.io/v1/storageclasses/touched".to_owned(),
+        "/api/v1/namespaces/default".to_owned(),
+    ]
 }
 
 /// Asks every pod all the time while something goes on; each answers at once, and stays ready.

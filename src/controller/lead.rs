@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::cluster::lease::{Contest, Until, contend};
 
-/// Without an election nobody takes the lead away.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+/// Longer than any process runs: without an election nobody takes the lead away.
+pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// The lead, and the task that holds it.
 pub(super) struct Lead {

@@ -18,7 +18,7 @@ use super::certificates::{self, Keeping};
 use super::configuration;
 use super::engine::{Engine, Notice, Task};
 use super::health::{Count, Probe};
-use super::lead::Lead;
+use super::lead::{FOR_EVER, Lead};
 use super::metrics::Metrics;
 use super::mode::Mode;
 use super::reads::Asked;
@@ -43,9 +43,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// So much of the lease must be left for a write to be begun.
 const LEASE_MARGIN: Duration = Duration::from_secs(1);
-
-/// Longer than any process runs.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// How the loop is to run.
 #[derive(Clone, Debug)]

@@ -59,6 +59,16 @@ impl Contender {
     }
 }
 
+/// Two on a lease that was not there: the first, who made it and leads, and one who waits.
+async fn leader_and_other(server: &Server) -> (Contender, Contender) {
+    let contender = Contender::on(server, "we", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    assert!(contender.leads(), "one that was never there is made at once");
+    let other = Contender::on(server, "they", || Duration::ZERO);
+    sleep(Duration::from_secs(3)).await;
+    (contender, other)
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
     let seconds = Arc::new(AtomicU64::new(100));
@@ -87,11 +97,7 @@ async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     let server = server();
-    let contender = Contender::on(&server, "we", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
-    assert!(contender.leads(), "one that was never there is made at once");
-    let other = Contender::on(&server, "they", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
+    let (contender, other) = leader_and_other(&server).await;
     send(&server, Method::Delete, LEASE, Value::Null);
     let is_there = || {
         server.with(|cluster| cluster.handle(Request::new(Method::Get, LEASE, Value::Null))).code
@@ -129,10 +135,7 @@ async fn a_renewal_that_was_on_its_way_during_a_sleep_counts_for_nothing() {
 #[tokio::test(start_paused = true)]
 async fn who_leads_goes_on_where_the_holder_was_wiped_out() {
     let server = server();
-    let contender = Contender::on(&server, "we", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
-    let other = Contender::on(&server, "they", || Duration::ZERO);
-    sleep(Duration::from_secs(3)).await;
+    let (contender, other) = leader_and_other(&server).await;
     for _ in 0..5 {
         let wiped = json!({"spec": {"holderIdentity": null, "leaseDurationSeconds": null, "renewTime": null}});
         let response = server.with(|cluster| cluster.handle(Request::merge_patch(LEASE, wiped)));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::plane::Plane;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
+use crate::plane::persona::BINDERY_CONTROLLER;
 use crate::plane::process::{Process, Program};
 use crate::secrets;
 
@@ -47,9 +47,9 @@ impl Controller {
         Self::spawn(kubeconfig, "full", election, &[])
     }
 
-    /// Starts one that has to keep certificates, with the rights of an administrator.
-    pub(crate) fn keeping(plane: &Plane, more: &[&str]) -> Self {
-        Self::spawn(&plane.kubeconfig(ADMIN), "observe", Election::None, more)
+    /// Starts one that only has to keep certificates.
+    pub(crate) fn keeping(kubeconfig: &Path, election: Election, more: &[&str]) -> Self {
+        Self::spawn(kubeconfig, "observe", election, more)
     }
 
     fn spawn(kubeconfig: &Path, mode: &str, election: Election, more: &[&str]) -> Self {

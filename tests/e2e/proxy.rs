@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 
 use crate::plane::Plane;
-use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
+use crate::plane::persona::{ADMIN, Persona};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) enum Trouble {
     Busy,
     /// Where a watch is to be resumed, the history is gone.
     Forgotten,
+    /// Every write of a Secret waits until that is over.
+    HeldSecrets,
 }
 
 /// A running proxy; it ends when dropped.
@@ -53,6 +55,7 @@ struct Counted {
     busy: AtomicUsize,
     forgotten: AtomicUsize,
     cut: AtomicUsize,
+    held: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -78,9 +81,9 @@ impl Proxy {
         Self { trouble, counted, folder, port, _runtime: runtime }
     }
 
-    /// The kubeconfig of the controller by way of the proxy.
-    pub(crate) fn kubeconfig(&self, plane: &Plane) -> PathBuf {
-        let text = std::fs::read_to_string(plane.kubeconfig(BINDERY_CONTROLLER)).unwrap();
+    /// The kubeconfig of somebody by way of the proxy.
+    pub(crate) fn kubeconfig(&self, plane: &Plane, persona: Persona) -> PathBuf {
+        let text = std::fs::read_to_string(plane.kubeconfig(persona)).unwrap();
         let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
         config["clusters"][0]["cluster"] =
             serde_json::json!({"server": format!("http://127.0.0.1:{}", self.port)});
@@ -106,6 +109,7 @@ impl Proxy {
             Trouble::Busy => self.counted.busy.load(Ordering::Relaxed),
             Trouble::Forgotten => self.counted.forgotten.load(Ordering::Relaxed),
             Trouble::Away => self.counted.cut.load(Ordering::Relaxed),
+            Trouble::HeldSecrets => self.counted.held.load(Ordering::Relaxed),
             Trouble::None | Trouble::LateClaims => 0,
         }
     }
@@ -139,7 +143,16 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
             upstream.counted.forgotten.fetch_add(1, Ordering::Relaxed);
             return refusal(StatusCode::GONE);
         }
-        Trouble::Busy | Trouble::Forgotten | Trouble::None | Trouble::LateClaims => {}
+        Trouble::HeldSecrets if request.method() != "GET" && is_of_secret(&request) => {
+            upstream.counted.held.fetch_add(1, Ordering::Relaxed);
+            let mut trouble = upstream.trouble.clone();
+            let _ = trouble.wait_for(|trouble| *trouble != Trouble::HeldSecrets).await;
+        }
+        Trouble::Busy
+        | Trouble::Forgotten
+        | Trouble::HeldSecrets
+        | Trouble::None
+        | Trouble::LateClaims => {}
     }
     let is_of_claims = is_watch && request.uri().path().ends_with("/persistentvolumeclaims");
     let (head, body) = request.into_parts();
@@ -153,6 +166,10 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(pump(body, sender, upstream, is_of_claims, is_watch));
     Response::from_parts(head, Body::new(Piped(receiver)))
+}
+
+fn is_of_secret(request: &Request) -> bool {
+    request.uri().path().contains("/secrets/")
 }
 
 /// Passes on what comes, late or not at all if that is ordered.

@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -24,14 +25,18 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::caller::Call;
-use crate::controller::Controller;
+use crate::controller::{Controller, Election};
 use crate::eventually::{eventually, pause, wait};
 use crate::installed::{MUTATING, VALIDATING};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Objects, Peers, Plane};
+use crate::proxy::{Proxy, Trouble};
 use crate::runner::{Case, case};
 
-pub(crate) const CASES: &[Case] = &[case!(an_installation_keeps_its_certificates)];
+pub(crate) const CASES: &[Case] = &[
+    case!(an_installation_keeps_its_certificates),
+    case!(a_step_ends_before_the_lease_is_given_up),
+];
 
 /// How long a change is waited for. Clients that are further behind are out of luck.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -62,11 +67,16 @@ impl<'a> Site<'a> {
     }
 
     fn controller(&self) -> Controller {
+        self.controller_by(&self.plane.kubeconfig(ADMIN), Election::None)
+    }
+
+    fn controller_by(&self, kubeconfig: &Path, election: Election) -> Controller {
         let installation = self.installation.to_string();
         let settle = format!("{}s", SETTLE.as_secs());
         let namespace = self.installation.namespace();
         Controller::keeping(
-            self.plane,
+            kubeconfig,
+            election,
             &[
                 "--installation",
                 &installation,
@@ -289,4 +299,37 @@ fn taken_away(site: &Site<'_>, trusted: &str) {
     assert!(both.contains(trusted));
     let new = site.await_bundle(1, trusted);
     assert!(both.contains(&new));
+}
+
+/// Else two would write at a time: the next holder, and whatever of the former is still on its way.
+fn a_step_ends_before_the_lease_is_given_up() {
+    let plane = Plane::shared(Peers::Alone);
+    let site = Site::new(plane);
+    let proxy = Proxy::start(plane);
+    proxy.set(Trouble::HeldSecrets);
+    let controller = site.controller_by(&proxy.kubeconfig(plane, ADMIN), Election::Lease);
+    eventually("a write is on its way", Duration::from_secs(20), || {
+        if proxy.met(Trouble::HeldSecrets) == 1 { Ok(()) } else { Err(controller.log()) }
+    });
+    let lease = format!(
+        "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}",
+        site.installation.namespace(),
+        site.installation.certificates_lease()
+    );
+    let holder = || {
+        let spec = plane.get(ADMIN, &lease).expect_ok()["spec"].take();
+        spec["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    let first = holder();
+    assert_ne!(first, "");
+    thread::scope(|scope| {
+        let stopping = scope.spawn(|| controller.stop());
+        wait(Duration::from_secs(1));
+        assert_eq!(holder(), first, "the write is on its way");
+        proxy.set(Trouble::None);
+        stopping.join().unwrap();
+    });
+    assert_eq!(holder(), "", "it is given up");
+    let authority = plane.get(ADMIN, &site.secret(&site.installation.authority_secret()));
+    assert!(authority.expect_ok()["data"].is_object(), "what was begun is done");
 }

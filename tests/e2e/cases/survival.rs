@@ -69,7 +69,8 @@ impl Pairs<'_> {
 fn it_lives_through_what_goes_wrong_on_the_way() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let proxy = Proxy::start(&plane);
-    let controller = Controller::start_by(&proxy.kubeconfig(&plane), Election::None);
+    let controller =
+        Controller::start_by(&proxy.kubeconfig(&plane, BINDERY_CONTROLLER), Election::None);
     let mut pairs = Pairs { plane: &plane, objects: plane.objects("survives"), made: 0 };
     pairs.make(1);
     pairs.await_all();
@@ -85,7 +86,8 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
 fn a_provisioned_volume_survives_a_late_claim_event() {
     let plane = &Plane::start(Peers::WithoutBinder).unwrap();
     let proxy = Proxy::start(plane);
-    let _controller = Controller::start_by(&proxy.kubeconfig(plane), Election::None);
+    let _controller =
+        Controller::start_by(&proxy.kubeconfig(plane, BINDERY_CONTROLLER), Election::None);
     let mut pairs = Pairs { plane, objects: plane.objects("before"), made: 0 };
     pairs.make(1);
     pairs.await_all();

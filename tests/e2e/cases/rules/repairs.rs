@@ -1,12 +1,16 @@
 //! Repairs on a real API server: the object is stored as repaired, the asker is warned, and what is
 //! not to be repaired is left alone.
 
+use std::time::Duration;
+
 use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Example, Policy, Switch};
+use bindery::rules::{Example, Policy, Send, Switch};
 
 use super::routes::{Route, natural, shot};
-use super::stage::{Stage, persona};
+use super::stage::{Run, Stage, fire, items, persona};
+use crate::eventually::{eventually, poll};
 use crate::installed::{Installed, Registered};
+use crate::plane::persona::TENANT;
 use crate::plane::{Peers, Plane};
 
 pub(crate) fn every_repair_repairs() {
@@ -51,6 +55,7 @@ fn check(
     is_warned: bool,
 ) -> Result<(), String> {
     stage.set(example.given);
+    await_labels(stage, example, route)?;
     let shot = shot(stage, example.send, route)?;
     let reply = stage.plane.request(persona(example.by), shot.method, &shot.path, shot.body);
     if reply.code >= 300 {
@@ -64,22 +69,28 @@ fn check(
     if warned == is_warned { Ok(()) } else { Err(format!("warnings are {:?}", reply.warnings)) }
 }
 
+/// A label that a namespace has just been given counts once the webhook's watch shows it.
+fn await_labels(stage: &Stage<'_>, example: &Example, route: Route) -> Result<(), String> {
+    if !items(example.given).iter().any(|item| item.target.starts_with("ns/")) {
+        return Ok(());
+    }
+    poll(Duration::from_secs(10), || {
+        let shot = shot(stage, example.send, route)?;
+        let reply = fire(stage, persona(example.by), shot, Run::Dry);
+        example.then.iter().try_for_each(|fact| stage.holds_in(*fact, &reply.json))
+    })
+}
+
 fn await_registration(stage: &mut Stage<'_>) {
     stage.set("");
     let line =
         "claim db/probe 1Gi RWO class=none-such annotation=pv.kubernetes.io/bind-completed:yes";
-    crate::eventually::eventually(
-        "the API server asks for edits",
-        std::time::Duration::from_secs(20),
-        || {
-            let made = shot(stage, bindery::rules::Send::Create(line), Route::Create)?;
-            let path = format!("{}?dryRun=All", made.path);
-            let who = crate::plane::persona::TENANT;
-            let reply = stage.plane.request(who, made.method, &path, made.body);
-            match reply.json.pointer("/metadata/annotations") {
-                None if reply.code < 300 => Ok(()),
-                _ => Err(reply.to_string()),
-            }
-        },
-    );
+    eventually("the API server asks for edits", Duration::from_secs(20), || {
+        let made = shot(stage, Send::Create(line), Route::Create)?;
+        let reply = fire(stage, TENANT, made, Run::Dry);
+        match reply.json.pointer("/metadata/annotations") {
+            None if reply.code < 300 => Ok(()),
+            _ => Err(reply.to_string()),
+        }
+    });
 }

@@ -59,7 +59,7 @@ histories: kube
 	$(CARGO_TEST) --test e2e -- --strict --full differential survival predicted harmless
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
-# authority, outages of a minute. Three quarters of an hour.
+# authority, outages of a minute. Twenty minutes.
 installation: kube
 	$(CARGO_TEST) --test e2e -- --strict --full install:: certificates:: burst::
 

@@ -27,20 +27,11 @@ const FLOOD: Duration = Duration::from_secs(3);
 /// How much more is asked than can be answered.
 const TIMES: f64 = 3.0;
 
-/// Where the connections begin (the last part of 127.0.0.x), and how many: those of three API servers, each with 500
-/// calls at once; many more than there are places; and fewer than those.
+/// Where the connections begin (the last part of 127.0.0.x), and how many: those whose answers are the capacity;
+/// those of three API servers, each with 500 calls at once; and many more than there are places.
+const CALM_CROWD: (u8, usize) = (2, 100);
 const THREE_SERVERS: (u8, usize) = (10, 1_500);
 const BEYOND_PLACES: (u8, usize) = (10, 3_000);
-const WITHIN_PLACES: (u8, usize) = (2, 100);
-
-/// Whose answers are the capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calm {
-    /// Those of the connections that then ask for more: many cost more than few, whatever is asked.
-    TheSame,
-    /// Those of fewer, for which there are places.
-    WithinPlaces,
-}
 
 /// One round.
 #[derive(Debug)]
@@ -59,8 +50,8 @@ impl Round {
 }
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, String> {
-    let judged = rounds(field, &field.allowed, (Calm::TheSame, THREE_SERVERS))?;
-    let read = rounds(field, &field.refused, (Calm::WithinPlaces, BEYOND_PLACES))?;
+    let judged = rounds(field, &field.allowed, THREE_SERVERS)?;
+    let read = rounds(field, &field.refused, BEYOND_PLACES)?;
     if let Some(round) = read.iter().find(|round| round.flood.shed == 0) {
         return Err(format!(
             "there was a place for every review, so that no 429 was seen: {round}"
@@ -111,7 +102,7 @@ fn goodput(id: &'static str, what: &str, rounds: &[Round]) -> Vec<Row> {
 fn rounds(
     field: &Field,
     question: &Arc<Question>,
-    crowd: (Calm, (u8, usize)),
+    crowd: (u8, usize),
 ) -> Result<Vec<Round>, String> {
     thread::scope(|scope| {
         let work = || async {
@@ -130,14 +121,9 @@ fn rounds(
 async fn round(
     field: &Field,
     question: &Arc<Question>,
-    (calm, crowd): (Calm, (u8, usize)),
+    crowd: (u8, usize),
 ) -> Result<Round, String> {
-    let mut few = match calm {
-        Calm::TheSame => None,
-        Calm::WithinPlaces => {
-            Some(Asker::crowd(&field.target, &field.allowed, WITHIN_PLACES).await?)
-        }
-    };
+    let mut calm_crowd = Asker::crowd(&field.target, &field.allowed, CALM_CROWD).await?;
     let mut crowd = Asker::crowd(&field.target, &field.allowed, crowd).await?;
     let spent = || -> Result<(f64, f64), String> {
         let load = process::processor_seconds(["thread-self"])?;
@@ -145,7 +131,7 @@ async fn round(
     };
     let before = spent()?;
     let begin = Instant::now();
-    let calm = as_fast_as_answered(few.as_mut().unwrap_or(&mut crowd), question, CALM).await?;
+    let calm = as_fast_as_answered(&mut calm_crowd, question, CALM).await?;
     let capacity = calm.rate(begin, CALM);
     let pace = Pace { rate: TIMES * capacity, time: FLOOD, beyond: Beyond::IsHeld };
     let begin = Instant::now();

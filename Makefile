@@ -6,7 +6,7 @@ CARGO_TEST := cargo test --locked --features e2e
 # which `make kube` builds: they come last.
 SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
 
-.PHONY: demo test lint unit suites examples doc kube chart e2e histories installation mutants bench fuzz soak generate dist image
+.PHONY: demo test lint unit suites examples doc kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
 
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
@@ -39,9 +39,10 @@ examples:
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
 
-# The control plane of the end-to-end tests: six minutes once, then nothing.
+# The control plane of the end-to-end tests and the storage sidecars beside it: ten minutes once, then nothing.
 kube:
-	tests/kube/build.sh
+	tests/kube/build.sh plane
+	tests/kube/build.sh peers
 
 # The Helm chart as helm renders it, and its alerts as Prometheus' engine evaluates them: that is built with
 # Go, two minutes once.
@@ -62,6 +63,18 @@ histories: kube
 # authority, outages of a minute. Twenty minutes.
 installation: kube
 	$(CARGO_TEST) --test e2e -- --strict --full install:: certificates:: burst::
+
+# The storage sidecars of Kubernetes CSI beside Bindery and without it, at their full count: 300 disks through each
+# scenario and each setting.
+peers: kube
+	$(CARGO_TEST) --test e2e -- --strict --full peers::
+
+# What depends on Kubernetes itself, on each version of it that tests/kube builds: rules, conditions, controllers, chart
+# and what check predicts. VERSIONS=1.34 picks some versions, CASES=name some cases; BINDERY_GENERATE=1 records what
+# the versions answer and writes docs/versions.md.
+versions: export CASES := $(CASES)
+versions: kube
+	tests/versions.sh $(VERSIONS)
 
 # Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
 # some; BINDERY_GENERATE=1 writes the table of docs/mutants.md.
@@ -91,6 +104,13 @@ fuzz:
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
 
+# Every suite twenty times beside a load of twice the cores: no run may fail. ROUNDS=2 makes it short, STRESSED="it sim"
+# picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
+STRESSED := lib $(SUITES) chart
+stress: ROUNDS := 20
+stress: kube
+	tests/stress.sh $(ROUNDS) $(STRESSED)
+
 # What the image is made of, into dist/.
 dist:
 	tests/image/dist.sh
@@ -117,7 +137,7 @@ soak: export SIMULATION_SEEDS := 20000
 soak: export CRASH_EVERY := 1
 soak: export CRASH_PAIRS := 5000
 soak:
-	@tests/steps.sh unit suites mutants kube chart histories installation e2e e2e e2e
+	@tests/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the

@@ -66,10 +66,11 @@ fn quantity(text: &str) -> Quantity {
 fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
     let review: serde_json::Value = serde_json::from_str(ALLOWED).expect("JSON");
     let text = review["request"]["oldObject"].to_string();
-    let volume = volume(&text, Wanted::Both).expect("a volume").value.volume;
-    let claim = claim(CLAIM, "default").expect("a claim").value;
-    bencher
-        .bench(|| fit(black_box(&volume), black_box(&claim), Asker::Prebind).expect("the two fit"));
+    let volume = volume(&text, Wanted::Both).expect("a volume").volume;
+    let claim = claim(CLAIM, "default").expect("a claim");
+    bencher.bench(|| {
+        fit(black_box(&volume), black_box(&claim), None, Asker::Prebind).expect("the two fit")
+    });
 }
 
 /// One claim among n volumes of its class, all sizes different; the one that fits stands in the middle.

@@ -141,7 +141,7 @@ fn in_tree(plane: &Plane, folder: &Folder, pace: &[&str]) -> Result<Process, Str
         "--secure-port=0".to_owned(),
     ];
     let program = Program {
-        binary: &binaries::locate()?.join("kube-controller-manager"),
+        binary: &binaries::locate(binaries::Set::Plane)?.join("kube-controller-manager"),
         arguments: arguments.into_iter().chain(pace.iter().map(ToString::to_string)).collect(),
         folder: folder.path(),
         log: folder.join("binder.log"),
@@ -181,6 +181,7 @@ impl Guard {
             target: Target::Url(format!("https://127.0.0.1:{}", self.ports.reviews)),
             ca_pem: self.authority.pem.clone(),
             own_controller: persona::BINDERY_CONTROLLER.user.to_owned(),
+            namespace_labels: bindery::rules::Parameters::default().namespace_labels,
         };
         for object in [json!(registration.mutating()), json!(registration.validating())] {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();

@@ -13,8 +13,11 @@ use serde_json::{Value, json};
 /// There are enough volumes for each kind of claim.
 pub(crate) fn write(out: &mut impl Write, count: usize) -> io::Result<()> {
     out.write_all(b"{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n")?;
+    for number in 0..CLASSES {
+        item(out, number > 0, &storage_class(number))?;
+    }
     for number in 0..count {
-        item(out, number > 0, &volume(number))?;
+        item(out, true, &volume(number))?;
     }
     for number in 0..count {
         item(out, true, &claim(number))?;
@@ -31,6 +34,16 @@ fn item(out: &mut impl Write, is_next: bool, object: &Value) -> io::Result<()> {
     let mut serializer =
         Serializer::with_formatter(&mut *out, PrettyFormatter::with_indent(b"    "));
     object.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// The classes of volumes and claims; none has a provisioner.
+const CLASSES: usize = 5;
+
+fn storage_class(number: usize) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": class(number)},
+        "provisioner": "kubernetes.io/no-provisioner",
+    })
 }
 
 fn volume(number: usize) -> Value {
@@ -79,7 +92,7 @@ fn size(spread: usize) -> String {
 }
 
 fn class(number: usize) -> String {
-    format!("class-{}", number % 5)
+    format!("class-{}", number % CLASSES)
 }
 
 fn tier(number: usize) -> String {

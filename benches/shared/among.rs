@@ -31,11 +31,11 @@ pub(crate) fn among(count: u64) -> Result<(View, Claim), String> {
         view.apply(Observed::Volume(Arc::new(Volume {
             name: VolumeName::new(format!("pv-{number}")),
             capacity: size(number)?,
-            ..one.value.volume.clone()
+            ..one.volume.clone()
         })));
     }
     let one = claim(CLAIM, "default").map_err(|error| error.to_string())?;
-    let claim = Claim { request: size(count / 2)?, ..one.value };
+    let claim = Claim { request: size(count / 2)?, ..one };
     if matches!(choose(&view, &claim, ASKER), Choice::Free(_)) {
         Ok((view, claim))
     } else {

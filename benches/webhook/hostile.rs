@@ -1,10 +1,10 @@
-//! Bodies of exactly the largest size that is read, each made to cost its reader as much as it can.
+//! Bodies of exactly the size that is asked for, each made to cost its reader as much as it can.
 //!
 //! Not here: sending them (`memory`).
 
 use std::fmt::Write as _;
 
-/// The largest body that the webhook reads, in bytes.
+/// A large body, in bytes: two objects of what etcd stores, and what the API server makes of their letters.
 pub(crate) const BODY_BYTES: usize = 7 * 1024 * 1024;
 
 /// What a body is full of.
@@ -44,8 +44,8 @@ impl Shape {
         Self::Finalizers,
     ];
 
-    /// A review of a creation of a bound volume that is full of this.
-    pub(crate) fn body(self) -> String {
+    /// A review of a creation of a bound volume that is full of this, `size` bytes long.
+    pub(crate) fn body(self, size: usize) -> String {
         let filling = |bytes: usize| match self {
             Self::Objects => list(bytes, |_| r#"{"a":0}"#.to_owned()),
             Self::Zeros => list(bytes, |_| "0".to_owned()),
@@ -58,11 +58,11 @@ impl Shape {
             Self::Finalizers => list(bytes, |n| format!(r#""kubernetes.io/pv-protection-{n}""#)),
         };
         let (before, after) = ENVELOPE.split_once(self.slot()).unwrap_or((ENVELOPE, ""));
-        let room = BODY_BYTES - before.len() - after.len() - self.slot().len();
+        let room = size - before.len() - after.len() - self.slot().len();
         let slot = self.slot().trim_end_matches("null");
         let mut body = format!("{before}{slot}{}{after}", filling(room));
         // White space to the last byte: every shape costs its transport the same.
-        let missing = BODY_BYTES.saturating_sub(body.len());
+        let missing = size.saturating_sub(body.len());
         body.extend(std::iter::repeat_n(' ', missing));
         body
     }

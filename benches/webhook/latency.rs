@@ -156,6 +156,7 @@ impl Bench<'_> {
             target: Target::Url(self.ours.url()),
             ca_pem: self.keys.authority.pem.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
+            namespace_labels: bindery::rules::Parameters::default().namespace_labels,
         };
         let mut guard_alone = registration.validating();
         if let Some(webhooks) = &mut guard_alone.webhooks {

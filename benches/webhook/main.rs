@@ -1,6 +1,6 @@
 //! The webhook against its peers, in one run: `make bench`, or `cargo bench --bench webhook -- SECTION…`.
 //!
-//! Sections: `throughput`, `latency`, `memory`, `start`, `overload`; without one, all of them. Every row is a ratio
+//! Sections: `throughput`, `latency`, `memory`, `mix`, `start`, `overload`; without one, all of them. Every row is a ratio
 //! of two figures of this run, or an amount; its floor is in `benches/floors.toml`. The exit code is 0
 //! if every row reaches its floor, 1 if one does not, 2 if something could not be measured.
 //!
@@ -21,6 +21,7 @@ mod hostile;
 mod latency;
 mod load;
 mod memory;
+mod mix;
 mod overload;
 mod reviews;
 mod serving;
@@ -36,10 +37,11 @@ use std::process::ExitCode;
 // The planes look for what they use at the root of whoever takes them in.
 use shared::{eventually, floors, plane, process, programs, runner, webhook};
 
-const SECTIONS: [shared::sections::Section; 5] = [
+const SECTIONS: [shared::sections::Section; 6] = [
     ("throughput", throughput::measure),
     ("latency", latency::measure),
     ("memory", memory::measure),
+    ("mix", mix::measure),
     ("start", start::measure),
     ("overload", overload::measure),
 ];

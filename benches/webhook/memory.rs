@@ -1,7 +1,8 @@
 //! What hostile bodies cost: the peak of the process's resident memory, as the kernel counts it.
 //!
 //! One body at a time on a fresh process shows what reading it takes beyond its bytes; 64 at once
-//! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`).
+//! beside 2,000 half-sent heads show whether the limits hold. Not here: the bodies (`hostile`), and everything at
+//! once (`mix`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +28,7 @@ const HEADS: usize = 2_000;
 const HEAD_ADDRESSES: usize = 5;
 
 /// Bytes in a MiB, for printing.
-const MIB: f64 = 1024.0 * 1024.0;
+pub(crate) const MIB: f64 = 1024.0 * 1024.0;
 
 /// Measures both.
 pub(crate) fn measure() -> Result<Vec<Row>, String> {
@@ -69,7 +70,7 @@ fn beyond_body(server: &Server, keys: &Keys, shape: Shape) -> Result<f64, String
     let id = server.processes()?.first().copied().unwrap_or_default();
     reset_peak(id)?;
     let before = process::resident(id)?;
-    let reply = target.post_blocking(GUARD, shape.body().as_bytes())?;
+    let reply = target.post_blocking(GUARD, shape.body(BODY_BYTES).as_bytes())?;
     let peak = process::peak(id)?;
     let beyond = (peak - before - BODY_BYTES as f64) / MIB;
     eprintln!("  {shape:?}: status {}, {beyond:.2} MiB beyond the body", reply.status);
@@ -84,7 +85,7 @@ fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
     for shape in Shape::ALL {
         reset_peak(id)?;
         let before = process::resident(id)? / MIB;
-        let seen = block_on(storm(target.clone(), Arc::new(shape.body()), id))?;
+        let seen = block_on(storm(target.clone(), Arc::new(shape.body(BODY_BYTES)), id))?;
         let peak = process::peak(id)? / MIB;
         highest = highest.max(peak);
         eprintln!(
@@ -99,7 +100,7 @@ fn crowd(server: &Server, keys: &Keys) -> Result<f64, String> {
 }
 
 /// Makes the peak of a process what is resident now.
-fn reset_peak(id: u32) -> Result<(), String> {
+pub(crate) fn reset_peak(id: u32) -> Result<(), String> {
     fs::write(format!("/proc/{id}/clear_refs"), "5")
         .map_err(|error| format!("cannot reset the peak of process {id}: {error}"))
 }

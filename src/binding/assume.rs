@@ -69,7 +69,10 @@ fn reserve(volume: &mut Volume, claim: &Basis<ClaimKey>, chosen: ChosenBy) {
         Some(uid) => Reservation::Held(claim.name.clone(), uid.clone()),
         None => Reservation::Named(claim.name.clone()),
     };
-    mark(&mut volume.annotations, chosen);
+    match chosen {
+        ChosenBy::Binder => volume.annotations.insert(BOUND_BY_CONTROLLER, YES),
+        ChosenBy::Other => volume.annotations.remove(BOUND_BY_CONTROLLER),
+    }
 }
 
 fn unreserve(volume: &mut Volume, left: Left) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
+use super::listed::Listed;
 use super::view::View;
 use crate::model::{
     Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod, Uid,
@@ -68,6 +69,8 @@ pub enum Read {
     Owner(ArcStr, Owner),
     /// LIST of the classes, for the one that claims without a class get.
     DefaultClass,
+    /// GET of a Lease in this namespace.
+    Lease(ArcStr, Box<str>),
 }
 
 /// What became of an owner.
@@ -129,6 +132,8 @@ pub struct LiveReads {
     pub owners: BTreeMap<(ArcStr, Owner), Answer<OwnerFate>>,
     /// The default class.
     pub default_class: Option<Answer<Class>>,
+    /// Leases by namespace and name.
+    pub leases: BTreeMap<(ArcStr, Box<str>), Answer<()>>,
     /// Volumes that need no read, as the view shows them as they were a moment ago.
     pub recent: Recent,
 }
@@ -169,6 +174,7 @@ impl LiveReads {
                 of(self.owners.get(&(namespace.clone(), owner.clone())))
             }
             Read::DefaultClass => of(self.default_class.as_ref()),
+            Read::Lease(namespace, name) => of(self.leases.get(&(namespace.clone(), name.clone()))),
         }
     }
 
@@ -184,36 +190,43 @@ impl LiveReads {
         self.namespaces.extend(other.namespaces);
         self.owners.extend(other.owners);
         self.default_class = other.default_class.or(self.default_class.take());
+        self.leases.extend(other.leases);
     }
 
-    /// Answers `reads` from a view that shows everything there is: no pod but those that it shows. How
-    /// running pods use claims, and what nodes there are, none shows.
-    pub fn answer_from(&mut self, view: &View, reads: &NonEmpty<Read>) {
-        fn of<T>(seen: Option<&Arc<T>>) -> Answer<T> {
-            seen.map_or(Answer::NotFound, |object| Answer::Found(Arc::clone(object)))
-        }
+    /// Answers `reads` from a view that shows what `listed` says: what is not in it does not exist only if all
+    /// of its kind is. The other reads fail. How running pods use claims, and what nodes there are, no view
+    /// shows.
+    pub fn answer_from(&mut self, view: &View, listed: &Listed, reads: &NonEmpty<Read>) {
         for read in reads.iter() {
+            let absent = listed.settles(read);
             match read {
                 Read::Claim(key) => {
-                    self.claims.insert(key.clone(), of(view.claim(key)));
+                    self.claims.insert(key.clone(), seen(view.claim(key), absent));
                 }
                 Read::Volume(name) => {
-                    self.volumes.insert(name.clone(), of(view.volume(name)));
+                    self.volumes.insert(name.clone(), seen(view.volume(name), absent));
                 }
                 Read::Class(name) => {
-                    self.classes.insert(name.clone(), of(view.class(name)));
+                    self.classes.insert(name.clone(), seen(view.class(name), absent));
                 }
-                Read::LivePods(key) => {
+                Read::LivePods(key) if absent => {
                     let pods = view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
                     self.live_pods.insert(key.clone(), Answer::Found(Arc::new(pods)));
                 }
                 Read::Namespace(name) => {
-                    self.namespaces.insert(name.clone(), of(view.namespace_of(name)));
+                    self.namespaces.insert(name.clone(), seen(view.namespace_of(name), absent));
                 }
-                Read::DefaultClass => self.default_class = Some(of(view.default_class())),
-                Read::PodsUsing(_) | Read::Node(_) | Read::AnyNode(_) | Read::Owner(..) => {
-                    self.fail(read);
+                // Among classes that are not there may be a newer one.
+                Read::DefaultClass if absent => {
+                    self.default_class = Some(seen(view.default_class(), absent));
                 }
+                Read::PodsUsing(_)
+                | Read::Node(_)
+                | Read::AnyNode(_)
+                | Read::Owner(..)
+                | Read::Lease(..)
+                | Read::LivePods(_)
+                | Read::DefaultClass => self.fail(read),
             }
         }
     }
@@ -255,7 +268,19 @@ impl LiveReads {
                 self.owners.insert((namespace.clone(), owner.clone()), Answer::Failed);
             }
             Read::DefaultClass => self.default_class = Some(Answer::Failed),
+            Read::Lease(namespace, name) => {
+                self.leases.insert((namespace.clone(), name.clone()), Answer::Failed);
+            }
         }
+    }
+}
+
+/// The answer about an object of which a view shows this; `is_whole` if it shows all of its kind.
+fn seen<T>(object: Option<&Arc<T>>, is_whole: bool) -> Answer<T> {
+    match object {
+        Some(object) => Answer::Found(Arc::clone(object)),
+        None if is_whole => Answer::NotFound,
+        None => Answer::Failed,
     }
 }
 
@@ -360,6 +385,11 @@ impl<'a> Evidence<'a> {
     /// The class that claims without a class get. That the view shows none proves nothing.
     pub fn default_class(&self) -> Lookup<'a, Class> {
         resolve(self.live.default_class.as_ref(), self.view.default_class())
+    }
+
+    /// Whether there is a Lease of this name; never known from the view.
+    pub fn lease(&self, namespace: &ArcStr, name: &str) -> Lookup<'a, ()> {
+        resolve(self.live.leases.get(&(namespace.clone(), name.into())), None)
     }
 
     /// The volumes kept for a claim of this name, in order, as far as the view shows them.

@@ -6,7 +6,10 @@
 
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
-use crate::model::{BindingMode, Claim, Deletion, Node, NonEmpty, Term, Volume, VolumePhase};
+use crate::model::{
+    Audience, BindingMode, Claim, Content, Deletion, Namespace, Node, NonEmpty, Term, Volume,
+    VolumePhase,
+};
 
 /// Who asks whether a volume fits.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +34,17 @@ pub enum Fit {
     Free,
 }
 
-/// Whether `volume` fits `claim` for `asker`; else every mismatch, in a fixed order.
-pub fn fit(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Result<Fit, NonEmpty<Mismatch>> {
+/// Whether `volume` fits `claim` for `asker`; else every mismatch, in a fixed order. `home` is the namespace of the
+/// claim: one that was not seen belongs to no tenant.
+///
+/// **Differs from Kubernetes**: there, a claim that asks for a copy of a data source is given any free volume
+/// that matches otherwise, without the data. Here only a volume that names the claim, or is named by it, fits.
+pub fn fit(
+    volume: &Volume,
+    claim: &Claim,
+    home: Option<&Namespace>,
+    asker: Asker<'_>,
+) -> Result<Fit, NonEmpty<Mismatch>> {
     let kept = match pairing(volume, claim) {
         Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => Fit::Kept,
         Pairing::Strangers
@@ -42,6 +54,7 @@ pub fn fit(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Result<Fit, NonE
     };
     let mut found = Vec::new();
     found.extend(holder_mismatch(volume, claim));
+    found.extend(is_foreign(volume, claim, home).then_some(Mismatch::ForeignNamespace));
     found.extend(lasting_mismatches(volume, claim, asker));
     match asker {
         Asker::Prebind => found.extend(class_mismatch(volume, claim)),
@@ -71,6 +84,17 @@ pub fn fit(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Result<Fit, NonE
 /// The first term of the claim's selector that the volume does not match. It does not count for one that is kept.
 pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'a Term> {
     claim.selector.as_ref().and_then(|selector| selector.first_unmatched(&volume.labels))
+}
+
+/// Whether the volume's marks keep it from the claims of this namespace, however the two point at each other.
+///
+/// **Differs from Kubernetes**: there, a volume is anybody's.
+pub(super) fn is_foreign(volume: &Volume, claim: &Claim, home: Option<&Namespace>) -> bool {
+    match volume.audience(&claim.key.namespace) {
+        Audience::Unmarked | Audience::Listed => false,
+        Audience::OfTenant(tenant) => home.and_then(Namespace::tenant) != Some(tenant),
+        Audience::Foreign => true,
+    }
 }
 
 fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
@@ -139,6 +163,9 @@ fn free_mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
         found.push(Mismatch::Selector { term: term.to_string() });
     }
     found.extend(class_mismatch(volume, claim));
+    if claim.content == Content::Copied && pairing(volume, claim) != Pairing::Asked {
+        found.push(Mismatch::DataSource);
+    }
     found
 }
 

@@ -17,6 +17,8 @@ pub enum Mismatch {
     },
     /// The claim already has another volume.
     ClaimElsewhere,
+    /// The volume does not admit the claim's namespace.
+    ForeignNamespace,
     /// The volume is smaller than the request.
     TooSmall {
         /// What the claim asks for.
@@ -64,6 +66,8 @@ pub enum Mismatch {
         /// The first term that does not match, as text.
         term: String,
     },
+    /// The claim asks for a copy of a data source, which the volume was not made from.
+    DataSource,
     /// The volume cannot be reached from the node.
     NodeAffinity,
     /// The class delays binding until a pod has a node.
@@ -79,6 +83,7 @@ impl Mismatch {
         match self {
             Self::ReservedForOther { .. } => "reserved_for_other",
             Self::ClaimElsewhere => "claim_elsewhere",
+            Self::ForeignNamespace => "foreign_namespace",
             Self::TooSmall { .. } => "too_small",
             Self::VolumeMode { .. } => "volume_mode",
             Self::AccessModes { .. } => "access_modes",
@@ -87,6 +92,7 @@ impl Mismatch {
             Self::Terminating => "terminating",
             Self::NotAvailable { .. } => "not_available",
             Self::Selector { .. } => "selector",
+            Self::DataSource => "data_source",
             Self::NodeAffinity => "node_affinity",
             Self::WaitsForConsumer => "waits_for_consumer",
         }
@@ -99,6 +105,7 @@ impl Mismatch {
         match self {
             Self::ReservedForOther { .. } => "kept for another claim",
             Self::ClaimElsewhere => "not the one that the claim has",
+            Self::ForeignNamespace => "for other namespaces",
             Self::TooSmall { .. } => "too small",
             Self::VolumeMode { .. } => "other volume mode",
             Self::AccessModes { .. } => "without the access modes",
@@ -107,6 +114,7 @@ impl Mismatch {
             Self::Terminating => "being deleted",
             Self::NotAvailable { .. } => "not available",
             Self::Selector { .. } => "other labels",
+            Self::DataSource => "without the data source's content",
             Self::NodeAffinity => "out of the node's reach",
             Self::WaitsForConsumer => "held back until a pod has a node",
         }
@@ -118,6 +126,9 @@ impl fmt::Display for Mismatch {
         match self {
             Self::ReservedForOther { holder } => write!(f, "kept for claim \"{holder}\""),
             Self::ClaimElsewhere => f.write_str("the claim has another volume"),
+            Self::ForeignNamespace => {
+                f.write_str("the PersistentVolume does not admit the namespace of the PVC")
+            }
             Self::TooSmall { requested, offered } => {
                 write!(f, "{offered} is less than the requested {requested}")
             }
@@ -136,6 +147,7 @@ impl fmt::Display for Mismatch {
             Self::Terminating => f.write_str("being deleted"),
             Self::NotAvailable { phase } => write!(f, "phase is {phase}, not Available"),
             Self::Selector { term } => write!(f, "labels do not match \"{term}\""),
+            Self::DataSource => f.write_str("not made from the claim's data source"),
             Self::NodeAffinity => f.write_str("not reachable from the node"),
             Self::WaitsForConsumer => {
                 f.write_str("the class binds only when a pod that uses the claim has a node")

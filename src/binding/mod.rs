@@ -14,6 +14,7 @@ mod common;
 mod evidence;
 mod fit;
 mod index;
+mod listed;
 mod migration;
 mod mismatch;
 mod objects;
@@ -29,6 +30,7 @@ mod storages;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod unproven;
 mod view;
 mod volume;
 mod waiting;
@@ -44,10 +46,11 @@ pub use evidence::{
 };
 pub use fit::{Asker, Fit, fit};
 pub use index::ranks_alike;
+pub use listed::{Collection, Listed};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
 pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};
-pub use recycle::{Recycling, after_recycling};
+pub use recycle::{Recycling, after_recycling, share_files};
 pub use settle::{Settlement, settle};
 pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, ObjectKey, Reclaim, Write};
 pub use storages::LostVolume;

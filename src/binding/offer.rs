@@ -8,6 +8,7 @@ use super::claim::class_of;
 use super::evidence::{Evidence, Read};
 use super::fit::{Asker, fit};
 use super::mismatch::Mismatch;
+use super::view::View;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 
 /// The first claim in order of age that waits and that would choose `volume` now; none if the volume is
@@ -37,7 +38,7 @@ pub(super) fn taker<'a>(
             Choice::Free(best) => best.name == volume.name,
             Choice::Kept(_) | Choice::KeptOutOfReach(_) => false,
         };
-        if would_take && is_served(volume, claim, asker) {
+        if would_take && is_served(view, volume, claim, asker) {
             return Ok(Some(claim));
         }
     }
@@ -45,10 +46,10 @@ pub(super) fn taker<'a>(
 }
 
 /// Whether nothing speaks against the pair but that the volume is new.
-fn is_served(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
+fn is_served(view: &View, volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
     let is_new =
         |mismatch: &Mismatch| *mismatch == Mismatch::NotAvailable { phase: VolumePhase::Pending };
-    match fit(volume, claim, asker) {
+    match fit(volume, claim, view.home(claim), asker) {
         Ok(_) => true,
         Err(mismatches) => mismatches.iter().all(is_new),
     }

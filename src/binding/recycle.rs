@@ -4,8 +4,9 @@
 //! (`volume`), the recycler itself, and whether pods still use the storage, which it asks before.
 
 use super::step::{Basis, Write};
+use super::view::View;
 use super::volume::give_back;
-use crate::model::{ReclaimPolicy, Volume, VolumePhase};
+use crate::model::{ReclaimPolicy, StorageKind, Volume, VolumePhase};
 
 /// How a recycling ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +50,39 @@ pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
     })
 }
 
+/// Whether whoever removes all files of one volume removes files of the other.
+///
+/// As far as their sources tell: two names of one server are two servers here.
+pub fn share_files(one: &Volume, other: &Volume) -> bool {
+    let (Some(here), Some(there)) = (&one.storage, &other.storage) else { return false };
+    let is_of_a_node = matches!(here.kind(), StorageKind::Local | StorageKind::Folder);
+    here.overlaps(there) && !(is_of_a_node && one.node_affinity.excludes(&other.node_affinity))
+}
+
+/// A volume whose files would be removed with those of `volume`, and are to stay: any but one that is to be emptied
+/// itself. One that nobody has ever had may have been filled by hand.
+///
+/// **Differs from Kubernetes**: there, nobody asks, and recycling `/exports` empties a bound `/exports/b`.
+pub(super) fn spared<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> {
+    volume.storage.as_ref()?;
+    let is_emptied = |other: &Volume| {
+        other.policy == ReclaimPolicy::Recycle
+            && matches!(other.phase, VolumePhase::Released | VolumePhase::Failed)
+    };
+    let others = view.volumes().filter(|other| other.name != volume.name && !is_emptied(other));
+    others.map(|other| &**other).find(|other| share_files(volume, other))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::step::Left;
     use super::*;
+    use crate::binding::Observed;
     use crate::binding::tests::volume;
     use crate::model::annotations::BOUND_BY_CONTROLLER;
+    use crate::model::{Storage, VolumeName};
 
     #[test]
     fn a_recycled_volume_is_given_free_and_any_other_has_failed() {
@@ -84,6 +112,36 @@ mod tests {
         for end in [Recycling::Done, Recycling::Failed("no".into()), Recycling::NoRecycler] {
             let kept = Volume { policy: ReclaimPolicy::Retain, ..volume() };
             assert_eq!(after_recycling(&kept, &end), None);
+        }
+    }
+
+    #[test]
+    fn files_of_others_are_spared_unless_they_are_to_be_removed_too() {
+        let share = |name: &str, path: &str, policy: &ReclaimPolicy, phase: &VolumePhase| Volume {
+            name: VolumeName::new(name),
+            storage: Some(Storage::new(StorageKind::Share, &format!("nfs.example.com:{path}"))),
+            policy: policy.clone(),
+            phase: phase.clone(),
+            ..volume()
+        };
+        let (recycle, retain) = (ReclaimPolicy::Recycle, ReclaimPolicy::Retain);
+        let (released, bound) = (VolumePhase::Released, VolumePhase::Bound);
+        let outer = share("outer", "/exports", &recycle, &released);
+        for (path, policy, phase, is_spared) in [
+            ("/exports/b", &retain, &bound, true),
+            ("/exports/b", &retain, &released, true),
+            ("/exports/b", &recycle, &bound, true),
+            ("/exports/b", &recycle, &VolumePhase::Available, true),
+            ("/exports/b", &recycle, &released, false),
+            ("/exports", &retain, &bound, true),
+            ("/", &retain, &bound, true),
+            ("/exports-b", &retain, &bound, false),
+        ] {
+            let mut view = View::default();
+            for volume in [outer.clone(), share("other", path, policy, phase)] {
+                view.apply(Observed::Volume(Arc::new(volume)));
+            }
+            assert_eq!(spared(&view, &outer).is_some(), is_spared, "{path} {policy} {phase}");
         }
     }
 }

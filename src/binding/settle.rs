@@ -4,9 +4,13 @@
 //! Drives `plan`. What outsiders do meanwhile (provisioners, the scheduler, users) is not here: who
 //! waits for them still waits at the end.
 
+use std::collections::BTreeMap;
+
 use super::claim::{ClaimOutcome, decide_claim};
-use super::evidence::{Evidence, LiveReads, Recent};
-use super::step::{Decision, Next, Write};
+use super::evidence::{Confirmation, Evidence, LiveReads, Recent};
+use super::listed::{Collection, Listed};
+use super::step::{Decision, Next, ObjectKey, Write};
+use super::unproven::{self, Ground, Open, Rivals};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};
 use crate::model::{ClaimKey, VolumeName};
@@ -20,6 +24,8 @@ pub struct Settlement {
     pub volumes: Vec<(VolumeName, VolumeOutcome)>,
     /// What was written, in order.
     pub writes: Vec<Write>,
+    /// Of which collections more is needed to know how these end up.
+    pub open: BTreeMap<ObjectKey, Open>,
 }
 
 impl Settlement {
@@ -34,25 +40,31 @@ impl Settlement {
     }
 }
 
-/// Settles the cluster that `view` shows whole: what is not in it does not exist. Claims are taken in
-/// `order`; `view` shows the end of it afterwards.
-pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
+/// Settles the cluster that `view` shows, of which it holds what `listed` says: what is not in it does not exist
+/// where all of its kind is, and else is not known. Claims are taken in `order`; `view` shows the end of it
+/// afterwards.
+pub fn settle(view: &mut View, order: &[ClaimKey], listed: &Listed) -> Settlement {
     let claims = order.iter().map(|key| (key.clone(), ClaimOutcome::Unseen));
     let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
     let mut volumes: Vec<(VolumeName, VolumeOutcome)> = names.collect();
-    let mut settling = Settling { view, writes: Vec::new(), live: LiveReads::default() };
-    let mut is_first = true;
+    let (live, rivals) = (LiveReads::default(), Rivals::default());
+    let (writes, open) = (Vec::new(), BTreeMap::new());
+    let mut settling = Settling { view, listed, writes, live, open, rivals };
+    let mut was_open = None;
     loop {
         let before = settling.writes.len();
         settling.volumes(&mut volumes);
         // A volume that is given back may be what somebody waited for. No write to or for a claim can
-        // help another one, so that nothing has changed for claims unless a volume was written.
-        if !is_first && settling.writes.len() == before {
+        // help another one, so that nothing has changed for claims unless a volume was written, or more came
+        // to be unknown.
+        let open = settling.open.len();
+        if settling.writes.len() == before && was_open.is_some_and(|was_open| was_open == open) {
             settling.look_again(&mut claims);
-            return Settlement { claims, volumes, writes: settling.writes };
+            let Settling { writes, open, .. } = settling;
+            return Settlement { claims, volumes, writes, open };
         }
-        is_first = false;
+        was_open = Some(open);
         settling.claims(&mut claims);
     }
 }
@@ -60,10 +72,14 @@ pub fn settle(view: &mut View, order: &[ClaimKey]) -> Settlement {
 /// A cluster on its way to the end.
 struct Settling<'a> {
     view: &'a mut View,
+    listed: &'a Listed,
     /// What was written so far.
     writes: Vec<Write>,
     /// What was asked since the last write; of classes ever, as nobody writes those.
     live: LiveReads,
+    /// What is open about objects.
+    open: BTreeMap<ObjectKey, Open>,
+    rivals: Rivals,
 }
 
 /// What a decision about an object came to.
@@ -83,16 +99,22 @@ impl Settling<'_> {
         while !open.is_empty() {
             open.retain(|place| {
                 let Some((name, outcome)) = volumes.get_mut(*place) else { return false };
-                let (why, progress) = self.step(|evidence| decide_volume(evidence, name));
-                *outcome = why;
-                progress == Progress::Wrote
+                if self.is_open(|| ObjectKey::Volume(name.clone())) {
+                    return false;
+                }
+                let step = self.step(&ObjectKey::Volume(name.clone()), volume_decision(name));
+                *outcome = step.0;
+                step.1 == Progress::Wrote
             });
         }
     }
 
     fn claims(&mut self, claims: &mut [(ClaimKey, ClaimOutcome)]) {
         for (key, outcome) in claims {
-            *outcome = self.follow(|evidence| decide_claim(evidence, key));
+            if self.is_open(|| ObjectKey::Claim(key.clone())) {
+                continue;
+            }
+            *outcome = self.follow(key);
             if outcome.waits_for_any() {
                 self.view.wait(key);
             }
@@ -106,15 +128,16 @@ impl Settling<'_> {
             let is_bound =
                 matches!(outcome, ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..));
             if outcome.volume().is_some() && !is_bound {
-                *outcome = self.follow(|evidence| decide_claim(evidence, key));
+                *outcome = self.follow(key);
             }
         }
     }
 
-    /// Decides and writes until nothing is left to do about one object.
-    fn follow<W>(&mut self, decide: impl Fn(&Evidence<'_>) -> Decision<W>) -> W {
+    /// Decides and writes until nothing is left to do about a claim.
+    fn follow(&mut self, key: &ClaimKey) -> ClaimOutcome {
+        let object = ObjectKey::Claim(key.clone());
         loop {
-            let (why, progress) = self.step(&decide);
+            let (why, progress) = self.step(&object, claim_decision(key));
             if progress == Progress::Settled {
                 return why;
             }
@@ -122,22 +145,95 @@ impl Settling<'_> {
     }
 
     /// Decides about one object, and makes the write if it is one.
-    fn step<W>(&mut self, decide: impl Fn(&Evidence<'_>) -> Decision<W>) -> (W, Progress) {
+    fn step<W>(
+        &mut self,
+        object: &ObjectKey,
+        decide: impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<W>, Open),
+    ) -> (W, Progress) {
         let classes = std::mem::take(&mut self.live.classes);
-        // The view is everything there is.
+        // Of what the view holds it shows what is now.
         self.live = LiveReads { classes, recent: Recent::All, ..LiveReads::default() };
         loop {
-            let Decision { next, why } = decide(&Evidence::new(self.view, &self.live));
+            let evidence = Evidence::new(self.view, &self.live);
+            let ground = self.ground();
+            let (Decision { next, why }, mut open) = decide(&evidence, ground);
             match next {
-                Next::Read(reads) => self.live.answer_from(self.view, &reads),
+                Next::Read(reads) => {
+                    let failed = |read| self.live.confirmation(read) == Confirmation::Failed;
+                    if !reads.iter().any(failed) {
+                        self.live.answer_from(self.view, self.listed, &reads);
+                        continue;
+                    }
+                    open.extend(reads.iter().filter_map(Collection::of).map(|needed| needed.0));
+                }
                 Next::Write(write) => {
                     self.view.assume(&write);
                     self.writes.push(write);
                     return (why, Progress::Wrote);
                 }
-                Next::Settled | Next::Reclaim(_) => return (why, Progress::Settled),
+                Next::Settled | Next::Reclaim(_) => {}
             }
+            self.note(object, open);
+            return (why, Progress::Settled);
         }
+    }
+
+    /// Whether an object is unknown. It stays so: what others come to is not what would make it known.
+    fn is_open(&self, object: impl FnOnce() -> ObjectKey) -> bool {
+        !self.open.is_empty() && self.open.contains_key(&object())
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground { view: self.view, listed: self.listed, open: &self.open, rivals: &self.rivals }
+    }
+
+    fn note(&mut self, object: &ObjectKey, open: Open) {
+        if open.is_empty() {
+            return;
+        }
+        if let ObjectKey::Claim(key) = object
+            && let Some(claim) = self.view.claim(key)
+        {
+            self.rivals.add(claim, &open);
+        }
+        self.open.insert(object.clone(), open);
+    }
+}
+
+/// The decision about a claim, as far as it is proven, and what is open about it.
+fn claim_decision(
+    key: &ClaimKey,
+) -> impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<ClaimOutcome>, Open) + '_ {
+    move |evidence, ground| {
+        let decision = decide_claim(evidence, key);
+        let open = evidence
+            .view()
+            .claim(key)
+            .map_or_else(Open::new, |claim| unproven::of_claim(ground, claim, &decision.why));
+        if open.is_empty() {
+            return (decision, open);
+        }
+        (Decision { next: Next::Settled, why: ClaimOutcome::Unknown }, open)
+    }
+}
+
+/// The same about a volume.
+fn volume_decision(
+    name: &VolumeName,
+) -> impl Fn(&Evidence<'_>, Ground<'_>) -> (Decision<VolumeOutcome>, Open) + '_ {
+    move |evidence, ground| {
+        let decision = decide_volume(evidence, name);
+        let open = evidence
+            .view()
+            .volume(name)
+            .map_or_else(Open::new, |volume| unproven::of_volume(ground, volume, &decision.why));
+        // That it is offered is written whoever takes it.
+        let is_offered = matches!(decision.why, VolumeOutcome::Offered | VolumeOutcome::Unusable)
+            && matches!(decision.next, Next::Write(_));
+        if open.is_empty() || is_offered {
+            return (decision, open);
+        }
+        (Decision { next: Next::Settled, why: VolumeOutcome::ClaimUnknown }, open)
     }
 }
 
@@ -174,7 +270,7 @@ mod tests {
                 view.apply(Observed::Claim(Arc::new(asking(name, "5Gi"))));
             }
             let keys = order.map(|name| ClaimKey::new("db", name));
-            let settlement = settle(&mut view, &keys);
+            let settlement = settle(&mut view, &keys, Listed::everything());
             assert_eq!(bound(&settlement, first), "Bound(\"pv-a\")");
             let second = if first == "a" { "b" } else { "a" };
             assert_eq!(bound(&settlement, second), "NothingFits");
@@ -188,7 +284,7 @@ mod tests {
     /// A volume that a claim leaves for the one that it names serves the claim that waited.
     #[test]
     fn a_volume_that_is_given_back_is_taken_by_who_waited() {
-        let mut left = sized("pv-left", "10Gi");
+        let mut left = Volume { phase: VolumePhase::Available, ..sized("pv-left", "10Gi") };
         left.reservation = Reservation::Held(ClaimKey::new("db", "b"), Uid::new("b"));
         left.annotations.insert(BOUND_BY_CONTROLLER, "yes");
         let chooses = Claim { volume: Some(VolumeName::new("pv-named")), ..asking("b", "5Gi") };
@@ -200,7 +296,7 @@ mod tests {
             view.apply(Observed::Claim(Arc::new(claim)));
         }
         let keys = ["a", "b"].map(|name| ClaimKey::new("db", name));
-        let settlement = settle(&mut view, &keys);
+        let settlement = settle(&mut view, &keys, Listed::everything());
         assert_eq!(bound(&settlement, "b"), "Bound(\"pv-named\")");
         assert_eq!(bound(&settlement, "a"), "Bound(\"pv-left\")");
     }

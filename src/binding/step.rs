@@ -64,6 +64,9 @@ pub struct Basis<N> {
 }
 
 /// Who chose the other side; the binder marks what it chose itself, and takes back only that.
+///
+/// **Differs from Kubernetes** for a volume that somebody else chose: the mark of a former choice, as an exported
+/// volume carries it, is taken off. There it stays, and makes the volume free for every claim later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The binder: the annotation `bound-by-controller` is set with the pointer.

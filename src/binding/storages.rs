@@ -1,6 +1,6 @@
 //! Which volumes are on which piece of storage, and on which one a volume was that is gone.
 //!
-//! Filled only where volumes were read with their storage: verdicts ask, binding does not.
+//! Verdicts ask; binding does not, and goes without.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -14,6 +14,8 @@ pub(super) struct Storages {
     /// Volumes that are gone although a claim had them. A claim holds one name, so there are no more of these
     /// than claims that lost theirs.
     lost: BTreeMap<ClaimKey, LostVolume>,
+    /// Nothing is noted.
+    is_off: bool,
 }
 
 /// The volume that a claim had when it was last seen.
@@ -28,8 +30,16 @@ pub struct LostVolume {
 }
 
 impl Storages {
+    /// One that notes nothing.
+    pub(super) fn off() -> Self {
+        Self { is_off: true, ..Self::default() }
+    }
+
     /// Takes in that a volume came, changed or went.
     pub(super) fn note(&mut self, name: &VolumeName, old: Option<&Volume>, new: Option<&Volume>) {
+        if self.is_off {
+            return;
+        }
         let on = |volume: Option<&Volume>| volume.and_then(|volume| volume.storage.clone());
         let (before, after) = (on(old), on(new));
         if let (Some(old), None, Some(storage)) = (old, new, &before)

@@ -33,7 +33,7 @@ pub fn tally(view: &View, claim: &Claim, asker: Asker<'_>) -> Tally {
     let kept = kept.filter(|volume| is_other(volume));
     for volume in view.volumes_of_class(wanted).chain(kept) {
         seen += 1;
-        match fit(volume, claim, asker) {
+        match fit(volume, claim, view.home(claim), asker) {
             Ok(_) => tally.fitting += 1,
             Err(mismatches) => tally.add(told(mismatches.first()), 1),
         }

@@ -49,6 +49,22 @@ pub enum Observed {
 }
 
 impl Observed {
+    /// The volume, if one was seen.
+    pub fn volume(&self) -> Option<&Arc<Volume>> {
+        match self {
+            Self::Volume(volume) => Some(volume),
+            Self::VolumeGone(_)
+            | Self::Claim(_)
+            | Self::ClaimGone(_)
+            | Self::Class(_)
+            | Self::ClassGone(_)
+            | Self::Pod(_)
+            | Self::PodGone(_)
+            | Self::Namespace(_)
+            | Self::NamespaceGone(_) => None,
+        }
+    }
+
     /// The resourceVersion of a volume or claim that was seen; of nothing else one is kept.
     pub fn version(&self) -> Option<&ResourceVersion> {
         match self {
@@ -94,6 +110,12 @@ struct Promises {
 }
 
 impl View {
+    /// A view that does not index which volumes are on which storage, nor which claims lost theirs: nobody asks it
+    /// for either, and it may hold a hundred thousand volumes.
+    pub fn for_binding() -> Self {
+        Self { storages: Storages::off(), ..Self::default() }
+    }
+
     /// Takes in one observation.
     pub fn apply(&mut self, observed: Observed) {
         match observed {
@@ -151,6 +173,11 @@ impl View {
     /// The namespace of this name, if it was observed.
     pub fn namespace_of(&self, name: &ArcStr) -> Option<&Arc<Namespace>> {
         self.namespaces.get(name)
+    }
+
+    /// The namespace of this claim, if it was observed.
+    pub fn home(&self, claim: &Claim) -> Option<&Namespace> {
+        self.namespace_of(&claim.key.namespace).map(AsRef::as_ref)
     }
 
     /// All observed namespaces, by name.

@@ -1,7 +1,7 @@
 //! A baseline: findings that somebody has accepted until a time, so that a pipeline fails on new ones only.
 //!
-//! A finding is the same as an accepted one if rule, object and sentence are: what has become worse says so in
-//! other words, and is new. After its time a baseline accepts nothing.
+//! A finding is the same as an accepted one if rule, object and field are: sentences change with every version, and
+//! quote what else changes. After its time a baseline accepts nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(super) struct Baseline {
 
 /// A finding as it is known again.
 #[derive(Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 struct Accepted {
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,8 @@ struct Accepted {
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
-    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
 }
 
 impl Baseline {
@@ -101,12 +102,18 @@ pub(super) fn write(
     report: &Report,
     until: Option<Timestamp>,
     reason: &str,
+    now: Timestamp,
 ) -> Result<(), Failure> {
     let Some(until) = until else {
         return Err(Failure::usage(
             "--write-baseline needs --until; give a time like 2030-01-31T18:00:00Z",
         ));
     };
+    if until <= now {
+        return Err(Failure::usage(format!(
+            "--until {until} has passed: the baseline would accept nothing; give a time to come"
+        )));
+    }
     let found = report.findings.iter().filter(|finding| is_acceptable(finding.result));
     let baseline = Baseline {
         api_version: API_VERSION.to_owned(),
@@ -131,6 +138,6 @@ fn accepted(finding: &Finding) -> Accepted {
         namespace: finding.namespace.clone(),
         name: finding.name.clone(),
         rule: finding.rule.clone(),
-        message: finding.message.clone(),
+        field: finding.field.clone(),
     }
 }

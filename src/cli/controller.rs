@@ -1,9 +1,8 @@
 //! `bindery controller`: hands its arguments to the bind loop and waits for the signal to end.
 
-use std::net::SocketAddr;
-
-use jiff::SignedDuration;
-use tokio::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use super::args::{ControllerArgs, ControllerMode};
 use super::exit::{Exit, Failure};
@@ -17,6 +16,9 @@ use crate::controller::{certificates, health};
 use crate::follow::configuration::Source;
 use crate::listen::listen;
 use crate::telemetry::logging;
+use crate::webhook::observe::Counting;
+use crate::webhook::transport::{Endpoint, Limits, Security, Server};
+use jiff::SignedDuration;
 
 /// As many may knock at once as probes, scrapes and people at their worst.
 const WAITING: u16 = 128;
@@ -37,6 +39,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     };
     // What is wrong with it is told before anything else, as by every command.
     super::configuration(arguments.config.as_deref())?;
+    let timing = timing(arguments)?;
     process::start_logging(arguments.log_format, &arguments.log_level);
     // The loop is one task; a second thread encrypts and decodes beside it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -44,32 +47,51 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, mode))
+    runtime.block_on(serve(arguments, mode, timing))
 }
 
-async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> {
+/// The periods of the lease by which one replica binds. That of the certificates keeps the usual ones: nothing is urgent.
+fn timing(arguments: &ControllerArgs) -> Result<Timing, Failure> {
+    let (duration, deadline, period) = (
+        arguments.leader_elect_lease_duration,
+        arguments.leader_elect_renew_deadline,
+        arguments.leader_elect_retry_period,
+    );
+    Timing::new(duration, deadline, period).map_err(|error| {
+        Failure::usage(format!(
+            "--leader-elect-lease-duration {duration:?}, --leader-elect-renew-deadline {deadline:?} and \
+             --leader-elect-retry-period {period:?} do not go together: {error}; leave them out for 15s, 10s and 2s"
+        ))
+    })
+}
+
+async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let identity = identity();
-    let contest = |namespace: &str, name: String| {
+    let contest = |namespace: &str, name: String, timing: Timing| {
         arguments.leader_elect.then(|| Contest {
             namespace: namespace.to_owned(),
             name,
             identity: identity.clone(),
-            timing: Timing::default(),
+            timing,
         })
     };
     let own_namespace = arguments.lease_namespace.clone();
     let certificates = arguments.installation.clone().map(|installation| certificates::Settings {
         periods: periods(arguments),
-        contest: contest(installation.namespace(), installation.certificates_lease()),
+        contest: contest(
+            installation.namespace(),
+            installation.certificates_lease(),
+            Timing::default(),
+        ),
         installation,
     });
     let settings = Settings {
         mode,
-        contest: contest(&own_namespace, arguments.lease_name.clone()),
+        contest: contest(&own_namespace, arguments.lease_name.clone(), timing),
         recycler: arguments.config.clone().map_or_else(Source::default, Source::File),
         config_map: arguments.config_map.clone(),
         own_namespace,
@@ -77,14 +99,24 @@ async fn serve(arguments: &ControllerArgs, mode: Mode) -> Result<Exit, Failure> 
         certificates,
     };
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
-    let listener = health_port(arguments.health_listen)?;
-    let health = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    let connections = probe.metrics.connections.clone();
+    let endpoint = Endpoint {
+        name: "health",
+        listener: health_port(arguments.health_listen)?,
+        security: Security::Plain,
+        router: health::router(probe),
+        limits: Limits::health(),
+    };
+    let observer = Arc::new(Counting { connections, panics: None });
+    let mut port = Server::start(endpoint, NonZeroUsize::MIN, observer)
+        .map_err(|error| Failure::usage(logging::chain(&error)))?;
+    let health = port.address().to_string();
     tracing::info!(mode = mode.label(), health, version = env!("CARGO_PKG_VERSION"), "starting");
     tokio::select! {
         ended = run_metered(client, settings, meter, signals.next()) => {
             ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
         }
-        ended = health::serve(listener, probe) => {
+        ended = port.join() => {
             let reason = ended.err().map(|error| logging::cause(&error)).unwrap_or_default();
             return Err(Failure::usage(format!("the health port is not served any more: {reason}")));
         }
@@ -104,7 +136,7 @@ fn periods(arguments: &ControllerArgs) -> Periods {
 }
 
 fn health_port(address: SocketAddr) -> Result<TcpListener, Failure> {
-    listen(address, WAITING).and_then(TcpListener::from_std).map_err(|error| {
+    listen(address, WAITING).map_err(|error| {
         let reason = logging::cause(&error);
         Failure::usage(format!(
             "cannot listen on {address}: {reason}; free it or choose another with --health-listen"

@@ -11,6 +11,7 @@ use super::check::{
     Judged, Kind, Known, ObjectKey, Proposal, Reach, Terms, created, judge_proposal, judge_review,
     replaced,
 };
+use crate::binding::Collection;
 use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
 use crate::k8s::review::ReviewError;
@@ -129,8 +130,9 @@ fn with_terms(
     judge: impl FnOnce(Terms<'_>) -> Result<Judged, ReviewError>,
 ) -> Result<Judged, ExampleError> {
     let mut known = Known::new(Reach::Dump);
-    known.mark_listed(Kind::Pod);
-    known.mark_listed(Kind::Node);
+    // Namespaces are stored only where a rule reads them.
+    let is_whole = |one: &Collection| !matches!(one, Collection::Namespaces | Collection::Events);
+    Collection::ALL.into_iter().filter(is_whole).for_each(|one| known.listed.add(one));
     for object in stored {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
         let kind = object["kind"].as_str().and_then(Kind::from_name);
@@ -160,6 +162,7 @@ pub fn user(persona: Persona) -> User {
     let (name, groups) = match persona {
         Persona::Admin => ("admin".to_owned(), vec!["system:masters"]),
         Persona::Tenant => ("tenant".to_owned(), vec!["tenants"]),
+        Persona::NamespaceAdmin => ("namespace-admin".to_owned(), vec!["namespace-admins"]),
         Persona::Binder => system("persistent-volume-binder"),
         Persona::Scheduler => ("system:kube-scheduler".to_owned(), vec![]),
         Persona::VolumeProtection => system("pv-protection-controller"),
@@ -171,4 +174,96 @@ pub fn user(persona: Persona) -> User {
         ),
     };
     User { name, groups: groups.into_iter().map(str::to_owned).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binding::{Evidence, LiveReads};
+    use crate::rules::Standing;
+
+    /// The example where every volume that says nothing else is destroyed or emptied with its claim.
+    fn dangerous(example: &Example, policy: &str) -> Example {
+        let line = |line: &str| {
+            let is_volume = line.trim_start().starts_with("pair ") || line.starts_with("volume ");
+            let is_open = is_volume && !line.contains("policy=");
+            if is_open { format!("{line} policy={policy}") } else { line.to_owned() }
+        };
+        let given: Vec<String> = example.given.lines().map(line).collect();
+        Example { given: given.join("\n").leak(), ..*example }
+    }
+
+    /// What `text` has before the first deletion that it advises, if it advises one.
+    fn before_deletion(text: &str) -> Option<&str> {
+        let verbs = text.match_indices("delete ").chain(text.match_indices("Delete "));
+        let mut before = verbs.filter_map(|(at, verb)| Some((verb, text.get(..at)?)));
+        let found = before.find(|(verb, before)| match *verb {
+            // Not the name of a policy: it begins a sentence.
+            "Delete " => before.is_empty() || before.ends_with(". "),
+            _ => !["a ", "nobody can ", "would ever "].iter().any(|word| before.ends_with(word)),
+        });
+        found.map(|(_, before)| before)
+    }
+
+    fn is_safe(text: &str) -> bool {
+        before_deletion(text).is_none_or(|before| before.contains("Retain"))
+    }
+
+    #[test]
+    fn a_deletion_is_found_where_one_is_advised() {
+        assert_eq!(before_deletion("a delete cannot be undone; policy Delete deletes it"), None);
+        assert!(!is_safe("it goes; delete the claim first") && !is_safe("Delete it"));
+        assert!(is_safe("set Retain, then delete the claim"));
+    }
+
+    /// Whoever does what a message says, and no more, loses nothing: the policy comes first.
+    #[test]
+    fn whatever_advises_a_deletion_says_retain_before() {
+        let mut told = 0;
+        for rule in RULES {
+            assert!(is_safe(rule.page.instead), "{}: {}", rule.id, rule.page.instead);
+            for example in rule.refuses {
+                for example in ["Delete", "Recycle"].map(|policy| dangerous(example, policy)) {
+                    let judged = judge_unedited(&example).unwrap();
+                    for ruling in &judged.verdict.rulings {
+                        let text = &ruling.violation.text;
+                        assert!(is_safe(text), "{}: {text}", ruling.rule.id);
+                        told += 1;
+                    }
+                    for text in standing(&example) {
+                        assert!(is_safe(&text), "{text}");
+                    }
+                }
+            }
+        }
+        assert!(told > 150, "{told}");
+        for repair in REPAIRS {
+            assert!(is_safe(repair.page.instead), "{}: {}", repair.id, repair.page.instead);
+        }
+    }
+
+    /// What `scan` says of the objects of an example.
+    fn standing(example: &Example) -> Vec<String> {
+        let Scene { stored, .. } = scene(example).unwrap();
+        let mut known = Known::new(Reach::Dump);
+        for object in stored {
+            let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+            let Some(kind) = object["kind"].as_str().and_then(Kind::from_name) else { continue };
+            let key = ObjectKey { kind, namespace: text("namespace"), name: text("name") };
+            known.store(key, object).unwrap();
+        }
+        let live = LiveReads::default();
+        let evidence = Evidence::new(known.view(), &live);
+        let found = RULES.iter().flat_map(|rule| match rule.standing {
+            Standing::OfVolume(check) => {
+                let volumes = known.view().volumes();
+                volumes.filter_map(|volume| check(volume, &evidence)).collect::<Vec<_>>()
+            }
+            Standing::OfClaim(check) => {
+                known.view().claims().filter_map(|claim| check(claim, &evidence)).collect()
+            }
+            Standing::Unseen | Standing::AsCreated | Standing::WhileUnbound => Vec::new(),
+        });
+        found.map(|violation| violation.text).collect()
+    }
 }

@@ -1,6 +1,6 @@
 //! Reading and writing whole files: every failure is a sentence, and no file is ever half written.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -46,28 +46,51 @@ pub fn read_standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Writes `text` to `path`, whole or not at all.
+/// Writes `text` to `path`: to a regular file whole or not at all, to anything else as it comes.
+///
+/// What `path` is stays: a link points where it did, a pipe or a device is written to, and a file keeps its mode.
+/// `readers` holds for a file that is new.
 pub fn write(path: &Path, text: &str, readers: Readers) -> Result<(), Failure> {
-    let refused = |error: io::Error| {
+    written(path, text, readers).map_err(|error| {
         let (path, reason) = (path.display(), cause(&error));
         Failure::usage(format!("{path}: cannot be written: {reason}; check the folder"))
+    })
+}
+
+fn written(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let mode = match readers {
+        Readers::Everybody => 0o666,
+        Readers::Owner => 0o600,
     };
+    // The file itself, past all links; one that points nowhere is followed when its file is made.
+    let known = fs::canonicalize(path).and_then(|file| Ok((fs::metadata(&file)?, file)));
+    match known {
+        Ok((metadata, file)) if metadata.is_file() => {
+            replaced(&file, text, 0o600, Some(metadata.permissions()))
+        }
+        Ok(_) => OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes()),
+        Err(_) if path.is_symlink() => {
+            let mut file = OpenOptions::new().write(true).create(true).mode(mode).open(path)?;
+            file.write_all(text.as_bytes())
+        }
+        Err(_) => replaced(path, text, mode, None),
+    }
+}
+
+/// Puts a new file in the place of `path` in one step.
+fn replaced(path: &Path, text: &str, mode: u32, keep: Option<Permissions>) -> io::Result<()> {
     let temporary = beside(path);
-    let written = (|| {
-        let mode = match readers {
-            Readers::Everybody => 0o666,
-            Readers::Owner => 0o600,
-        };
+    let made = (|| {
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
+        keep.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();
-    written.map_err(|error| {
-        // It may not exist; what matters has been said.
+    made.inspect_err(|_| {
+        // It may not exist; what matters is why.
         let _ = fs::remove_file(&temporary);
-        refused(error)
     })
 }
 

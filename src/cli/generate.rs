@@ -12,6 +12,7 @@ use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{files, reference};
 use crate::k8s::registration::{Registration, Target};
+use crate::rules::judging::namespace_labels::guarded;
 
 /// Runs the command.
 pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
@@ -27,15 +28,17 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
             String::from_utf8_lossy(&out).into_owned()
         }
     };
-    super::print(&text);
+    super::output::print(&text)?;
     Ok(Exit::Clean)
 }
 
 fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
+    let configuration = super::configuration(arguments.config.as_deref())?;
     let registration = Registration {
         target: target(arguments)?,
         ca_pem: authority(arguments)?,
-        own_controller: super::configuration(arguments.config.as_deref())?.own_controller,
+        own_controller: configuration.own_controller,
+        namespace_labels: configuration.policy.parameters.namespace_labels,
     };
     printed(&registration, arguments.output)
 }
@@ -52,6 +55,7 @@ fn for_chart() -> Registration {
         target: Target::Service { namespace: "@namespace@".to_owned(), name: "@name@".to_owned() },
         ca_pem: String::new(),
         own_controller: "@controller@".to_owned(),
+        namespace_labels: guarded(["@labels@"].into_iter()).into(),
     }
 }
 

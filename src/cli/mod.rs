@@ -15,13 +15,16 @@ pub mod exit;
 pub mod explain;
 pub mod files;
 pub mod generate;
+mod listing;
 mod notation;
+pub mod output;
 pub mod plan;
 mod process;
 pub mod reference;
 mod report;
 pub mod rule;
 pub mod scan;
+mod similar;
 pub mod snapshot;
 mod table;
 pub mod webhook;
@@ -56,27 +59,44 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     };
     match dispatch(&bindery.command) {
         Ok(exit) => exit,
-        Err(failure) => {
-            for line in failure.to_string().lines() {
-                complain(&plain(&format!("error: {line}")));
-            }
-            failure.exit
-        }
+        Err(failure) => failed(&failure),
     }
+}
+
+/// Reports why a command could not do what it was asked, a line each.
+fn failed(failure: &Failure) -> Exit {
+    for line in failure.to_string().lines() {
+        complain(&plain(&format!("error: {line}")));
+    }
+    failure.exit
 }
 
 /// Prints what the parser has to say: help and version are no errors and go to standard output, an
 /// error is one sentence.
 fn refused(error: &clap::Error) -> Exit {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Nobody is left to tell if this fails.
-        let _ = error.print();
-        return if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+        if error.use_stderr() {
+            // Nothing is left to report to if this fails.
+            let _ = error.print();
+            return Exit::Usage;
+        }
+        // The library's own `print` reports a failed write to nobody.
+        let text = error.render();
+        let text = match output::Colour::of_standard_output(false) {
+            output::Colour::On => text.ansi().to_string(),
+            output::Colour::Off => text.to_string(),
+        };
+        return match output::print(&text) {
+            Ok(()) => Exit::Clean,
+            Err(failure) => failed(&failure),
+        };
     }
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
     let sentence = lines.map(str::trim).collect::<Vec<_>>().join(" ");
-    complain(&format!("{sentence}; --help lists what there is"));
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
+    complain(&plain(&format!("{sentence}{tip}; --help lists what there is")));
     Exit::Usage
 }
 
@@ -115,18 +135,12 @@ pub(crate) fn configuration(path: Option<&Path>) -> Result<Configuration, Failur
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Prints to standard output. A reader that has gone away, as `head` does, is no error.
-pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
 /// Letters of one line that is told. A sentence quotes what it is about, which may be as long as a file.
 const LINE_CHARS_MAX: usize = 1_000;
 
 /// The line without what a terminal would obey, and no longer than somebody reads.
 pub(crate) fn plain(line: &str) -> String {
-    let flat = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let flat = |letter: char| if output::is_unsafe(letter) { ' ' } else { letter };
     let mut told: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
     if line.chars().nth(LINE_CHARS_MAX).is_some() {
         told.push('…');

@@ -10,7 +10,7 @@ use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
-    Send, Standing, Switch, Terminating, Verdict,
+    Send, Standing, Switch, Terminating, Verdict, WarningMode,
 };
 
 /// All pages, with a table of contents.
@@ -113,15 +113,15 @@ pub fn of_repair(repair: &Repair) -> Result<String, ExampleError> {
         out.push_str("It is off unless `edits` in the configuration switches it on.\n");
     }
     page(&mut out, &repair.page);
+    let said = match repair.warning {
+        WarningMode::Warned => "The warning and the patch",
+        WarningMode::Silent => "Without a warning; what the audit log says, and the patch",
+    };
     for example in repair.edits {
         let judged = judge(example)?;
         scene(&mut out, "Edited", example);
         for edit in judged.edits.iter().filter(|edit| edit.id == repair.id) {
-            let _ = writeln!(
-                out,
-                "\nThe warning and the patch:\n\n```\n{}\n{}\n```",
-                edit.warning, edit.patch
-            );
+            let _ = writeln!(out, "\n{said}:\n\n```\n{}\n{}\n```", edit.warning, edit.patch);
         }
     }
     for example in repair.leaves {
@@ -149,6 +149,7 @@ fn sent(example: &Example) -> String {
     let who = match example.by {
         Persona::Admin => "An administrator",
         Persona::Tenant => "A tenant",
+        Persona::NamespaceAdmin => "Somebody who may write Namespaces and no PersistentVolumes",
         Persona::Binder => "The in-tree binder",
         Persona::Scheduler => "The scheduler",
         Persona::VolumeProtection => "The controller of volume protection",
@@ -182,6 +183,7 @@ fn routes(routes: &[Route]) -> String {
             Operation::Create => format!("CREATE {resource}"),
             Operation::Update => format!("UPDATE {resource}"),
             Operation::UpdateStatus => format!("UPDATE {resource}/status"),
+            Operation::Finalize => format!("UPDATE {resource}/finalize"),
             Operation::Delete => format!("DELETE {resource}"),
         };
         (name(route.entry), request)

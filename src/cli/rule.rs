@@ -14,7 +14,7 @@ pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
         None => list(),
         Some(id) => page(id)?,
     };
-    super::print(&text);
+    super::output::print(&text)?;
     Ok(Exit::Clean)
 }
 
@@ -37,8 +37,10 @@ fn page(id: &str) -> Result<String, Failure> {
         (Some(rule), _) => reference::of_rule(rule),
         (None, Some(repair)) => reference::of_repair(repair),
         (None, None) => {
+            let similar = rules::most_similar(id);
+            let similar = similar.map(|id| format!("did you mean {id:?}? ")).unwrap_or_default();
             return Err(Failure::usage(format!(
-                "there is no rule or edit {id:?}; `bindery rule` lists them"
+                "there is no rule or edit {id:?}; {similar}`bindery rule` lists them"
             )));
         }
     };

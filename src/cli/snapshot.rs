@@ -12,8 +12,9 @@ use super::API_VERSION;
 use super::args::SnapshotArgs;
 use super::check::live::{Cluster, listed};
 use super::exit::{Exit, Failure};
-use super::files::{self, Readers};
+use super::files::Readers;
 use super::notation;
+use super::output::deliver;
 use super::plan::state::CLAIM_USE;
 use crate::k8s::pods::any_pod;
 use crate::model::ClaimKey;
@@ -43,10 +44,7 @@ pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
         "apiVersion": API_VERSION, "kind": KIND, "takenAt": taken.to_string(), "items": items,
     });
     let text = notation::json(&snapshot)?;
-    match &arguments.output {
-        Some(path) => files::write(path, &text, Readers::Owner)?,
-        None => super::print(&text),
-    }
+    deliver(arguments.output.as_deref(), &text, Readers::Owner)?;
     Ok(Exit::Clean)
 }
 

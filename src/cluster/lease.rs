@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::other_binder::OtherBinder;
 use super::request::{apply_request, is_absent, request};
 use super::suspend::{asleep, drop_after_sleep, has_slept};
+use crate::model::annotations::OTHER_BINDER;
 
 /// Which lease, and for whom.
 #[derive(Clone, Debug)]
@@ -42,6 +44,76 @@ pub struct Timing {
     pub period: Duration,
 }
 
+/// Why these periods would not make a lease that one holds at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// The lease says whole seconds, and others would take it over early.
+    #[error("a lease lasts whole seconds")]
+    Fraction,
+    /// Others may begin before the holder has stopped.
+    #[error("a lease has to last longer than its holder writes after the last renewal")]
+    Overlap,
+    /// One late renewal would be the end.
+    #[error(
+        "a lease has to be renewed more often: its holder writes for less than 1.2 such periods"
+    )]
+    Seldom,
+}
+
+impl Timing {
+    /// These periods, if they keep two from leading at once (Kubernetes: `leaderelection.go`, `NewLeaderElector`).
+    pub fn new(
+        duration: Duration,
+        deadline: Duration,
+        period: Duration,
+    ) -> Result<Self, TimingError> {
+        if duration.subsec_nanos() != 0 {
+            return Err(TimingError::Fraction);
+        }
+        if duration <= deadline {
+            return Err(TimingError::Overlap);
+        }
+        if deadline <= period.mul_f64(1.2) {
+            return Err(TimingError::Seldom);
+        }
+        Ok(Self { duration, deadline, period })
+    }
+
+    /// How much of the lease must be left for a write to be begun: a second, or a tenth of a short lease.
+    pub fn margin(&self) -> Duration {
+        MARGIN.min(self.deadline / 10)
+    }
+
+    /// How long a request may take that must end while the lease is held, if it may take `most` otherwise: half of the
+    /// deadline at most, so that after each renewal there is a time to begin it.
+    pub fn within(&self, most: Duration) -> Duration {
+        most.min(self.deadline / 2)
+    }
+
+    /// How often whoever waits looks: often enough to know of the last renewal soon after it was made, as the lease is
+    /// over for it so long after it saw that.
+    fn look(&self) -> Duration {
+        self.period / 4
+    }
+
+    /// How long one request for the lease may take: several must fit into the deadline.
+    fn request(&self) -> Duration {
+        REQUEST_TIMEOUT.min(self.deadline / 3)
+    }
+
+    /// How long a lease that was there must be gone before its holder makes it anew: shorter than the deadline, so that
+    /// the lead outlasts it.
+    fn gone(&self) -> Duration {
+        GONE.min(self.deadline / 2)
+    }
+
+    /// How long a sleep of the machine may go unnoticed: within what the lease leaves between the holder's deadline
+    /// and others' turn.
+    fn sleep_max(&self) -> Duration {
+        SLEEP_MAX.min(self.duration.saturating_sub(self.deadline) / 2)
+    }
+}
+
 /// What client-go uses, by which every operator reckons: 15, 10 and 2 seconds.
 impl Default for Timing {
     fn default() -> Self {
@@ -53,32 +125,48 @@ impl Default for Timing {
     }
 }
 
-/// Whoever waits looks this often, so that it knows of the last renewal soon after it was made.
+/// How soon a lease that was not reached is tried again.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 
 /// How soon a leader looks at what another has written into its lease.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// How long one request for the lease may take: several must fit into the deadline.
+/// How long one request for the lease may take, at most.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a lease that was there must be gone before its holder makes it anew: whoever uninstalls takes the lease and
-/// the right to make it within that time, and nothing is left. Shorter than [`Timing::deadline`], so that the lead
-/// outlasts it. Others wait for the whole duration, as the holder leads on meanwhile.
+/// So much of the lease must be left for a write to be begun, at most.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// A shorter sleep is within what a lease of the usual periods leaves between our deadline and others' turn, which is
+/// five seconds.
+const SLEEP_MAX: Duration = Duration::from_secs(2);
+
+/// How long a lease that was there must be gone before its holder makes it anew, at most: whoever uninstalls takes the
+/// lease and the right to make it within that time, and nothing is left. Others wait for the whole duration, as the
+/// holder leads on meanwhile.
 const GONE: Duration = Duration::from_secs(5);
 
 /// Until when we lead; none if we do not.
 pub type Until = Option<Instant>;
 
+/// What a contender and whoever asked it to contend tell each other.
+#[derive(Debug)]
+pub struct Standing {
+    /// Told when the lease is won, renewed and lost.
+    pub until: watch::Sender<Until>,
+    /// Stored on the lease by whoever holds it, and read there by everybody: before the lease is won.
+    pub other_binder: watch::Sender<OtherBinder>,
+}
+
 /// Contends for the lease until `stop` is told, then gives it up if it is ours: every write has returned
-/// by then. Tells `until` when it is won, renewed and lost.
+/// by then.
 pub async fn contend(
     client: Client,
     contest: Contest,
-    until: watch::Sender<Until>,
+    standing: Standing,
     stop: oneshot::Receiver<()>,
 ) {
-    contend_by(asleep, client, contest, until, stop).await;
+    contend_by(asleep, client, contest, standing, stop).await;
 }
 
 /// Contends as [`contend`] does; `asleep` tells how long the machine has been asleep in all.
@@ -86,14 +174,16 @@ pub async fn contend_by(
     asleep: impl Fn() -> Duration,
     client: Client,
     contest: Contest,
-    until: watch::Sender<Until>,
+    standing: Standing,
     stop: oneshot::Receiver<()>,
 ) {
-    let guard = drop_after_sleep(until.clone(), &asleep);
+    let Standing { until, other_binder } = standing;
+    let guard = drop_after_sleep(until.clone(), &asleep, contest.timing.sleep_max());
     let mut contender = Contender {
         client,
         contest,
         until,
+        other_binder,
         seen: None,
         was_there: false,
         was_held: false,
@@ -117,6 +207,7 @@ struct Contender<'a, A> {
     client: Client,
     contest: Contest,
     until: watch::Sender<Until>,
+    other_binder: watch::Sender<OtherBinder>,
     /// The lease as it was last seen, and since when it has been like that.
     seen: Option<(Record, Instant)>,
     /// Whether it was ever there.
@@ -140,6 +231,14 @@ struct Record {
 #[serde(rename_all = "camelCase", default)]
 struct RecordMetadata {
     resource_version: String,
+    annotations: RecordAnnotations,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct RecordAnnotations {
+    #[serde(rename = "bindery.dev/other-binder")]
+    other_binder: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -167,7 +266,9 @@ enum Trouble {
 
 impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn run(&mut self) {
+        let mut news = self.other_binder.subscribe();
         loop {
+            news.mark_unchanged();
             let start = Instant::now();
             let pause = match self.step(start).await {
                 Ok(()) if self.is_ours() => self.contest.timing.period,
@@ -181,9 +282,12 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
             self.drop_if_over();
             let next = start + pause;
             let end = *self.until.borrow();
-            match end {
-                Some(end) if end < next => sleep_until(end).await,
-                Some(_) | None => sleep_until(next).await,
+            let wake = end.map_or(next, |end| end.min(next));
+            // Stored at once: this process may be killed the moment after.
+            tokio::select! {
+                biased;
+                _ = news.changed() => {}
+                () = sleep_until(wake) => {}
             }
             self.drop_if_over();
         }
@@ -226,10 +330,11 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
 
     /// How long to wait before looking again: not beyond the time when the lease of others ends.
     fn patience(&self) -> Duration {
-        let Some((record, since)) = &self.seen else { return LOOK_PERIOD };
+        let look = self.contest.timing.look();
+        let Some((record, since)) = &self.seen else { return look };
         let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
         let end = *since + told.unwrap_or(self.contest.timing.duration);
-        LOOK_PERIOD.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
+        look.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
     }
 
     fn is_ours(&self) -> bool {
@@ -265,7 +370,8 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         let found = match self.request(Method::GET, &self.path(), None).await {
             Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
-                let patience = if self.is_ours() { GONE } else { self.contest.timing.duration };
+                let Timing { duration, .. } = self.contest.timing;
+                let patience = if self.is_ours() { self.contest.timing.gone() } else { duration };
                 if self.was_there && gone < patience {
                     return Err(Trouble::Gone);
                 }
@@ -282,11 +388,10 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         let before = (self.asleep)();
         let is_new = seen.spec.holder_identity.as_deref() != Some(&self.contest.identity);
         let spec = self.claim(seen.spec.lease_transitions, is_new);
-        let version = &seen.metadata.resource_version;
-        let patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
+        let patch = self.patch(seen, &spec);
         let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
         self.seen = Some((stored, start));
-        if has_slept(before, (self.asleep)()) {
+        if has_slept(before, (self.asleep)(), self.contest.timing.sleep_max()) {
             // When it was stored nobody knows: it is looked at again.
             self.until.send_replace(None);
             return Ok(());
@@ -302,16 +407,24 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn give_up(&mut self) {
         let Some((seen, _)) = self.seen.clone().filter(|_| self.is_ours()) else { return };
         self.until.send_replace(None);
-        let version = &seen.metadata.resource_version;
-        let patch = json!({
-            "metadata": {"resourceVersion": version},
-            // A duration must be positive; nobody waits for a lease without a holder.
-            "spec": {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()},
-        });
+        // A duration must be positive; nobody waits for a lease without a holder.
+        let spec =
+            json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()});
+        let patch = self.patch(&seen, &spec);
         if let Err(trouble) = self.request(Method::PATCH, &self.path(), Some(&patch)).await {
             let reason = trouble.to_string();
             tracing::warn!(reason, "the lease was not given up; it ends by itself");
         }
+    }
+
+    /// What changes the lease as it was seen; stores beside it that another binder is at work.
+    fn patch(&self, seen: &Record, spec: &Value) -> Value {
+        let version = &seen.metadata.resource_version;
+        let mut patch = json!({"metadata": {"resourceVersion": version}, "spec": spec});
+        if let Some(text) = self.other_binder.borrow().unstored() {
+            patch["metadata"]["annotations"] = json!({OTHER_BINDER: text});
+        }
+        patch
     }
 
     async fn request(
@@ -325,8 +438,13 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
 
     async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Record, Trouble> {
         let sent = self.client.request_text(request);
-        let text = timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)??;
-        Ok(serde_json::from_str(&text)?)
+        let text =
+            timeout(self.contest.timing.request(), sent).await.map_err(|_| Trouble::Late)??;
+        let record: Record = serde_json::from_str(&text)?;
+        let annotation = record.metadata.annotations.other_binder.as_deref();
+        let is_wiped = record.spec.holder_identity.is_none();
+        self.other_binder.send_if_modified(|known| known.read(annotation, is_wiped));
+        Ok(record)
     }
 
     fn path(&self) -> String {
@@ -351,12 +469,17 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
 
     /// A lease that is ours from the start: nobody finds it without a holder.
     fn made(&self) -> Value {
-        json!({
+        let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": self.contest.name, "namespace": self.contest.namespace},
             "spec": self.claim(None, true),
-        })
+        });
+        // Whoever deletes the lease under its holder has not said that the other binder is gone.
+        if let Some(text) = self.other_binder.borrow().text() {
+            lease["metadata"]["annotations"] = json!({OTHER_BINDER: text});
+        }
+        lease
     }
 }
 

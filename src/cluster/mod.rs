@@ -5,10 +5,12 @@
 
 pub mod announce;
 pub mod ask;
+pub mod backoff;
 pub mod client;
 mod kubeconfig;
 pub mod lease;
 pub mod listing;
+pub mod other_binder;
 pub mod reads;
 pub mod request;
 pub mod resource;

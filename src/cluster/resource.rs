@@ -35,7 +35,8 @@ impl Watched {
     /// What a verdict looks at.
     pub const JUDGED: [Self; 4] = [Self::Volumes, Self::Claims, Self::Classes, Self::Namespaces];
     /// What the bind loop looks at.
-    pub const ALL: [Self; 4] = [Self::Volumes, Self::Claims, Self::Classes, Self::Pods];
+    pub const ALL: [Self; 5] =
+        [Self::Volumes, Self::Claims, Self::Classes, Self::Pods, Self::Namespaces];
 
     /// Its name, for logs and metrics.
     pub fn label(self) -> &'static str {
@@ -77,9 +78,9 @@ impl Watched {
         Ok(match self {
             Self::Volumes => {
                 let read = volume(object, wanted)?;
-                Observed::Volume(Arc::new(read.value.volume))
+                Observed::Volume(Arc::new(read.volume))
             }
-            Self::Claims => Observed::Claim(Arc::new(claim(object, "")?.value)),
+            Self::Claims => Observed::Claim(Arc::new(claim(object, "")?)),
             Self::Classes => Observed::Class(Arc::new(class(object)?)),
             Self::Namespaces => Observed::Namespace(Arc::new(namespace(object)?)),
             Self::Pods => {

@@ -13,9 +13,11 @@ use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::backoff::{Backoff, spread, spread_of_process};
 use super::request::{is_absent, request};
+use crate::model::ResourceVersion;
 use crate::telemetry::logging::cause;
 
 /// One object as it was last seen.
@@ -70,15 +72,16 @@ const WATCH_SECONDS: u64 = 60;
 
 /// Follows the object at `place` until nobody listens any more. Each state is told once.
 pub async fn follow(client: Client, place: Place, told: watch::Sender<Single>) {
-    let mut pause = PAUSE.0;
+    let mut backoff = Backoff::new(PAUSE.0, spread((spread_of_process(), &place.name)));
     let mut is_cut = false;
     while !told.is_closed() {
-        match look_and_wait(&client, &place, &told).await {
+        let begun = Instant::now();
+        let pause = match look_and_wait(&client, &place, &told).await {
             Ok(()) => {
                 if std::mem::take(&mut is_cut) {
                     tracing::info!(name = place.name, "an object is followed again");
                 }
-                pause = PAUSE.0;
+                backoff.ended(begun.elapsed(), PAUSE.1)
             }
             Err(trouble) => {
                 if !std::mem::replace(&mut is_cut, true) {
@@ -89,9 +92,11 @@ pub async fn follow(client: Client, place: Place, told: watch::Sender<Single>) {
                         "an object cannot be followed; it is tried again"
                     );
                 }
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE.1);
+                backoff.failed(begun.elapsed(), PAUSE.1)
             }
+        };
+        if !pause.is_zero() {
+            sleep(pause).await;
         }
     }
 }
@@ -171,7 +176,8 @@ fn version(found: &Single) -> Result<Option<String>, Trouble> {
 /// Returns when something has happened to the object since `version`, or the watch has ended.
 ///
 /// It begins with the object as it is now, not at `version`: the history of an object that nobody has changed for long
-/// is gone (Kubernetes: `watch_cache.go`, `getAllEventsSinceLocked`), and would be gone again with every try.
+/// is gone (Kubernetes: `watch_cache.go`, `getAllEventsSinceLocked`), and would be gone again with every try. What it
+/// begins with may be older than what was read: a watch cache lags behind.
 async fn changed(
     client: &Client,
     place: &Place,
@@ -209,11 +215,12 @@ async fn changed(
     }
 }
 
-/// Whether an event tells of another version than this.
+/// Whether an event tells of a later version than this.
 fn is_news(line: &[u8], version: &str) -> Result<bool, Trouble> {
     let event: EventWire = serde_json::from_slice(line).map_err(|_| Trouble::Unreadable)?;
     if event.r#type == "ERROR" {
         return Err(Trouble::Broken("the API server ended it with an error".to_owned()));
     }
-    Ok(event.object.metadata.resource_version != version || event.r#type == "DELETED")
+    let told = ResourceVersion::new(event.object.metadata.resource_version.as_str());
+    Ok(told.is_newer_than(&ResourceVersion::new(version)))
 }

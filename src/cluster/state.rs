@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
+use super::backoff::spread_of_process;
 use super::listing::Listings;
 use super::resource::Watched;
 use super::watch::{Sink, Unreadable};
@@ -92,6 +93,10 @@ impl Sink for Shared {
     fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
         self.apply([watched.gone(&unreadable.identity)]);
+    }
+
+    fn spread(&self) -> u64 {
+        spread_of_process()
     }
 
     fn wanted(&self) -> Wanted {

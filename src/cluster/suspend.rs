@@ -13,11 +13,8 @@ use tokio::time::sleep;
 
 use super::lease::Until;
 
-/// How often it is looked at, and how long a sleep goes unnoticed: a lease lasts for many times both.
+/// How often it is looked at: a lease lasts for many times that.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// A shorter sleep is within what a lease leaves between our deadline and others' turn, which is five seconds.
-const SLEEP_MAX: Duration = Duration::from_secs(2);
 
 /// How long the machine has been asleep since it was started; on others than Linux nobody knows.
 pub(super) fn asleep() -> Duration {
@@ -32,18 +29,23 @@ pub(super) fn asleep() -> Duration {
     Duration::ZERO
 }
 
-/// Whether a deadline from when the machine had been asleep for `before` means nothing now.
-pub(super) fn has_slept(before: Duration, now: Duration) -> bool {
-    now.saturating_sub(before) > SLEEP_MAX
+/// Whether a deadline from when the machine had been asleep for `before` means nothing now; a sleep of `most` does no
+/// harm to it.
+pub(super) fn has_slept(before: Duration, now: Duration, most: Duration) -> bool {
+    now.saturating_sub(before) > most
 }
 
-/// Takes the lead away whenever the machine was asleep, as `asleep` tells. Never ends.
-pub(super) async fn drop_after_sleep(until: watch::Sender<Until>, asleep: impl Fn() -> Duration) {
+/// Takes the lead away whenever the machine was asleep for longer than `most`, as `asleep` tells. Never ends.
+pub(super) async fn drop_after_sleep(
+    until: watch::Sender<Until>,
+    asleep: impl Fn() -> Duration,
+    most: Duration,
+) {
     let mut before = asleep();
     loop {
         sleep(PERIOD).await;
         let now = asleep();
-        if has_slept(before, now) && until.send_if_modified(|until| until.take().is_some()) {
+        if has_slept(before, now, most) && until.send_if_modified(|until| until.take().is_some()) {
             let slept = now.saturating_sub(before).as_secs();
             tracing::warn!(slept, "the machine was asleep; the lease may be another's by now");
         }
@@ -58,6 +60,7 @@ mod tests {
     #[test]
     fn a_sleep_counts_from_two_seconds_on_and_clocks_that_go_apart_the_other_way_do_not() {
         let seconds = Duration::from_secs;
+        let has_slept = |before, now| has_slept(before, now, seconds(2));
         assert!(!has_slept(seconds(5), seconds(5)));
         assert!(!has_slept(seconds(5), seconds(7)));
         assert!(has_slept(seconds(5), seconds(7) + Duration::from_nanos(1)));
@@ -68,6 +71,6 @@ mod tests {
     async fn who_is_awake_does_not_fall_asleep() {
         let before = asleep();
         sleep(Duration::from_millis(20)).await;
-        assert!(!has_slept(before, asleep()));
+        assert!(!has_slept(before, asleep(), Duration::ZERO));
     }
 }

@@ -1,10 +1,11 @@
 //! Keeps one resource of the view fresh: a consistent list, then every change.
 //!
 //! The list is streamed where the API server offers that and paged elsewhere; objects are read
-//! straight into the model, one at a time. A watch that ends is resumed at once from where it was;
-//! only a history that is gone costs a new list. kube's own watcher starts from any old state,
+//! straight into the model, one at a time. A watch that ends is resumed at once from where it was, and after a pause
+//! if it ends again and again; only a history that is gone costs a new list. kube's own watcher starts from any old state,
 //! hides bookmarks and notices a dead stream after five minutes.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::backoff::{Backoff, spread};
 use super::resource::{Identity, Watched};
 use crate::binding::Observed;
 use crate::k8s::volume::Wanted;
@@ -39,6 +41,16 @@ pub trait Sink: Send + Sync {
     /// The API server was heard of at `now`, in seconds of the caller's clock.
     fn heard(&self, watched: Watched, now: u64);
 
+    /// Waits until there is room for a page of a list. Nothing more is read meanwhile.
+    fn room(&self) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
+
+    /// A number that is another for other processes, so that they do not all try again at the same time.
+    fn spread(&self) -> u64 {
+        0
+    }
+
     /// What it wants of volumes: what matching does, unless it says otherwise.
     fn wanted(&self) -> Wanted {
         Wanted::Labels
@@ -52,15 +64,20 @@ const SILENCE_MAX: Duration = Duration::from_mins(2);
 /// a page stays near a megabyte.
 const PAGE_OBJECTS: usize = 500;
 
-/// An event larger than this is not an object that etcd could hold.
-const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// An event larger than this is not an object that etcd could hold: of 1.5 MiB, with `<`, `>` and `&` in six letters each.
+const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 /// First and longest pause before trying again. With the longest wait for a connection, everything is followed four
 /// seconds after a way that was cut is back; at a few watches of a few pods once a second is no load.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// How long a list may take before it is begun again.
-const LIST_TIMEOUT: Duration = Duration::from_mins(1);
+/// The longest pause where an API server that can be reached ends each watch at once, or has forgotten its history each
+/// time: what it is asked for then are lists of everything. Kubernetes: `reflector.go`, its longest backoff.
+const PAUSE_OF_ANSWERED: Duration = Duration::from_secs(30);
+
+/// How long a page of a list may take, or the head of another answer. A list has no limit of its own: what was read of
+/// a long one stays, as long as its pages come.
+const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An object that exists and cannot be read.
 #[derive(Clone, Debug)]
@@ -86,15 +103,20 @@ pub async fn follow<S: Sink>(client: Client, watched: Watched, sink: Arc<S>, sta
         streams: true,
         outage: Outage::None,
     };
-    let mut pause = PAUSE.0;
+    let mut backoff = Backoff::new(PAUSE.0, spread((follower.sink.spread(), watched.label())));
     loop {
-        match follower.run().await {
-            Ok(()) => pause = PAUSE.0,
+        let begun = Instant::now();
+        let pause = match follower.run().await {
+            Ok(()) => backoff.ended(begun.elapsed(), PAUSE_OF_ANSWERED),
             Err(interruption) => {
                 follower.tell_cut(&interruption);
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE.1);
+                let is_answered = matches!(interruption, Interruption::Forgotten);
+                let most = if is_answered { PAUSE_OF_ANSWERED } else { PAUSE.1 };
+                backoff.failed(begun.elapsed(), most)
             }
+        };
+        if !pause.is_zero() {
+            sleep(pause).await;
         }
     }
 }
@@ -110,8 +132,8 @@ enum Interruption {
     Forgotten,
     #[error("nothing was heard for two minutes")]
     Silent,
-    #[error("the list took longer than a minute")]
-    SlowList,
+    #[error("a page of the list took longer than a minute")]
+    SlowPage,
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
     #[error("the stream broke: {0}")]
@@ -196,7 +218,7 @@ impl<S: Sink> Follower<S> {
     /// Lists if there is nothing to resume from, then watches until the stream ends.
     async fn run(&mut self) -> Result<(), Interruption> {
         if self.version.is_none() && !self.streams {
-            timeout(LIST_TIMEOUT, self.list()).await.map_err(|_| Interruption::SlowList)??;
+            self.list().await?;
         }
         let mut is_listing = self.version.is_none();
         let response = match self.open().await {
@@ -221,6 +243,7 @@ impl<S: Sink> Follower<S> {
         let mut body = response.into_body();
         let mut buffer = Vec::new();
         loop {
+            self.sink.room().await;
             let frame = timeout(SILENCE_MAX, body.frame()).await;
             let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
             let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
@@ -277,7 +300,7 @@ impl<S: Sink> Follower<S> {
     async fn send(&self, uri: &str) -> Result<http::Response<Body>, Interruption> {
         let request = Request::builder().method(Method::GET).uri(uri).body(Body::empty());
         let request = request.map_err(|error| Interruption::Broken(error.to_string()))?;
-        let sent = timeout(LIST_TIMEOUT, self.client.send(request)).await;
+        let sent = timeout(PAGE_TIMEOUT, self.client.send(request)).await;
         let sent = sent.map_err(|_| Interruption::Silent)?;
         sent.map_err(|error| Interruption::Unreachable(cause(&error)))
     }
@@ -359,10 +382,12 @@ impl<S: Sink> Follower<S> {
         loop {
             let path = self.watched.path();
             let selection = self.watched.selection();
+            self.sink.room().await;
             let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}{selection}");
             let response = self.send(&uri).await?;
             let status = response.status();
-            let body = response.into_body().collect().await;
+            let body = timeout(PAGE_TIMEOUT, response.into_body().collect()).await;
+            let body = body.map_err(|_| Interruption::SlowPage)?;
             let body = body.map_err(|error| Interruption::Broken(cause(&error)))?.to_bytes();
             if !status.is_success() {
                 return Err(Interruption::Api(status.to_string()));

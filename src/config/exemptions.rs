@@ -72,7 +72,12 @@ impl Reader {
     /// Notes an id that is no rule's.
     pub(super) fn rule(&mut self, at: Position, id: &str) {
         if rules::find(id).is_none() {
-            self.add(at, format!("unknown rule {}; `bindery rule` lists them", quoted(id)));
+            let similar = rules::most_similar(id);
+            let similar = similar.map(|id| format!("did you mean {id}? ")).unwrap_or_default();
+            self.add(
+                at,
+                format!("unknown rule {}; {similar}`bindery rule` lists them", quoted(id)),
+            );
         }
     }
 }

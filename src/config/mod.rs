@@ -11,7 +11,7 @@
 //! overrides:                   # other modes in some namespaces; of several that match, the last counts
 //! - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-capacity: off}}
 //! edits: {delayed-binding: false}
-//! trusted: {binders: ["system:serviceaccount:x:binder"], populators: []}
+//! trusted: {binders: ["system:serviceaccount:x:binder"], populators: [], provisioners: []}
 //! ownController: system:serviceaccount:bindery:bindery-controller
 //! exemptions:
 //!   maxDuration: 168h          # how far ahead an annotation may exempt

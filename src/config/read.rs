@@ -43,7 +43,7 @@ pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Proble
                 }
             }
             "exemptions" => reader.exemptions(value, &mut configuration.policy),
-            "overrides" => configuration.policy.overrides = reader.overrides(value),
+            "overrides" => configuration.policy.override_modes(reader.overrides(value)),
             "recycler" => reader.recycler(value, &mut configuration.recycler),
             _ => reader.unknown(
                 entry,
@@ -193,17 +193,19 @@ impl Reader {
     }
 
     fn trusted(&mut self, node: &Node, configuration: &mut Configuration) {
+        let trusted = &mut configuration.policy.trusted;
         for entry in self.map(node, "trusted") {
             match entry.key.as_str() {
                 "binders" => {
-                    configuration.policy.trusted_binders =
-                        self.names(&entry.value, "trusted.binders");
+                    trusted.binders = self.names(&entry.value, "trusted.binders");
                 }
                 "populators" => {
-                    configuration.policy.trusted_populators =
-                        self.names(&entry.value, "trusted.populators");
+                    trusted.populators = self.names(&entry.value, "trusted.populators");
                 }
-                _ => self.unknown(entry, "binders, populators"),
+                "provisioners" => {
+                    trusted.provisioners = self.names(&entry.value, "trusted.provisioners");
+                }
+                _ => self.unknown(entry, "binders, populators, provisioners"),
             }
         }
     }

@@ -41,7 +41,7 @@ fn every_key_has_its_effect() {
          rules: {modes: {prebind-class: deny, prebind-taken: off},\n\
          \x20 parameters: {maxWaste: 3, unlisted: deny}}\n\
          edits: {legacy-class: false, delayed-binding: true}\n\
-         trusted: {binders: [a], populators: [b, c]}\n\
+         trusted: {binders: [a], populators: [b, c], provisioners: [d]}\n\
          ownController: d\n\
          exemptions: {maxDuration: 24h}\n",
     );
@@ -54,8 +54,9 @@ fn every_key_has_its_effect() {
     assert_eq!(policy.edits, edits.map(|(id, switch)| (id.to_owned(), switch)).into());
     assert_eq!(policy.parameters.max_waste.get(), 3);
     assert_eq!(policy.parameters.unlisted, Unlisted::Deny);
-    assert_eq!(policy.trusted_binders, ["a"]);
-    assert_eq!(policy.trusted_populators, ["b", "c"]);
+    assert_eq!(policy.trusted.binders, ["a"]);
+    assert_eq!(policy.trusted.populators, ["b", "c"]);
+    assert_eq!(policy.trusted.provisioners, ["d"]);
     assert_eq!(policy.longest_exemption, SignedDuration::from_hours(24));
     assert_eq!(read.own_controller, "d");
 }
@@ -86,7 +87,7 @@ fn all_problems_are_told_at_once() {
     c.yaml:9:9: unknown edit "no-such-edit"; known are strip-binder-annotations, legacy-class, tenant-selector, delayed-binding, restore-binding, repair-stale-claim-ref
     c.yaml:9:23: edit no-such-edit must be true or false
     c.yaml:10:20: trusted.binders must be a list, not text
-    c.yaml:10:23: unknown key "others"; known are binders, populators
+    c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
     c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, exemptions, recycler

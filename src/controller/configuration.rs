@@ -3,7 +3,7 @@
 //! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`).
 
 use kube::Client;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::Severity;
@@ -16,6 +16,9 @@ use crate::telemetry::configuration::ConfigurationMetrics;
 /// What became of a new file: it counts, or why it does not.
 pub(super) type Taken = Result<(), String>;
 
+/// Changes of the file of which nobody was told yet. 16: an event takes milliseconds, and files change by hand.
+pub(super) const TOLD_COUNT_MAX: usize = 16;
+
 /// Kubernetes: an event says at most 1024 bytes (`validation/events.go`, `NoteLengthLimit`); the rest is for what
 /// follows from the problems.
 const PROBLEMS_BYTES_MAX: usize = 900;
@@ -24,15 +27,15 @@ const PROBLEMS_BYTES_MAX: usize = 900;
 pub(super) fn follow(
     source: Source<Recycler>,
     counted: ConfigurationMetrics,
-    told: UnboundedSender<Taken>,
+    told: Sender<Taken>,
 ) -> Result<Followed<Recycler>, FileError> {
     Followed::start(
         source,
         |read| read.recycler,
         move |taken| {
             counted.count(taken.is_ok());
-            // Nobody listens if events are off.
-            let _ = told.send(taken.map_err(ToString::to_string));
+            // Nobody listens if events are off; of more changes than have room the metric tells.
+            let _ = told.try_send(taken.map_err(ToString::to_string));
         },
     )
 }
@@ -43,7 +46,7 @@ pub(super) async fn pass_on(
     namespace: String,
     config_map: String,
     until: watch::Receiver<Until>,
-    mut told: UnboundedReceiver<Taken>,
+    mut told: Receiver<Taken>,
 ) {
     while let Some(taken) = told.recv().await {
         if until.borrow().is_none() {

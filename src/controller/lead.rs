@@ -9,7 +9,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cluster::lease::{Contest, Until, contend};
+use crate::cluster::lease::{Contest, Standing, Until, contend};
+use crate::cluster::other_binder::OtherBinder;
 
 /// Longer than any process runs: without an election nobody takes the lead away.
 pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);
@@ -18,6 +19,8 @@ pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 pub(super) struct Lead {
     /// Until when this process leads.
     pub(super) until: watch::Receiver<Until>,
+    /// Whether another binder is known to be at work. The lease stores it; without one this process alone knows.
+    pub(super) other_binder: watch::Sender<OtherBinder>,
     held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
     /// Keeps the lead where nobody contends.
     _alone: Option<watch::Sender<Until>>,
@@ -26,16 +29,18 @@ pub(super) struct Lead {
 impl Lead {
     /// Contends for the lease; leads at once if there is none to contend for.
     pub(super) fn start(client: &Client, contest: Option<Contest>) -> Self {
+        let other_binder = watch::Sender::new(OtherBinder::default());
         match contest {
             None => {
                 let (sender, until) = watch::channel(Some(Instant::now() + FOR_EVER));
-                Self { until, held: None, _alone: Some(sender) }
+                Self { until, other_binder, held: None, _alone: Some(sender) }
             }
             Some(contest) => {
                 let (sender, until) = watch::channel(None);
                 let (stop, stopped) = oneshot::channel();
-                let task = tokio::spawn(contend(client.clone(), contest, sender, stopped));
-                Self { until, held: Some((task, stop)), _alone: None }
+                let standing = Standing { until: sender, other_binder: other_binder.clone() };
+                let task = tokio::spawn(contend(client.clone(), contest, standing, stopped));
+                Self { until, other_binder, held: Some((task, stop)), _alone: None }
             }
         }
     }

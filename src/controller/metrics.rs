@@ -1,24 +1,26 @@
 //! Metrics of the controller, in the text format of Prometheus: those of Kubernetes' own binder under
 //! their names, and ours.
 //!
-//! What is counted of the whole cluster is counted when somebody asks, from the view. No label comes
+//! What is counted of the whole cluster is counted all the time (`census`). No label comes
 //! from a tenant but those that Kubernetes' own metrics have: namespaces, and the classes that claims and
 //! volumes name.
 
-use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use prometheus::{
     Encoder, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
     Opts, Registry, TextEncoder,
 };
 
+use super::census::{Counts, Tally};
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::Mode;
 use super::operations::Operations;
-use crate::binding::{View, Write};
+use crate::binding::Write;
 use crate::cluster::send::Sent;
-use crate::model::{Backend, Claim, ClaimPhase, ClassName, VolumeClass, VolumePhase};
 use crate::telemetry::configuration::ConfigurationMetrics;
+use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::metrics::{counters, register};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
@@ -55,6 +57,9 @@ pub struct Metrics {
     pub watch_age: GaugeVec,
     /// Objects that exist and cannot be read.
     pub unreadable: IntGaugeVec,
+    /// What was counted last of the whole cluster.
+    tally: ArcSwap<Tally>,
+    scrape: Mutex<()>,
     volumes: [IntGaugeVec; 2],
     claims: [IntGaugeVec; 2],
     all_volumes: IntGaugeVec,
@@ -62,6 +67,8 @@ pub struct Metrics {
     pub(super) operations: Operations,
     /// What became of the configuration file.
     pub(super) configuration: ConfigurationMetrics,
+    /// What happened to connections.
+    pub connections: ConnectionMetrics,
     /// Certificates that the leader keeps.
     pub(super) certificates: CertificateMetrics,
 }
@@ -135,7 +142,7 @@ impl Metrics {
             mode: gauges(
                 &registry,
                 "bindery_controller_mode",
-                "1 for the mode in which the controller works now.",
+                "1 for the mode in which the controller works now; full turns to observe once another binder was seen.",
                 &["mode"],
             )?,
             watch_age: register(
@@ -154,6 +161,8 @@ impl Metrics {
                 "Objects that exist and cannot be read; each is named in an event.",
                 &["resource"],
             )?,
+            tally: ArcSwap::default(),
+            scrape: Mutex::default(),
             volumes: [
                 gauges(
                     &registry,
@@ -190,6 +199,7 @@ impl Metrics {
             )?,
             operations: Operations::register(&registry)?,
             configuration: ConfigurationMetrics::register(&registry)?,
+            connections: ConnectionMetrics::register(&registry)?,
             certificates: CertificateMetrics::register(&registry)?,
             registry,
         })
@@ -224,69 +234,33 @@ impl Metrics {
         }
     }
 
-    /// Counts the volumes and claims of a view.
-    pub fn count_objects(&self, view: &View) {
-        let mut volumes = Counts::default();
-        let mut plugins = Counts::default();
-        for volume in view.volumes() {
-            let class = class_label(volume.class().as_class());
-            volumes.add(usize::from(volume.phase != VolumePhase::Bound), vec![class]);
-            let plugin = match &volume.backend {
-                Backend::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
-                Backend::Nfs => "kubernetes.io/nfs".to_owned(),
-                Backend::HostPath => "kubernetes.io/host-path".to_owned(),
-                Backend::Local | Backend::Other => "N/A".to_owned(),
-            };
-            plugins.add(0, vec![plugin, volume.mode.to_string()]);
-        }
-        let mut claims = Counts::default();
-        for claim in view.claims() {
-            claims.add(usize::from(claim.phase != ClaimPhase::Bound), claim_labels(claim));
-        }
-        volumes.show(&self.volumes);
-        claims.show(&self.claims);
-        plugins.show(std::slice::from_ref(&self.all_volumes));
+    /// Takes in how many volumes and claims there are; it is shown to whoever asks next.
+    pub(super) fn count_objects(&self, tally: Tally) {
+        self.tally.store(Arc::new(tally));
     }
 
     /// All metrics as text.
     pub fn text(&self) -> Result<String, prometheus::Error> {
+        // One at a time, as the numbers of objects are taken away before they are shown anew.
+        let _alone = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = self.tally.load();
+        show(&tally.volumes, &self.volumes);
+        show(&tally.claims, &self.claims);
+        show(&tally.plugins, std::slice::from_ref(&self.all_volumes));
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 }
 
-/// Numbers by metric and labels.
-#[derive(Default)]
-struct Counts(BTreeMap<(usize, Vec<String>), i64>);
-
-impl Counts {
-    fn add(&mut self, metric: usize, labels: Vec<String>) {
-        *self.0.entry((metric, labels)).or_default() += 1;
-    }
-
-    /// Shows these numbers and no older ones.
-    fn show(&self, metrics: &[IntGaugeVec]) {
-        metrics.iter().for_each(IntGaugeVec::reset);
-        for ((metric, labels), count) in &self.0 {
-            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-            if let Some(metric) = metrics.get(*metric) {
-                metric.with_label_values(&labels).set(*count);
-            }
+/// Shows these numbers and no older ones.
+fn show(counts: &Counts, metrics: &[IntGaugeVec]) {
+    metrics.iter().for_each(IntGaugeVec::reset);
+    for ((metric, labels), count) in &counts.0 {
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        if let Some(metric) = metrics.get(*metric) {
+            metric.with_label_values(&labels).set(*count);
         }
-    }
-}
-
-fn claim_labels(claim: &Claim) -> Vec<String> {
-    let attributes = claim.attributes_class.as_ref().map(ClassName::as_str).unwrap_or_default();
-    let class = class_label(claim.class().wanted());
-    vec![claim.key.namespace.to_string(), class, attributes.to_owned()]
-}
-
-fn class_label(class: VolumeClass<'_>) -> String {
-    match class {
-        VolumeClass::Classless => String::new(),
-        VolumeClass::Named(name) => name.to_string(),
     }
 }
 

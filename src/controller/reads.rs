@@ -181,7 +181,8 @@ fn seen(view: &View, read: &Read) -> Seen {
         | Read::AnyNode(_)
         | Read::Namespace(_)
         | Read::Owner(..)
-        | Read::DefaultClass => Seen::Nothing,
+        | Read::DefaultClass
+        | Read::Lease(..) => Seen::Nothing,
     }
 }
 
@@ -213,6 +214,7 @@ fn found(live: &LiveReads, read: &Read) -> Option<Seen> {
         | Read::AnyNode(_)
         | Read::Namespace(_)
         | Read::Owner(..)
-        | Read::DefaultClass => None,
+        | Read::DefaultClass
+        | Read::Lease(..) => None,
     }
 }

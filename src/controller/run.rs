@@ -4,36 +4,37 @@
 //! unasked ends the whole. Not here: what is decided (`engine`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kube::Client;
 use thiserror::Error;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use super::census::Census;
 use super::certificates::{self, Keeping};
 use super::configuration;
 use super::engine::{Engine, Notice, Task};
-use super::health::{Count, Probe};
+use super::fallback::{Fallback, remedy};
+use super::feed::{Feed, News};
+use super::health::Probe;
 use super::lead::{FOR_EVER, Lead};
 use super::metrics::Metrics;
 use super::mode::Mode;
 use super::reads::Asked;
 use super::recycle::Recyclers;
-use crate::binding::{LiveReads, ObjectKey, Observed, Read, Write};
+use crate::binding::{LiveReads, ObjectKey, Read, Write};
 use crate::cluster::announce::{About, announce};
+use crate::cluster::backoff::spread;
 use crate::cluster::lease::{Contest, Until};
 use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
-use crate::cluster::watch::{Sink, Unreadable, follow};
+use crate::cluster::watch::follow;
 use crate::config::Recycler;
 use crate::follow::configuration::{FileError, Source};
-use crate::k8s::managers::{InTree, in_tree};
-use crate::model::{ResourceVersion, Volume};
 
 /// How long a write may take. An API server that is asked for longer has given up itself by then.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,8 +42,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a live read may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// So much of the lease must be left for a write to be begun.
-const LEASE_MARGIN: Duration = Duration::from_secs(1);
+/// Between two steps of counting everything there is, and between two rounds of that: what is shown is at most five
+/// seconds old.
+const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// How the loop is to run.
 #[derive(Clone, Debug)]
@@ -70,6 +72,12 @@ pub enum LoopError {
     /// A task that must not end has ended.
     #[error("the task that {0} ended; the process ends so that it can be started again")]
     TaskEnded(&'static str),
+    /// More came from the watches than was made room for.
+    #[error(
+        "what the watches told was more than the controller made room for, so that it does not know all there is; the \
+         process ends so that it can be started again; report this"
+    )]
+    Overrun,
     /// The configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] FileError),
@@ -92,19 +100,18 @@ pub async fn run(
     run_metered(client, settings, meter, stop).await
 }
 
-/// What a loop counts, and who wants it counted.
+/// What a loop counts.
 #[derive(Debug)]
 pub struct Meter {
     metrics: Arc<Metrics>,
-    counts: UnboundedReceiver<Count>,
+    census: Census,
 }
 
 /// A probe for the health port, and its other end for the loop.
 pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
     let metrics = Arc::new(Metrics::register()?);
-    let (sender, counts) = unbounded_channel();
-    let probe = Probe { metrics: Arc::clone(&metrics), counts: sender };
-    Ok((probe, Meter { metrics, counts }))
+    let probe = Probe { metrics: Arc::clone(&metrics) };
+    Ok((probe, Meter { metrics, census: Census::default() }))
 }
 
 /// Runs the bind loop as [`run`] does, and counts.
@@ -115,8 +122,12 @@ pub async fn run_metered(
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
     let start = Instant::now();
-    let (sender, news) = unbounded_channel();
-    let feed = Arc::new(Feed { sender, heard: Default::default() });
+    // The same for each run of a simulation, as what differs is who contends.
+    let spread = spread(settings.contest.as_ref().map(|contest| &contest.identity));
+    let (feed, news) = Feed::new(spread);
+    let feed = Arc::new(feed);
+    let remedy = remedy(settings.contest.as_ref());
+    let timing = settings.contest.as_ref().map(|contest| contest.timing).unwrap_or_default();
     let mut watches = JoinSet::new();
     for watched in Watched::ALL {
         watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
@@ -124,22 +135,25 @@ pub async fn run_metered(
     let mut lead = Lead::start(&client, settings.contest);
     let until = lead.until.clone();
     let mut tellers = JoinSet::new();
-    let (sender, told) = unbounded_channel();
+    let (sender, told) = channel(configuration::TOLD_COUNT_MAX);
     let counted = meter.metrics.configuration.clone();
     let recycler = configuration::follow(settings.recycler, counted, sender)?;
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         tellers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
     }
-    let recyclers = Recyclers::new(&client, recycler.current(), settings.own_namespace, until);
+    let recyclers =
+        Recyclers::new(&client, recycler.current(), settings.own_namespace, (until, timing));
     let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
     let mut shell = Shell {
         client,
-        engine: Engine::new(settings.mode),
+        engine: Engine::new(settings.mode).cleared_by(remedy.clone()),
         news,
         requests: JoinSet::new(),
         recyclers,
         until: lead.until.clone(),
+        fallback: Fallback::new(lead.other_binder.clone(), remedy),
+        margin: timing.margin(),
         meter,
         feed,
         start,
@@ -159,68 +173,6 @@ pub async fn run_metered(
     ended
 }
 
-/// What the watches tell.
-#[derive(Debug)]
-enum News {
-    Volume(Arc<Volume>, InTree),
-    Observed(Observed, ResourceVersion),
-    Unreadable(Watched, Unreadable),
-    Listing(Watched),
-    Listed(Watched, ResourceVersion),
-}
-
-/// Passes on what watches see. Without a bound: the engine takes in what a list brings in less time than
-/// it takes to arrive.
-#[derive(Debug)]
-struct Feed {
-    sender: UnboundedSender<News>,
-    /// When each watch was last heard of, in seconds since the start, in the order of [`Watched::ALL`].
-    heard: [AtomicU64; Watched::ALL.len()],
-}
-
-impl Feed {
-    fn pass(&self, news: News) {
-        // Nobody listens any more only when all of it ends.
-        let _ = self.sender.send(news);
-    }
-}
-
-impl Sink for Feed {
-    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion, text: &str) {
-        self.pass(match observed {
-            Observed::Volume(volume) => News::Volume(volume, in_tree(text)),
-            Observed::VolumeGone(_)
-            | Observed::Claim(_)
-            | Observed::ClaimGone(_)
-            | Observed::Class(_)
-            | Observed::ClassGone(_)
-            | Observed::Pod(_)
-            | Observed::PodGone(_)
-            | Observed::Namespace(_)
-            | Observed::NamespaceGone(_) => News::Observed(observed, version),
-        });
-    }
-
-    fn listing(&self, watched: Watched) {
-        self.pass(News::Listing(watched));
-    }
-
-    fn listed(&self, watched: Watched, version: ResourceVersion) {
-        self.pass(News::Listed(watched, version));
-    }
-
-    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
-        self.pass(News::Unreadable(watched, unreadable));
-    }
-
-    fn heard(&self, watched: Watched, now: u64) {
-        let place = Watched::ALL.iter().position(|other| *other == watched);
-        if let Some(heard) = place.and_then(|place| self.heard.get(place)) {
-            heard.store(now, Ordering::Relaxed);
-        }
-    }
-}
-
 /// What became of a request.
 enum Reply {
     Sent(Write, Sent),
@@ -232,10 +184,13 @@ enum Reply {
 struct Shell {
     client: Client,
     engine: Engine,
-    news: UnboundedReceiver<News>,
+    news: Receiver<News>,
     requests: JoinSet<Reply>,
     recyclers: Recyclers,
     until: watch::Receiver<Until>,
+    fallback: Fallback,
+    /// So much of the lease must be left for a write to be begun.
+    margin: Duration,
     meter: Meter,
     feed: Arc<Feed>,
     start: Instant,
@@ -247,15 +202,17 @@ impl Shell {
     /// Works until something fails that nobody can go on without.
     async fn work(&mut self) -> Result<(), LoopError> {
         let mut seconds = interval(Duration::from_secs(1));
+        let mut counts_at = Instant::now();
         loop {
             let now = Instant::now();
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
-            let is_leading = left.is_some_and(|left| left > LEASE_MARGIN);
+            let is_leading = left.is_some_and(|left| left > self.margin);
             self.engine.lead(is_leading, now);
             self.meter.metrics.leading.set(i64::from(is_leading));
             self.meter.metrics.synced.set(i64::from(self.engine.is_synced()));
-            if !is_leading {
+            self.fallback.apply(&mut self.engine, is_leading, now);
+            if !is_leading || self.engine.has_given_way() {
                 self.recyclers.stop_all();
             }
             while let Some(task) = self.engine.next(now) {
@@ -263,7 +220,7 @@ impl Shell {
             }
             let wake = self.engine.wakes_at().unwrap_or(now + FOR_EVER);
             // The lead ends by itself, if nobody renews it.
-            let ends = until.map_or(now + FOR_EVER, |until| until - LEASE_MARGIN);
+            let ends = until.map_or(now + FOR_EVER, |until| until - self.margin);
             let ends = if ends > now { ends } else { now + FOR_EVER };
             // In this order, so that a run repeats; none starves, as the others come seldom and whatever
             // is there is drained.
@@ -274,7 +231,7 @@ impl Shell {
                     changed.map_err(|_| LoopError::TaskEnded("holds the lease"))?;
                 }
                 _ = seconds.tick() => self.engine.tick(Instant::now()),
-                Some(count) = self.meter.counts.recv() => self.count(count),
+                () = sleep_until(counts_at) => counts_at = Instant::now() + self.count(),
                 Some(news) = self.news.recv() => self.hear(news),
                 Some(done) = self.requests.join_next() => self.reply(done?),
                 ended = self.recyclers.next() => {
@@ -296,6 +253,10 @@ impl Shell {
         while let Ok(news) = self.news.try_recv() {
             self.hear(news);
         }
+        self.feed.tell_drained();
+        if self.feed.is_full() {
+            return Err(LoopError::Overrun);
+        }
         while let Some(done) = self.requests.try_join_next() {
             self.reply(done?);
         }
@@ -311,12 +272,11 @@ impl Shell {
         let _ = timeout(WRITE_TIMEOUT, rest).await;
     }
 
-    /// Brings the metrics up to date for somebody who asks.
-    fn count(&mut self, count: Count) {
+    /// Brings the metrics up to date; returns how long they may stay so.
+    fn count(&mut self) -> Duration {
         let (metrics, engine) = (&self.meter.metrics, &self.engine);
         let seconds = self.start.elapsed();
-        for (watched, heard) in Watched::ALL.into_iter().zip(&self.feed.heard) {
-            let heard = Duration::from_secs(heard.load(Ordering::Relaxed));
+        for (watched, heard) in self.feed.heard() {
             let age = seconds.saturating_sub(heard).as_secs_f64();
             metrics.watch_age.with_label_values(&[watched.label()]).set(age);
             let unreadable = metrics.unreadable.with_label_values(&[watched.label()]);
@@ -326,11 +286,12 @@ impl Shell {
         metrics.writes_under_way.set(whole(engine.writes_under_way()));
         metrics.divergences.set(i64::try_from(engine.divergences()).unwrap_or(i64::MAX));
         metrics.show_mode(engine.mode());
-        metrics.count_objects(engine.view());
-        // Whoever asked may have gone; whoever else asks now is told the same.
-        let _ = count.send(());
-        while let Ok(other) = self.meter.counts.try_recv() {
-            let _ = other.send(());
+        match self.meter.census.step(engine.view()) {
+            Some(tally) => {
+                metrics.count_objects(tally);
+                COUNT_PAUSE.1
+            }
+            None => COUNT_PAUSE.0,
         }
     }
 
@@ -371,7 +332,7 @@ impl Shell {
                 // Deciding about everything at the start takes its time.
                 let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                 let deadline = WRITE_TIMEOUT.min(left.unwrap_or_default());
-                if deadline <= LEASE_MARGIN {
+                if deadline <= self.margin {
                     self.engine.sent(&write, Sent::Busy(Duration::ZERO), Instant::now());
                     return;
                 }

@@ -4,26 +4,26 @@ use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::bounded::{Bounded, LabelUse, List, MatchLabels, Object, Text, read};
+use super::bounded::{LabelUse, List, MatchLabels, Object, ReadModes, Section, Text, read};
 use super::metadata::{Metadata, filled, or_empty};
 use super::object::{ObjectWire, StatusWire};
 use super::topology::{RequirementWire, selector};
 use super::volume::{CapacityWire, storage, text_of};
 use crate::model::{
-    AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported,
+    Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported, Selector, TermError,
     VolumeMode, VolumeName,
 };
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct SpecWire<'a> {
-    #[serde(borrow)]
-    access_modes: List<Text<'a>>,
+    access_modes: ReadModes,
     resources: Option<Object<ResourcesWire>>,
+    #[serde(borrow)]
     volume_mode: Option<Text<'a>>,
     storage_class_name: Option<Text<'a>>,
     volume_attributes_class_name: Option<Text<'a>>,
-    selector: Option<Object<SelectorWire<'a>>>,
+    selector: Option<Section<Object<SelectorWire<'a>>>>,
     volume_name: Option<Text<'a>>,
     /// Only that it is there is read; the API server makes one of the other.
     data_source: Option<IgnoredAny>,
@@ -45,39 +45,30 @@ pub(super) struct SelectorWire<'a> {
 }
 
 /// Reads a claim that is stored from its JSON text. `namespace` stands in where the object itself names
-/// none. An error also for a selector that means nothing here, or is too long to be read whole: a claim
-/// without it would be given any volume.
-pub fn claim(text: &str, namespace: &str) -> Result<Bounded<Claim>, serde_json::Error> {
-    let outer: Bounded<ObjectWire<'_>> = read(text, LabelUse::Skip)?;
-    let ObjectWire { metadata, spec, status } = outer.value;
+/// none. An error also for a selector that means nothing here: a claim without it would be given any volume.
+pub fn claim(text: &str, namespace: &str) -> Result<Claim, serde_json::Error> {
+    let ObjectWire { metadata, spec, status } = read(text, LabelUse::Skip)?.value;
     let mut spec = spec_of(spec)?;
-    if spec.is_cut {
-        return Err(serde_json::Error::custom("spec is too large to be read whole"));
-    }
-    let chosen_by = spec.value.selector.take().map(|wire| selector(wire.0)).transpose();
-    let chosen_by =
+    let chosen_by = spec.selector.take().map(chosen_by).transpose();
+    let selector =
         chosen_by.map_err(|error| serde_json::Error::custom(format!("spec.selector: {error}")))?;
-    let claim = assemble(metadata.0, spec.value, status, namespace);
-    Ok(Bounded { value: Claim { selector: chosen_by, ..claim }, is_cut: outer.is_cut })
+    Ok(Claim { selector, ..assemble(metadata.0, spec, status, namespace) })
 }
 
 /// A claim from an object of a review that was read up to its spec. A selector that the API server is about
 /// to refuse reads as absent: it is not for us to refuse an object for its shape.
-pub(super) fn claim_of(
-    wire: ObjectWire<'_>,
-    namespace: &str,
-) -> Result<Bounded<Claim>, serde_json::Error> {
+pub(super) fn claim_of(wire: ObjectWire<'_>, namespace: &str) -> Result<Claim, serde_json::Error> {
     let mut spec = spec_of(wire.spec)?;
-    let chosen_by = spec.value.selector.take().and_then(|wire| selector(wire.0).ok());
-    let claim = assemble(wire.metadata.0, spec.value, wire.status, namespace);
-    Ok(Bounded { value: Claim { selector: chosen_by, ..claim }, is_cut: spec.is_cut })
+    let selector = spec.selector.take().and_then(|wire| chosen_by(wire).ok());
+    Ok(Claim { selector, ..assemble(wire.metadata.0, spec, wire.status, namespace) })
 }
 
-fn spec_of(text: Option<&RawValue>) -> Result<Bounded<SpecWire<'_>>, serde_json::Error> {
-    match text {
-        Some(text) => read(text.get(), LabelUse::Skip),
-        None => Ok(Bounded { value: SpecWire::default(), is_cut: false }),
-    }
+fn spec_of(text: Option<&RawValue>) -> Result<SpecWire<'_>, serde_json::Error> {
+    text.map_or_else(|| Ok(SpecWire::default()), |text| Ok(read(text.get(), LabelUse::Skip)?.value))
+}
+
+fn chosen_by(wire: Section<Object<SelectorWire<'_>>>) -> Result<Selector, TermError> {
+    if wire.is_cut { Ok(Selector::unread()) } else { selector(wire.value.0) }
 }
 
 /// The claim but for its selector.
@@ -88,7 +79,6 @@ fn assemble(
     namespace: &str,
 ) -> Claim {
     let status = status.unwrap_or_default().0;
-    let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
     let owners = metadata.owners();
     Claim {
         key: ClaimKey::new(
@@ -100,7 +90,7 @@ fn assemble(
         created: metadata.created(),
         deletion: metadata.deletion(),
         owners: owners.map(|owner| owner.uid).collect(),
-        access_modes: AccessModes::from_names(mode_names),
+        access_modes: spec.access_modes.0,
         request: storage(spec.resources.and_then(|resources| resources.0.requests)),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
@@ -113,9 +103,7 @@ fn assemble(
         volume: filled(spec.volume_name.as_ref()).map(VolumeName::new),
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
         reported: Reported {
-            access_modes: AccessModes::from_names(
-                status.access_modes.0.iter().map(|mode| &*mode.0),
-            ),
+            access_modes: status.access_modes.0,
             capacity: status
                 .capacity
                 .and_then(|amounts| amounts.0.storage)
@@ -127,6 +115,10 @@ fn assemble(
             .allocated_resources
             .and_then(|amounts| amounts.0.storage)
             .map(|storage| storage.0),
+        modifying_to: status.modify_volume_status.as_ref().and_then(|modifying| {
+            let target = modifying.0.target_volume_attributes_class_name.as_ref();
+            filled(target).map(ClassName::new)
+        }),
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,
     }
@@ -137,16 +129,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Selector;
+    use crate::model::Labels;
 
     fn stored(selector: &serde_json::Value) -> Result<Option<Selector>, String> {
         let text = json!({"metadata": {"name": "data"}, "spec": {"selector": selector}});
         let read = claim(&text.to_string(), "db");
-        read.map(|read| read.value.selector).map_err(|error| error.to_string())
+        read.map(|read| read.selector).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_stored_claim_is_read_with_its_whole_selector_or_not_at_all() {
+    fn a_stored_claim_is_read_with_its_whole_selector_or_with_one_that_matches_nothing() {
         let term =
             |operator: &str| json!({"matchExpressions": [{"key": "tier", "operator": operator}]});
         assert_eq!(stored(&json!(null)), Ok(None));
@@ -156,7 +148,8 @@ mod tests {
         let many: Vec<_> = (0..20_000)
             .map(|number| json!({"key": format!("k{number}"), "operator": "Exists"}))
             .collect();
-        let cut = stored(&json!({"matchExpressions": many})).unwrap_err();
-        assert_eq!(cut, "spec is too large to be read whole");
+        let cut = stored(&json!({"matchExpressions": many})).unwrap().unwrap();
+        assert!(!cut.matches(&Labels::default()));
+        assert_eq!(cut, Selector::unread());
     }
 }

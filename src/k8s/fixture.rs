@@ -317,6 +317,11 @@ fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
             Some(("wants", class)) => {
                 claim.object["spec"]["volumeAttributesClassName"] = json!(class);
             }
+            // What its driver has been asked for; it may ask for something else by now.
+            Some(("modifying", class)) => {
+                claim.object["status"]["modifyVolumeStatus"] =
+                    json!({"status": "InProgress", "targetVolumeAttributesClassName": class});
+            }
             Some(("request", size)) => {
                 claim.object["spec"]["resources"]["requests"]["storage"] = json!(size);
             }

@@ -1,10 +1,13 @@
 //! `metadata` of any object, as far as decisions read it.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use super::bounded::{List, Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
+use super::bounded::{Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
+use super::digest::Digest;
 use crate::model::{Created, Deletion, Owner, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
@@ -31,7 +34,7 @@ pub struct Metadata<'a> {
     /// The finalizers that decisions read.
     pub finalizers: ReadFinalizers,
     /// The owners.
-    pub owner_references: List<Object<OwnerWire<'a>>>,
+    pub owner_references: OwnersWire<'a>,
 }
 
 /// The wire form of an owner reference.
@@ -49,6 +52,67 @@ pub struct OwnerWire<'a> {
     pub uid: Option<Text<'a>>,
 }
 
+/// How many owners of an object are kept. 64: an object has one or two.
+const OWNERS_COUNT_MAX: usize = 64;
+
+/// The wire form of `metadata.ownerReferences`.
+#[derive(Debug, Default)]
+pub struct OwnersWire<'a> {
+    /// The first of them.
+    kept: Vec<Object<OwnerWire<'a>>>,
+    /// How many there are.
+    count: usize,
+    /// Of all uids, in order.
+    digest: [u64; 2],
+}
+
+impl OwnersWire<'_> {
+    /// Whether there are more than were kept.
+    pub fn is_cut(&self) -> bool {
+        self.count > self.kept.len()
+    }
+
+    /// Whether both name the same owners in the same order.
+    pub fn is_as(&self, other: &Self) -> bool {
+        (self.count, self.digest) == (other.count, other.digest)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for OwnersWire<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OwnersVisitor;
+        impl<'de> Visitor<'de> for OwnersVisitor {
+            type Value = OwnersWire<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E>(self) -> Result<OwnersWire<'de>, E> {
+                Ok(OwnersWire::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut items: A,
+            ) -> Result<OwnersWire<'de>, A::Error> {
+                let mut owners = OwnersWire::default();
+                let mut digest = Digest::default();
+                while let Some(owner) = items.next_element::<Object<OwnerWire<'_>>>()? {
+                    digest.add(or_empty(owner.0.uid.as_ref()));
+                    owners.count += 1;
+                    if owners.kept.len() < OWNERS_COUNT_MAX {
+                        owners.kept.push(owner);
+                    }
+                }
+                owners.digest = digest.finish();
+                Ok(owners)
+            }
+        }
+        deserializer.deserialize_any(OwnersVisitor)
+    }
+}
+
 impl Metadata<'_> {
     /// Whether deletion was asked for.
     pub fn deletion(&self) -> Deletion {
@@ -63,9 +127,9 @@ impl Metadata<'_> {
         filled(self.uid.as_ref()).map(Uid::new)
     }
 
-    /// Its owners, but for those without a uid.
+    /// Those of its owners that were kept, but for those without a uid.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.owner_references.0.iter().filter_map(|Object(owner)| {
+        self.owner_references.kept.iter().filter_map(|Object(owner)| {
             Some(Owner {
                 api_version: or_empty(owner.api_version.as_ref()).into(),
                 kind: or_empty(owner.kind.as_ref()).into(),

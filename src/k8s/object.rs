@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bounded::{List, Object, Text};
+use super::bounded::{Object, ReadModes, Text};
 use super::metadata::Metadata;
 use super::volume::CapacityWire;
 
@@ -27,8 +27,17 @@ pub(super) struct ObjectWire<'a> {
 pub(super) struct StatusWire<'a> {
     #[serde(borrow)]
     pub(super) phase: Option<Text<'a>>,
-    pub(super) access_modes: List<Text<'a>>,
+    pub(super) access_modes: ReadModes,
     pub(super) capacity: Option<Object<CapacityWire>>,
     pub(super) current_volume_attributes_class_name: Option<Text<'a>>,
     pub(super) allocated_resources: Option<Object<CapacityWire>>,
+    pub(super) modify_volume_status: Option<Object<ModifyVolumeWire<'a>>>,
+}
+
+/// How far the driver is with another attributes class.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ModifyVolumeWire<'a> {
+    #[serde(borrow)]
+    pub(super) target_volume_attributes_class_name: Option<Text<'a>>,
 }

@@ -5,6 +5,7 @@
 //! forgotten here. Chart and command line print the same values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -41,12 +42,14 @@ pub struct Registration {
     pub ca_pem: String,
     /// The user name of our own controller, whose requests are not sent.
     pub own_controller: String,
+    /// The keys of the labels of namespaces that only some may change; each is a label's key, or stands for several.
+    pub namespace_labels: Arc<[String]>,
 }
 
 /// The name of both configurations.
 pub const NAME: &str = "bindery";
 
-/// How long the API server waits for `guard`: it fails closed, so a slow answer is better than none.
+/// How long the API server waits for `guard` and `tenancy`: they fail closed, so a slow answer is better than none.
 const GUARD_SECONDS: i32 = 3;
 /// How long for `advise`: it fails open.
 const ADVISE_SECONDS: i32 = 2;
@@ -60,6 +63,7 @@ pub fn path(entry: Entry) -> &'static str {
     match entry {
         Entry::Guard => "/validate/guard",
         Entry::Advise => "/validate/advise",
+        Entry::Tenancy => "/validate/tenancy",
         // One handler; which repairs look at a request follows from its routes.
         Entry::Mutate | Entry::Restore => "/mutate",
     }
@@ -70,6 +74,7 @@ pub fn name(entry: Entry) -> &'static str {
     match entry {
         Entry::Guard => "guard.bindery.dev",
         Entry::Advise => "advise.bindery.dev",
+        Entry::Tenancy => "tenancy.bindery.dev",
         Entry::Mutate => "mutate.bindery.dev",
         Entry::Restore => "restore.bindery.dev",
     }
@@ -95,6 +100,7 @@ impl Registration {
             webhooks: Some(vec![
                 webhook(Entry::Guard, GUARD_SECONDS, "Fail"),
                 webhook(Entry::Advise, ADVISE_SECONDS, "Ignore"),
+                webhook(Entry::Tenancy, GUARD_SECONDS, "Fail"),
             ]),
         }
     }
@@ -143,8 +149,9 @@ impl Registration {
     }
 
     fn conditions(&self, entry: Entry) -> Vec<MatchCondition> {
-        let conditions = filter::conditions(entry, &self.own_controller).into_iter();
+        let conditions = filter::conditions(entry, &self.own_controller, &self.namespace_labels);
         conditions
+            .into_iter()
             .map(|condition| MatchCondition {
                 name: condition.name.to_owned(),
                 expression: condition.expression,
@@ -179,33 +186,34 @@ fn routes(entry: Entry) -> impl Iterator<Item = Route> {
 }
 
 fn rules(entry: Entry) -> Vec<RuleWithOperations> {
-    let mut operations: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
+    let mut operations: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
     for route in routes(entry) {
         let (resource, operation) = spelling(route.resource, route.operation);
         operations.entry(resource).or_default().insert(operation);
     }
-    let rule = |(resource, operations): (&str, BTreeSet<&str>)| RuleWithOperations {
+    let rule = |(resource, operations): (String, BTreeSet<&str>)| RuleWithOperations {
         api_groups: Some(vec![String::new()]),
         api_versions: Some(vec!["v1".to_owned()]),
         operations: Some(operations.into_iter().map(str::to_owned).collect()),
-        resources: Some(vec![resource.to_owned()]),
+        resources: Some(vec![resource]),
         scope: Some("*".to_owned()),
     };
     operations.into_iter().map(rule).collect()
 }
 
 /// How the API server spells a resource and an operation on it.
-fn spelling(resource: Resource, operation: Operation) -> (&'static str, &'static str) {
-    let (main, status) = match resource {
-        Resource::Volumes => ("persistentvolumes", "persistentvolumes/status"),
-        Resource::Claims => ("persistentvolumeclaims", "persistentvolumeclaims/status"),
-        Resource::Namespaces => ("namespaces", "namespaces/status"),
+fn spelling(resource: Resource, operation: Operation) -> (String, &'static str) {
+    let main = match resource {
+        Resource::Volumes => "persistentvolumes",
+        Resource::Claims => "persistentvolumeclaims",
+        Resource::Namespaces => "namespaces",
     };
     match operation {
-        Operation::Create => (main, "CREATE"),
-        Operation::Update => (main, "UPDATE"),
-        Operation::UpdateStatus => (status, "UPDATE"),
-        Operation::Delete => (main, "DELETE"),
+        Operation::Create => (main.to_owned(), "CREATE"),
+        Operation::Update => (main.to_owned(), "UPDATE"),
+        Operation::UpdateStatus => (format!("{main}/status"), "UPDATE"),
+        Operation::Finalize => (format!("{main}/finalize"), "UPDATE"),
+        Operation::Delete => (main.to_owned(), "DELETE"),
     }
 }
 
@@ -218,6 +226,7 @@ mod tests {
             target: Target::Url("https://localhost:8443/".to_owned()),
             ca_pem: "pem".to_owned(),
             own_controller: "me".to_owned(),
+            namespace_labels: Arc::default(),
         }
     }
 
@@ -273,9 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_webhook_stops_only_what_guard_holds() {
+    fn a_dead_webhook_stops_only_what_guard_and_tenancy_hold() {
         let policies = |name: &str, policy: Option<&String>| {
-            assert_eq!(policy.is_some_and(|policy| policy == "Fail"), name == "guard.bindery.dev");
+            let is_closed = ["guard.bindery.dev", "tenancy.bindery.dev"].contains(&name);
+            assert_eq!(policy.is_some_and(|policy| policy == "Fail"), is_closed, "{name}");
         };
         for webhook in made().validating().webhooks.unwrap_or_default() {
             policies(&webhook.name, webhook.failure_policy.as_ref());

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::bounded::{List, Object, Text};
+use super::bounded::{List, Object, Section, Text};
 use super::metadata::{filled, or_empty};
 use super::volume::SpecWire;
 use crate::model::{Backend, Storage, StorageKind};
@@ -22,9 +22,9 @@ pub(super) struct SourceWire<'a> {
     iqn: Option<Text<'a>>,
     lun: Option<i64>,
     #[serde(rename = "targetWWNs")]
-    target_wwns: List<Text<'a>>,
-    wwids: List<Text<'a>>,
-    monitors: List<Text<'a>>,
+    target_wwns: Section<List<Text<'a>>>,
+    wwids: Section<List<Text<'a>>>,
+    monitors: Section<List<Text<'a>>>,
     pool: Option<Text<'a>>,
     image: Option<Text<'a>>,
     pd_name: Option<Text<'a>>,
@@ -37,6 +37,45 @@ pub(super) struct SourceWire<'a> {
     volume_path: Option<Text<'a>>,
     system: Option<Text<'a>>,
     volume_name: Option<Text<'a>>,
+}
+
+/// Drivers that serve file systems, not disks: many nodes mount one at a time, whatever access modes its volumes
+/// ask for.
+///
+/// Each by the name under which its project registers it: aws-efs-csi-driver, aws-fsx-csi-driver,
+/// mountpoint-s3-csi-driver, gcp-filestore-csi-driver, lustre-csi-driver, gcs-fuse-csi-driver, azurefile-csi-driver,
+/// blob-csi-driver, csi-driver-nfs, csi-driver-smb, ceph-csi, cloud-provider-openstack (manila), juicefs-csi-driver,
+/// alibaba-cloud-csi-driver, beegfs-csi-driver, ibm-vpc-file-csi-driver, csi-wekafs, quobyte-csi.
+const FILE_DRIVERS: [&str; 20] = [
+    "efs.csi.aws.com",
+    "fsx.csi.aws.com",
+    "s3.csi.aws.com",
+    "filestore.csi.storage.gke.io",
+    "lustre.csi.storage.gke.io",
+    "gcsfuse.csi.storage.gke.io",
+    "file.csi.azure.com",
+    "blob.csi.azure.com",
+    "nfs.csi.k8s.io",
+    "smb.csi.k8s.io",
+    "cephfs.csi.ceph.com",
+    "nfs.csi.ceph.com",
+    "nfs.manila.csi.openstack.org",
+    "cephfs.manila.csi.openstack.org",
+    "csi.juicefs.com",
+    "nasplugin.csi.alibabacloud.com",
+    "beegfs.csi.netapp.com",
+    "vpc.file.csi.ibm.io",
+    "csi.weka.io",
+    "csi.quobyte.com",
+];
+
+/// Whether the driver of this name serves file systems. Rook puts the namespace of its operator before Ceph's name.
+///
+/// Rook: `pkg/operator/ceph/csi/spec.go`, `CephFSDriverName`.
+fn is_file_driver(driver: &str) -> bool {
+    let of_rook = driver.split_once('.').map(|(_, name)| name);
+    FILE_DRIVERS.contains(&driver)
+        || matches!(of_rook, Some("cephfs.csi.ceph.com" | "nfs.csi.ceph.com"))
 }
 
 /// One source of a volume's spec; the API server lets exactly one through.
@@ -80,7 +119,13 @@ impl SpecWire<'_> {
             let path = filled(share.path.as_ref()).unwrap_or("/");
             return place(StorageKind::Share, &format!("{}:{path}", all(&share.monitors)?));
         }
-        place(StorageKind::Disk, &self.disk()?)
+        let serves_files = self.azure_file.is_some()
+            || self
+                .csi
+                .as_deref()
+                .is_some_and(|csi| is_file_driver(or_empty(csi.0.driver.as_ref())));
+        let kind = if serves_files { StorageKind::FileSystem } else { StorageKind::Disk };
+        place(kind, &self.disk()?)
     }
 
     /// A disk by the name that its system gives it. A driver that took over from an in-tree plug-in names the same
@@ -128,7 +173,7 @@ impl SpecWire<'_> {
             return Some(format!("iscsi:{}/{}", filled(disk.iqn.as_ref())?, disk.lun.unwrap_or(0)));
         }
         if let Some(Object(disk)) = self.fc.as_deref() {
-            let ids = if disk.wwids.0.is_empty() { &disk.target_wwns } else { &disk.wwids };
+            let ids = if disk.wwids.value.0.is_empty() { &disk.target_wwns } else { &disk.wwids };
             return Some(format!("fc:{}/{}", all(ids)?, disk.lun.unwrap_or(0)));
         }
         if let Some(Object(disk)) = self.rbd.as_deref() {
@@ -147,11 +192,13 @@ impl SpecWire<'_> {
     }
 }
 
-/// The texts in order, whatever order they were written in.
-fn all(texts: &List<Text<'_>>) -> Option<String> {
-    let mut texts: Vec<&str> = texts.0.iter().map(|text| &*text.0).collect();
+/// The texts in order, whatever order they were written in; nothing where there are none, or more than are
+/// read.
+fn all(texts: &Section<List<Text<'_>>>) -> Option<String> {
+    let Section { value: List(texts), is_cut } = texts;
+    let mut texts: Vec<&str> = texts.iter().map(|text| &*text.0).collect();
     texts.sort_unstable();
-    (!texts.is_empty()).then(|| texts.join(","))
+    (!texts.is_empty() && !is_cut).then(|| texts.join(","))
 }
 
 #[cfg(test)]
@@ -161,10 +208,18 @@ mod tests {
     use super::*;
     use crate::k8s::bounded::{LabelUse, read};
 
-    fn place(spec: &Value) -> Option<String> {
+    fn storage(spec: &Value) -> Option<Storage> {
         let text = spec.to_string();
         let spec = read::<SpecWire<'_>>(&text, LabelUse::Skip).unwrap();
-        found(&spec.value).storage.map(|storage| storage.to_string())
+        found(&spec.value).storage
+    }
+
+    fn place(spec: &Value) -> Option<String> {
+        storage(spec).map(|storage| storage.to_string())
+    }
+
+    fn kind_of(spec: &Value) -> StorageKind {
+        storage(spec).unwrap().kind()
     }
 
     #[test]
@@ -199,6 +254,17 @@ mod tests {
         ] {
             assert_eq!(place(&spec).as_deref(), Some(told), "{spec}");
         }
+        for (driver, kind) in [
+            ("ebs.csi.aws.com", StorageKind::Disk),
+            ("efs.csi.aws.com", StorageKind::FileSystem),
+            ("rook-ceph.cephfs.csi.ceph.com", StorageKind::FileSystem),
+            ("rook-ceph.rbd.csi.ceph.com", StorageKind::Disk),
+            ("notefs.csi.aws.com", StorageKind::Disk),
+        ] {
+            assert_eq!(kind_of(&json!({"csi": {"driver": driver, "volumeHandle": "v"}})), kind);
+        }
+        let share = json!({"azureFile": {"shareName": "s", "secretNamespace": "n"}});
+        assert_eq!(kind_of(&share), StorageKind::FileSystem);
         for untold in
             [json!({}), json!({"csi": {"driver": "d"}}), json!({"fc": {}}), json!({"newer": {}})]
         {

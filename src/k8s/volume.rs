@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::bounded::{Bounded, LabelUse, List, Object, Text, read};
+use super::bounded::{LabelUse, Object, ReadModes, Section, Text, read};
+use super::digest::Digest;
 use super::metadata::{Metadata, filled, or_empty};
 use super::object::{ObjectWire, StatusWire};
 use super::quantity::WireQuantity;
@@ -12,7 +13,7 @@ use super::storage::{Found, Source, found};
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{
     AccessModes, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
-    ReservationKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
+    ReservationKind, StorageKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
 };
 
 /// What is read of a spec: what decisions look at, and the sources, of which it has one.
@@ -20,14 +21,14 @@ use crate::model::{
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SpecWire<'a> {
     capacity: Option<Object<CapacityWire>>,
+    access_modes: ReadModes,
     #[serde(borrow)]
-    access_modes: List<Text<'a>>,
     volume_mode: Option<Text<'a>>,
     storage_class_name: Option<Text<'a>>,
     volume_attributes_class_name: Option<Text<'a>>,
     claim_ref: Option<Object<ReferenceWire<'a>>>,
     persistent_volume_reclaim_policy: Option<Text<'a>>,
-    node_affinity: Option<Object<NodeAffinityWire<'a>>>,
+    node_affinity: Option<Section<Object<NodeAffinityWire<'a>>>>,
     /// As it was sent: that it changes is all that is asked of it.
     mount_options: Option<&'a RawValue>,
     pub(super) csi: Source<'a>,
@@ -98,18 +99,20 @@ pub struct ReadVolume<'a> {
 }
 
 /// Reads a volume from its JSON text.
-pub fn volume(text: &str, wanted: Wanted) -> Result<Bounded<ReadVolume<'_>>, serde_json::Error> {
+pub fn volume(text: &str, wanted: Wanted) -> Result<ReadVolume<'_>, serde_json::Error> {
     let labels = match wanted {
         Wanted::Labels | Wanted::Both => LabelUse::Collect,
         Wanted::Storage => LabelUse::Judged,
     };
-    let outer: Bounded<ObjectWire<'_>> = read(text, labels)?;
-    let spec = spec_of(&outer.value)?;
-    let mut volume = volume_of(outer.value, spec);
+    let outer: ObjectWire<'_> = read(text, labels)?.value;
+    let spec = spec_of(&outer)?;
+    let mut read = volume_of(outer, spec);
     if wanted == Wanted::Labels {
-        volume.value.volume.storage = None;
+        // Only files can be recycled, and so only files can be lost to a recycler.
+        read.volume.storage =
+            read.volume.storage.filter(|storage| storage.kind() != StorageKind::Disk);
     }
-    Ok(Bounded { is_cut: outer.is_cut || volume.is_cut, ..volume })
+    Ok(read)
 }
 
 /// What the spec of a volume says.
@@ -130,16 +133,15 @@ pub(super) struct Spec<'a> {
 }
 
 /// The spec of an object that was read up to it.
-pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Bounded<Spec<'a>>, serde_json::Error> {
+pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Spec<'a>, serde_json::Error> {
     let text = wire.spec.map_or("{}", RawValue::get);
-    let Bounded { value: spec, is_cut }: Bounded<SpecWire<'a>> = read(text, LabelUse::Skip)?;
+    let spec: SpecWire<'a> = read(text, LabelUse::Skip)?.value;
     let found = found(&spec);
     let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
-    let mode_names = spec.access_modes.0.iter().map(|mode| &*mode.0);
-    let value = Spec {
+    Ok(Spec {
         text,
         mount_options: spec.mount_options.map_or("", RawValue::get),
-        access_modes: AccessModes::from_names(mode_names),
+        access_modes: spec.access_modes.0,
         capacity: storage(spec.capacity),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
@@ -147,36 +149,48 @@ pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Bounded<Spec<'a>>, se
         reservation_kind: claim_ref.map_or(ReservationKind::Claim, kind),
         reservation: claim_ref.map_or(Reservation::Free, reservation),
         policy: ReclaimPolicy::from_text(text_of(spec.persistent_volume_reclaim_policy.as_ref())),
-        node_affinity: match spec.node_affinity.and_then(|affinity| affinity.0.required) {
-            None => NodeAffinity::Unrestricted,
-            Some(required) => affinity(&required.0),
-        },
+        node_affinity: node_affinity(spec.node_affinity, text)?,
         found,
+    })
+}
+
+/// The node affinity of a spec that was read from `text`.
+fn node_affinity(
+    wire: Option<Section<Object<NodeAffinityWire<'_>>>>,
+    text: &str,
+) -> Result<NodeAffinity, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct AffinityText<'a> {
+        #[serde(borrow)]
+        node_affinity: &'a RawValue,
+    }
+    let Some(Section { value: Object(wire), is_cut }) = wire else {
+        return Ok(NodeAffinity::Unrestricted);
     };
-    Ok(Bounded { value, is_cut })
+    if is_cut {
+        let whole: AffinityText<'_> = serde_json::from_str(text)?;
+        return Ok(NodeAffinity::Unread(Digest::of(whole.node_affinity.get())));
+    }
+    Ok(wire.required.map_or(NodeAffinity::Unrestricted, |required| affinity(&required.0)))
 }
 
 /// The spec of what an update makes of the object whose spec is `old`: mostly the same, which is read once.
 pub(super) fn spec_after<'a>(
-    old: &Bounded<Spec<'a>>,
+    old: &Spec<'a>,
     wire: &ObjectWire<'a>,
-) -> Result<Bounded<Spec<'a>>, serde_json::Error> {
+) -> Result<Spec<'a>, serde_json::Error> {
     match wire.spec {
-        Some(new) if new.get() == old.value.text => {
-            Ok(Bounded { value: old.value.clone(), is_cut: old.is_cut })
-        }
+        Some(new) if new.get() == old.text => Ok(old.clone()),
         Some(_) | None => spec_of(wire),
     }
 }
 
 /// The volume of an object and its spec.
-pub(super) fn volume_of<'a>(
-    wire: ObjectWire<'a>,
-    spec: Bounded<Spec<'a>>,
-) -> Bounded<ReadVolume<'a>> {
-    let Bounded { value: Spec { text, mount_options, .. }, is_cut } = spec;
-    let volume = assemble(wire.metadata.0, spec.value, wire.status);
-    Bounded { value: ReadVolume { volume, spec: text, mount_options }, is_cut }
+pub(super) fn volume_of<'a>(wire: ObjectWire<'a>, spec: Spec<'a>) -> ReadVolume<'a> {
+    let Spec { text, mount_options, .. } = spec;
+    let volume = assemble(wire.metadata.0, spec, wire.status);
+    ReadVolume { volume, spec: text, mount_options }
 }
 
 fn assemble(

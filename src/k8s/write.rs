@@ -34,7 +34,11 @@ pub fn write_patch(write: &Write) -> WritePatch {
     match write {
         Write::Reserve { volume, claim, chosen } => {
             let spec = json!({"claimRef": reference(claim)});
-            of_volume(volume, "", marks(&[], *chosen), ("spec", spec))
+            let mark = match chosen {
+                ChosenBy::Binder => json!({BOUND_BY_CONTROLLER: YES}),
+                ChosenBy::Other => json!({BOUND_BY_CONTROLLER: null}),
+            };
+            of_volume(volume, "", mark, ("spec", spec))
         }
         Write::Unreserve { volume, left } => {
             let reference = match left {
@@ -51,7 +55,11 @@ pub fn write_patch(write: &Write) -> WritePatch {
         }
         Write::Name { claim, volume, chosen } => {
             let spec = json!({"volumeName": volume.as_str()});
-            of_claim(claim, "", marks(&[BIND_COMPLETED], *chosen), ("spec", spec))
+            let mut marks = json!({BIND_COMPLETED: YES});
+            if *chosen == ChosenBy::Binder {
+                marks[BOUND_BY_CONTROLLER] = json!(YES);
+            }
+            of_claim(claim, "", marks, ("spec", spec))
         }
         Write::Status { claim, status } => {
             of_claim(claim, "/status", Value::Null, ("status", claim_status(status)))
@@ -111,17 +119,6 @@ fn claim_status(status: &NewStatus) -> Value {
             written
         }
     }
-}
-
-/// The annotations that a write sets; null where there are none.
-fn marks(always: &[&str], chosen: ChosenBy) -> Value {
-    let by_binder = match chosen {
-        ChosenBy::Binder => Some(BOUND_BY_CONTROLLER),
-        ChosenBy::Other => None,
-    };
-    let keys = always.iter().copied().chain(by_binder);
-    let marks: Map<String, Value> = keys.map(|key| (key.to_owned(), json!(YES))).collect();
-    if marks.is_empty() { Value::Null } else { Value::Object(marks) }
 }
 
 fn of_volume(

@@ -35,10 +35,13 @@ pub const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 pub const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-default-class";
 /// What client-side `kubectl apply` keeps: its presence marks an object that a person applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Ours, on a claim: how its class bound volumes when the claim was made. A note; nothing reads it.
+/// Ours, on a claim: how its class bound volumes when the claim was made. A note; no decision reads it.
 pub const BINDING_MODE_NOTE: &str = "bindery.dev/volume-binding-mode";
 /// Ours, on a claim: the provisioner that was expected to act when the claim was made. A note.
 pub const PROVISIONER_NOTE: &str = "bindery.dev/volume-provisioner";
+/// Ours, on the Lease of the controller: when another binder was seen at work, and what it did. Whoever removes it lets
+/// the controller bind again.
+pub const OTHER_BINDER: &str = "bindery.dev/other-binder";
 /// Ours, on a volume: an exemption; the rule's id follows.
 pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
 

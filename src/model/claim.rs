@@ -54,6 +54,8 @@ pub struct Claim {
     pub reported: Reported,
     /// The largest size in `status.allocatedResources.storage`: an expansion under way.
     pub allocated: Option<Quantity>,
+    /// `status.modifyVolumeStatus.targetVolumeAttributesClassName`: what its driver makes of the volume now.
+    pub modifying_to: Option<ClassName>,
 }
 
 /// What is to be on the volume of a claim.

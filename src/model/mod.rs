@@ -8,6 +8,7 @@ pub mod annotations;
 mod claim;
 mod class;
 mod finalizers;
+pub mod name_syntax;
 mod names;
 mod namespace;
 mod nonempty;
@@ -15,8 +16,10 @@ mod owner;
 mod pairs;
 mod pod;
 mod quantity;
+mod scheduling;
 mod selector;
 mod storage;
+mod tenancy;
 mod topology;
 mod volume;
 
@@ -33,10 +36,13 @@ pub use nonempty::NonEmpty;
 pub use owner::Owner;
 pub use pod::{Pod, PodKey};
 pub use quantity::{Quantity, QuantityError};
+pub use scheduling::{Constraints, Host, Obstacle, Taint, Toleration};
 pub use selector::{Labels, Selector, Term, TermError};
 pub use storage::{Storage, StorageKind};
+pub use tenancy::Audience;
 pub use topology::{
     Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeQuery, NodeTerm, NodeTermError,
+    WiderLabel,
 };
 pub use volume::{
     Backend, Deletion, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume,

@@ -19,6 +19,8 @@ pub struct Storage {
 pub enum StorageKind {
     /// A disk or share that only its own system can tell apart: one name, one piece.
     Disk,
+    /// A file system by the name that its driver gives it: many nodes and many volumes may have it at a time.
+    FileSystem,
     /// A folder on an NFS server; others are inside it.
     Share,
     /// A disk or folder of a node (`local`): the same path on another node is another one.
@@ -35,7 +37,7 @@ impl Storage {
             StorageKind::Share | StorageKind::Local | StorageKind::Folder => {
                 place.trim_end_matches('/')
             }
-            StorageKind::Disk => place,
+            StorageKind::Disk | StorageKind::FileSystem => place,
         };
         Self { kind, place: place.into() }
     }
@@ -58,6 +60,25 @@ impl Storage {
             })
     }
 
+    /// Whether whoever removes all files of one removes files of the other: they are the same, or one is inside the
+    /// other. Of folders of nodes that is so on one node.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let is_of_a_node = |kind| matches!(kind, StorageKind::Local | StorageKind::Folder);
+        let are_comparable =
+            self.kind == other.kind || (is_of_a_node(self.kind) && is_of_a_node(other.kind));
+        if self.kind == StorageKind::Disk || !are_comparable {
+            return self == other;
+        }
+        let (mut ours, mut theirs) = (components(&self.place), components(&other.place));
+        loop {
+            match (ours.next(), theirs.next()) {
+                (Some(our), Some(their)) if our != their => return false,
+                (Some(_), Some(_)) => {}
+                (None, _) | (_, None) => return true,
+            }
+        }
+    }
+
     /// The shares that this one is inside of, widest first: what an index is asked for.
     pub fn around(&self) -> impl Iterator<Item = Self> + '_ {
         let is_share = self.kind == StorageKind::Share;
@@ -67,6 +88,11 @@ impl Storage {
             Some(Self { kind: self.kind, place: place.into() })
         })
     }
+}
+
+/// The names on the way to a place; a slash twice and a dot lead nowhere.
+fn components(place: &str) -> impl Iterator<Item = &str> {
+    place.split('/').filter(|name| !name.is_empty() && *name != ".")
 }
 
 impl fmt::Display for Storage {
@@ -88,7 +114,21 @@ mod tests {
         assert!(!share("other.example.com:/a/b").is_within(&outer));
         assert_eq!(inner.around().collect::<Vec<_>>(), [share("nfs.example.com:"), outer.clone()]);
         assert!(outer < inner, "an index finds what is inside right behind it");
+        for (other, overlaps) in [
+            ("nfs.example.com:/a//b/c", true),
+            ("nfs.example.com:/", true),
+            ("nfs.example.com:/a/bc", false),
+            ("nfs.example.com:/b", false),
+            ("other.example.com:/a/b", false),
+        ] {
+            assert_eq!(inner.overlaps(&share(other)), overlaps, "{other}");
+            assert_eq!(share(other).overlaps(&inner), overlaps, "{other}");
+        }
         let local = |place: &str| Storage::new(StorageKind::Local, place);
+        let folder = Storage::new(StorageKind::Folder, "/mnt");
+        assert!(folder.overlaps(&local("/mnt/a")) && !folder.overlaps(&local("/srv/mnt")));
+        let disk = |name: &str| Storage::new(StorageKind::Disk, name);
+        assert!(disk("vol/1").overlaps(&disk("vol/1")) && !disk("vol").overlaps(&disk("vol/1")));
         assert!(!local("/mnt/a/b").is_within(&local("/mnt/a")));
         assert_eq!(local("/mnt/a/b").around().next(), None);
     }

@@ -7,8 +7,7 @@ pub(super) static RULE: Rule = Rule {
     id: "bound-volume-access-modes",
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfVolume(changed),
@@ -17,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
         consequence: "The binder copies the new modes to the claim. A disk that only one node may \
             write can then be attached to several, which corrupts its file system; or its pods can \
             no longer be scheduled.",
-        instead: "Make a new volume with the modes and move the data, or set Retain, delete the \
-            claim, change the modes and bind a new claim.",
+        instead: "Make a new volume with the modes and move the data, or set \
+            persistentVolumeReclaimPolicy to Retain, delete the claim, change the modes and bind a new claim.",
     },
     refuses: &[Example {
         title: "opening a bound volume to many writers",

@@ -1,14 +1,13 @@
 //! Changing the attributes class of a bound volume by hand.
 
 use super::prelude::*;
-use crate::model::ClassName;
+use crate::model::{Claim, ClassName};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-attributes-class",
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -41,6 +40,26 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "a driver finishing a change after the claim was set back to its former class",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver modifying=gold",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
+            },
+            then: &[],
+        },
+        Example {
+            title: "a driver setting a volume back with its claim",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=gold wants=silver modifying=gold",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"volumeAttributesClassName":"silver"}}"#,
+            },
+            then: &[],
+        },
+        Example {
             title: "changing the attributes class of a volume that nobody has",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=silver phase=Available",
             by: Persona::Admin,
@@ -60,8 +79,14 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let Pair::Bound { key, claim, rest } = pair(old, evidence) else { return Vec::new() };
-    // Kubernetes: `external-resizer`, `modify_volume.go`: the volume follows its claim.
-    if claim.is_some_and(|claim| claim.attributes_class == new.attributes_class) {
+    // Kubernetes: `external-resizer`, `modify_status.go`, `markControllerModifyVolumeCompleted`: the volume gets what
+    // the driver was asked for, although the claim may ask for its former class again by then.
+    let follows = |claim: &Claim| {
+        let target = &claim.modifying_to;
+        claim.attributes_class == new.attributes_class
+            || (target.is_some() && *target == new.attributes_class)
+    };
+    if claim.is_some_and(follows) {
         return Vec::new();
     }
     let told = |class: &Option<ClassName>| match class {

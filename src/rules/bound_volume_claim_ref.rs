@@ -3,14 +3,13 @@
 use super::judging::actor::Actor;
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
-use crate::model::{Claim, ClaimKey, Reservation, Stage, Uid, Volume};
+use crate::model::{Claim, ClaimKey, Reservation, Stage, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-claim-ref",
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Essentials,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfClaim(forsaken),
@@ -19,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
             another claim.",
         consequence: "The owner turns Lost; whoever is matched or named next reads the owner's \
             files. With another uid and the policy Delete the storage is destroyed.",
-        instead: "Set the policy to Retain, delete the claim, then change claimRef. Populators \
+        instead: "Set persistentVolumeReclaimPolicy to Retain, delete the claim, then change claimRef. Populators \
             that hand a volume over pass by their pattern, or are listed under trusted.populators.",
     },
     refuses: &[
@@ -69,6 +68,16 @@ pub(super) static RULE: Rule = Rule {
             },
             then: &[],
         },
+        Example {
+            title: "KubeVirt's importer handing the clone of another namespace's disk to its claim",
+            given: "claim qa/data 10Gi RWO\npair pv-a db/tmp-pvc-{uid:qa/data} 10Gi RWO",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
+            },
+            then: &[],
+        },
     ],
     check,
 };
@@ -103,7 +112,9 @@ fn ending(old: &Volume, key: &ClaimKey) -> Violation {
 
 fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
     let head = format!("spec.claimRef of bound volume \"{}\" would", old.name);
-    let tail = format!("set Retain, delete claim \"{key}\", then change claimRef");
+    let tail = format!(
+        "set persistentVolumeReclaimPolicy to Retain, delete claim \"{key}\", then change claimRef"
+    );
     match new {
         Reservation::Free => format!(
             "{head} be removed; \"{key}\" may turn Lost and the next claimant reads its files; {tail}"
@@ -123,17 +134,21 @@ fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
     }
 }
 
+/// What the names of claims begin with that are made for another one, and end with its uid.
+const HELPERS: [&str; 2] = ["prime-", "tmp-pvc-"];
+
 /// Whether `claim` is a helper that a populator made for the claim to which the volume goes.
 ///
-/// Kubernetes: `lib-volume-populator` names it `prime-<uid>`; others own it by the real claim or
-/// name that in an annotation.
+/// Kubernetes: `lib-volume-populator` names it `prime-<uid>`; CDI `tmp-pvc-<uid>` where it clones
+/// from another namespace (`pkg/controller/clone/planner.go`, `createDesiredClaim`); others own it by the real
+/// claim or name that in an annotation.
 fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
     let Reservation::Held(target, uid) = &new.reservation else { return false };
-    let named = |uid: &Uid| claim.key.name.strip_prefix("prime-").is_some_and(|name| uid.is(name));
+    let is_named = |prefix| claim.key.name.strip_prefix(prefix).is_some_and(|name| uid.is(name));
     let annotated = claim.annotations.with_prefix("").any(|(key, value)| {
         key.contains("populator") && (uid.is(value) || value == target.to_string())
     });
-    named(uid) || claim.owners.contains(uid) || annotated
+    HELPERS.into_iter().any(is_named) || claim.owners.contains(uid) || annotated
 }
 
 /// A claim that was bound and whose volume is gone or somebody else's.
@@ -147,8 +162,8 @@ fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
         Lookup::Absent | Lookup::Unknown => format!("volume \"{name}\" is gone"),
     };
     let text = format!(
-        "claim \"{}\" was bound and {fact}; it is Lost, and its pods do not start; restore the volume \
-         with a claimRef that has the claim's uid, or delete the claim",
+        "claim \"{}\" was bound and {fact}; it is Lost, and its pods do not start; restore the volume with \
+         policy Retain and a claimRef that has the claim's uid, or delete the claim if its data is not needed",
         claim.key
     );
     let rest = Rest::on(Read::Volume(name.clone()), lookup);

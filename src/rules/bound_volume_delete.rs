@@ -1,14 +1,13 @@
 //! Deleting a volume of a bound pair.
 
 use super::prelude::*;
-use crate::model::{Deletion, Volume};
+use crate::model::{Deletion, ReclaimPolicy, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Delete)],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfVolume(deleted),
@@ -16,16 +15,28 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
         consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \
             its claim goes; then the object goes with it, and with the policy Delete the data too. \
-            With the policy Retain the data is left without an object.",
-        instead: "Delete the claim first. To keep the data, set the policy to Retain before that.",
+            With the policy Retain the data is left without an object. The garbage collector deletes \
+            what has only owners that are gone, and tries again until its claim is gone or it has no \
+            such owner.",
+        instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain; then delete the claim, and \
+            the volume after it. If the garbage collector deletes it, remove metadata.ownerReferences.",
     },
-    refuses: &[Example {
-        title: "deleting a bound volume",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Delete("pv/pv-a"),
-        then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
-    }],
+    refuses: &[
+        Example {
+            title: "deleting a bound volume",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Delete("pv/pv-a"),
+            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
+        },
+        Example {
+            title: "the garbage collector deleting a bound volume whose owner is gone",
+            given: "pair pv-a db/data 10Gi RWO policy=Delete",
+            by: Persona::GarbageCollector,
+            send: Send::Delete("pv/pv-a"),
+            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
+        },
+    ],
     allows: &[
         Example {
             title: "deleting a volume that nobody has",
@@ -56,14 +67,21 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Delete(volume)) = change.volume() else { return Vec::new() };
     let violation = match pair(volume, evidence) {
         Pair::Bound { key, rest, .. } => {
+            let instead = match &volume.policy {
+                _ if change.actor.is_garbage_collector() => {
+                    "its owners are gone: remove metadata.ownerReferences of the volume"
+                }
+                ReclaimPolicy::Retain => "delete the claim first, then retry",
+                ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
+                    "set persistentVolumeReclaimPolicy to Retain, delete the claim, then retry"
+                }
+            };
             let text = format!(
                 "volume \"{}\" is bound to claim \"{key}\"; a delete cannot be undone: when the \
-                 claim goes, the volume object goes with it (policy Delete: the data too); delete \
-                 the claim first, then retry",
+                 claim goes, the volume object goes with it (policy Delete: the data too); {instead}",
                 volume.name
             );
-            let violation = Violation::new("metadata.name", text).resting_on(rest);
-            if change.actor.is_garbage_collector() { violation.as_warning() } else { violation }
+            Violation::new("metadata.name", text).resting_on(rest)
         }
         Pair::Ending { key, rest, .. } => {
             let text = format!(
@@ -86,7 +104,8 @@ fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     }
     let text = format!(
         "volume \"{}\" is being deleted while it is bound to claim \"{key}\"; when the claim goes, the \
-         volume goes with it (policy Delete: the data too); set Retain, copy the data, and make both anew",
+         volume goes with it (policy Delete: the data too); set persistentVolumeReclaimPolicy to Retain, \
+         copy the data, and create both again",
         volume.name
     );
     Some(Violation::new("metadata.deletionTimestamp", text).resting_on(rest))

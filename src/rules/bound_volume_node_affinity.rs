@@ -1,23 +1,28 @@
 //! Setting or changing the node affinity of a bound volume.
 
+use super::judging::creator::proof;
+use super::judging::violation::Footing;
 use super::prelude::*;
+use crate::model::{Volume, WiderLabel};
+
+/// So many labels that span more are looked at, as each costs two live reads: a volume has one or two terms.
+const WIDER_LABELS_COUNT_MAX: usize = 4;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-node-affinity",
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
     page: Page {
         hazard: "spec.nodeAffinity of a bound volume is set or changed so that it admits other \
             nodes.",
-        consequence: "It can be set once and then never be changed. Pods that run elsewhere cannot \
-            restart where their data is.",
-        instead: "Set it when the volume is made. Renaming beta labels to their present names, or \
-            admitting more nodes, passes.",
+        consequence: "Pods cannot restart where their data is. Without MutablePVNodeAffinity, Kubernetes lets \
+            nobody change it back.",
+        instead: "Set it when the volume is made. Admitting more nodes passes: another zone, the region of the \
+            zone, a beta label's present name. So does whatever the volume's driver writes.",
     },
     refuses: &[Example {
         title: "pinning a bound volume to a node",
@@ -44,14 +49,49 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
-    if old.node_affinity == new.node_affinity || old.node_affinity.widened_by(&new.node_affinity) {
+    if old.node_affinity == new.node_affinity {
         return Vec::new();
     }
+    let nodes = match widening(old, new, evidence) {
+        Ok(()) => return Vec::new(),
+        Err(nodes) => nodes,
+    };
     let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    // Kubernetes: KEP-5381: a driver that moved the disk writes where it is now.
+    let Err(open) = proof(change, old, evidence) else { return Vec::new() };
     let text = format!(
-        "spec.nodeAffinity of bound volume \"{}\" would admit other nodes; it can never be changed \
-         back and pods of claim \"{key}\" may find no node; leave it as it is",
+        "spec.nodeAffinity of bound volume \"{}\" would admit other nodes; pods of claim \"{key}\" may \
+         find no node that reaches the data; keep its nodes and add others",
         old.name
     );
-    vec![Violation::new("spec.nodeAffinity", text).resting_on(rest)]
+    let mut violation = Violation::new("spec.nodeAffinity", text).resting_on(rest);
+    // What would let it pass has to be proven: it stands where that cannot be read.
+    let exceptions = nodes.into_iter().chain(open);
+    let exceptions = exceptions.map(|read| Rest { read, footing: Footing::Seen });
+    violation.rests_on.extend(exceptions);
+    vec![violation]
+}
+
+/// Whether the new affinity admits every node that the old one admits, by the nodes that there are where one of its
+/// labels spans more: a region for a zone of it.
+///
+/// # Errors
+///
+/// The reads that would show whether it does.
+fn widening(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Result<(), Vec<Read>> {
+    let Some(wider) = old.node_affinity.widened_if(&new.node_affinity) else {
+        return Err(Vec::new());
+    };
+    if wider.len() > WIDER_LABELS_COUNT_MAX {
+        return Err(Vec::new());
+    }
+    let is_open = |label: &WiderLabel| {
+        let (lost, remaining) =
+            (evidence.any_node(&label.lost), evidence.any_node(&label.remaining));
+        (lost, remaining) != (Lookup::Absent, Lookup::Present(&()))
+    };
+    let open = wider.into_iter().filter(is_open);
+    let reads: Vec<Read> =
+        open.flat_map(|label| [label.lost, label.remaining].map(Read::AnyNode)).collect();
+    if reads.is_empty() { Ok(()) } else { Err(reads) }
 }

@@ -1,14 +1,14 @@
 //! Giving a bound volume the policy Delete.
 
 use super::prelude::*;
+use super::released_volume_policy::harmless;
 use crate::model::ReclaimPolicy;
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-reclaim-policy",
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -59,8 +59,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
         "policy of bound volume \"{}\" would become Delete; its data goes when claim \"{key}\" does; \
-         keep {}, or make sure that there is a copy",
-        new.name, old.policy
+         {}, or make sure that there is a copy",
+        new.name,
+        harmless(&old.policy)
     );
     vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).resting_on(rest)]
 }

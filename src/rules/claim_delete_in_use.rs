@@ -11,7 +11,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Claims, Operation::Delete)],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfClaim(going),
@@ -19,7 +18,8 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A claim is deleted while a pod uses it.",
         consequence: "It goes the moment the last of its pods does, at the next restart at the latest, and \
             with the policy Delete its data with it. That cannot be taken back.",
-        instead: "Stop the pods first and look whether anything is missing; then delete the claim.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed. Stop the pods \
+            and look whether anything is missing; then delete the claim.",
     },
     refuses: &[Example {
         title: "deleting a claim that a pod uses",
@@ -69,7 +69,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let text = format!(
         "claim \"{}\" is used by a pod; it goes when the pod does, with its data if the policy is \
-         Delete, and that cannot be taken back; stop the pods first",
+         Delete, and that cannot be taken back; set persistentVolumeReclaimPolicy to Retain if the data is \
+         needed, and stop the pods first",
         claim.key.name
     );
     let rest = Rest { read: Read::PodsUsing(claim.key.clone()), footing };
@@ -87,7 +88,8 @@ fn going(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     }
     let text = format!(
         "claim \"{}\" is being deleted while a pod uses it; it goes when the pod does, with its data if the \
-         policy is Delete; set Retain on its volume, or copy the data before the pod stops",
+         policy is Delete; set persistentVolumeReclaimPolicy to Retain on its volume, or copy the data before \
+         the pod stops",
         claim.key
     );
     let rest = Rest::on(Read::PodsUsing(claim.key.clone()), lookup);

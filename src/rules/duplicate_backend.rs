@@ -8,17 +8,17 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     routes: &[Route::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::AsCreated,
     page: Page {
-        hazard: "A volume is made on a disk, share or folder on which there is one already.",
+        hazard: "A volume is made on a disk, share or folder on which there is one already, or inside a share \
+            that is deleted with its volume.",
         consequence: "Two claims get the same files. Nodes that mount one disk twice corrupt it; when one of \
             the volumes is deleted or emptied, so is the other's data.",
-        instead: "Delete the other volume first, keeping its policy at Retain, or use storage of its own. \
-            For a share that many are to use, one volume with ReadWriteMany is enough for one namespace; \
-            exempt a second.",
+        instead: "Use storage of its own. Or set persistentVolumeReclaimPolicy of the other volume to Retain, and \
+            delete that volume first; the storage stays. A share inside one that is retained passes; a second volume on one file system (EFS, Filestore, CephFS) is a \
+            warning: it shares the files with another namespace.",
     },
     refuses: &[
         Example {
@@ -68,6 +68,27 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "making a volume inside a share that stays, as nfs-subdir-external-provisioner does",
+            given: "volume root 10Gi RWX share=/exports phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete"),
+            then: &[],
+        },
+        Example {
+            title: "making the volume of a share inside which there are others",
+            given: "volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume root 10Gi RWX share=/exports"),
+            then: &[],
+        },
+        Example {
+            title: "giving a file system to a second namespace, with a warning",
+            given: "volume shared-db 10Gi RWX csi=efs.csi.aws.com handle=fs-1 phase=Available",
+            by: Persona::Admin,
+            send: Send::Create("volume shared-qa 10Gi RWO csi=efs.csi.aws.com handle=fs-1"),
+            then: &[],
+        },
+        Example {
             title: "sharing a disk among readers and writers, with a warning",
             given: "volume pv-a 10Gi RWX csi=disk.example.com handle=vol-1 phase=Available",
             by: Persona::Admin,
@@ -93,30 +114,40 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     others.min_by_key(|violation| violation.weight).into_iter().collect()
 }
 
-/// Whether both would have the storage at a time.
+/// Whether both would have the storage at a time, and one does harm to the other or gets its files unasked.
+///
+/// A share inside one that stays when it is released is meant: nfs-subdir-external-provisioner has a volume for the
+/// whole, and makes its volumes inside.
 fn is_on_the_same(new: &Volume, other: &Volume) -> bool {
     let (Some(here), Some(there)) = (&new.storage, &other.storage) else { return false };
-    let touches = here.is_within(there) || there.is_within(here);
+    let touches = match (here.is_within(there), there.is_within(here)) {
+        (true, true) => true,
+        (true, false) => is_reclaimed(other),
+        (false, true) => is_reclaimed(new),
+        (false, false) => false,
+    };
     let is_of_a_node = matches!(here.kind(), StorageKind::Local | StorageKind::Folder);
     touches
         && other.deletion == Deletion::NotAsked
         && !(is_of_a_node && new.node_affinity.excludes(&other.node_affinity))
 }
 
-/// Whether that destroys anything, rather than shares it.
+fn is_reclaimed(volume: &Volume) -> bool {
+    matches!(volume.policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle)
+}
+
+/// Whether that destroys anything, rather than shares it. Several volumes on one file system are a common way to
+/// give it to several namespaces.
 fn is_harmful(new: &Volume, other: &Volume) -> bool {
     let is_alone = |volume: &Volume| {
         volume.mode == VolumeMode::Block
             || volume.access_modes.has(AccessMode::ReadWriteOnce)
             || volume.access_modes.has(AccessMode::ReadWriteOncePod)
     };
-    let is_reclaimed = |volume: &Volume| {
-        matches!(volume.policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle)
-    };
     match new.storage.as_ref().map(Storage::kind) {
         Some(StorageKind::Disk | StorageKind::Local) => is_alone(new) || is_alone(other),
         Some(StorageKind::Share) => is_reclaimed(new) || is_reclaimed(other),
-        Some(StorageKind::Folder) | None => false,
+        Some(StorageKind::FileSystem | StorageKind::Folder) | None => false,
     }
 }
 
@@ -124,7 +155,8 @@ fn text(new: &Volume, other: &Volume) -> String {
     let place = new.storage.as_ref().map_or("", Storage::place);
     format!(
         "volume \"{}\" would be on the storage of volume \"{}\" ({place}); two claims would write the \
-         same files, and one deletion takes both; use other storage, or delete \"{}\" first",
+         same files, and one deletion takes both; use other storage, or set \
+         persistentVolumeReclaimPolicy of \"{}\" to Retain, then delete it",
         new.name, other.name, other.name
     )
 }

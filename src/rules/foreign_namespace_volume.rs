@@ -13,7 +13,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Claims, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: Some("prebind-taken"),
     standing: Standing::AsCreated,

@@ -9,7 +9,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::AsCreated,

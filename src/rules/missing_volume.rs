@@ -10,7 +10,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Claims, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::No,
     told_as: None,
     standing: Standing::WhileUnbound,

@@ -6,9 +6,11 @@
 pub mod edits;
 pub mod judging;
 
-pub use judging::actor::{Actor, User};
-pub use judging::amend::{Amendment, Edit, Plan, Repair, Switch, amend};
-pub use judging::change::{Change, Detail, Extent, Field, Part, Subject, Transition};
+pub use judging::actor::{Actor, Trusted, User};
+pub use judging::amend::{Amendment, Edit, Plan, Repair, Switch, WarningMode, amend};
+pub use judging::change::{
+    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, Subject, Transition,
+};
 pub use judging::judge::{Question, judge};
 pub use judging::policy::{ConfiguredExemption, Override, Parameters, Policy, Unlisted};
 pub use judging::rule::{
@@ -41,6 +43,8 @@ rules! {
     released_volume_policy
     status_forgery
     foreign_namespace_volume
+    foreign_namespace_binding
+    namespace_tenant_label
     prebind_incomplete
     prebind_taken
     prebind_class
@@ -56,12 +60,14 @@ rules! {
     recycle_policy
     released_volume_reuse
     claim_delete_in_use
+    claim_delete_destroys_data
     static_volume_delete_policy
     bound_volume_reclaim_policy
     host_path_volume
     local_volume_immediate_class
     unreachable_node_affinity
     ignored_by_prebind
+    ignored_data_source
     missing_volume
     unknown_class
     static_claim_default_class
@@ -77,9 +83,24 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id).copied()
 }
 
+/// The id of the rule or edit that is spelled most like `id`, if one is similar.
+pub fn most_similar(id: &str) -> Option<&'static str> {
+    let ids = RULES.iter().map(|rule| rule.id);
+    let ids = ids.chain(edits::REPAIRS.iter().map(|repair| repair.id));
+    let similar = ids.filter_map(|known| Some((distance_if_similar(id, known)?, known)));
+    similar.min().map(|(_, known)| known)
+}
+
+/// How many letters of `one` must be put in, taken out, changed or swapped to get `other`, unless they are so many
+/// that it is another word: more than one and a third of its letters.
+pub fn distance_if_similar(one: &str, other: &str) -> Option<usize> {
+    let limit = 1 + other.chars().count() / 3;
+    Some(strsim::damerau_levenshtein(one, other)).filter(|distance| *distance <= limit)
+}
+
 /// What a rule file needs besides the model.
 mod prelude {
-    pub(super) use super::judging::change::{Change, Extent, Subject, Transition};
+    pub(super) use super::judging::change::{Change, Subject, Transition};
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
         Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,

@@ -1,14 +1,13 @@
 //! Deleting a namespace whose claims would take their data with them.
 
 use super::prelude::*;
-use crate::model::{Claim, ReclaimPolicy};
+use crate::model::{Claim, ClaimPhase, ReclaimPolicy};
 
 pub(super) static RULE: Rule = Rule {
     id: "namespace-delete-bound-claims",
-    mode: Mode::Off,
+    mode: Mode::Warn,
     routes: &[Route::advise(Resource::Namespaces, Operation::Delete)],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -17,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
             Recycle.",
         consequence: "Every claim goes with its namespace, every such volume with its claim, and the data \
             with the volume. One word on a command line is enough, and nothing of it can be taken back.",
-        instead: "Set persistentVolumeReclaimPolicy Retain on the volumes whose data is needed, or delete \
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the volumes whose data is needed, or delete \
             the claims that are not needed one by one; then delete the namespace.",
     },
     refuses: &[Example {
@@ -50,20 +49,30 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Subject::Namespace(Transition::Delete(namespace)) = &change.subject else {
         return Vec::new();
     };
-    let claims = evidence.view().claims_in(&namespace.name);
-    let mut doomed = claims.filter_map(|claim| doomed(claim, evidence));
-    let Some((first, rests)) = doomed.next() else { return Vec::new() };
+    let claims: Vec<&Claim> =
+        evidence.view().claims_in(&namespace.name).map(|claim| &**claim).collect();
+    let mut doomed = claims.iter().filter_map(|claim| doomed(claim, evidence));
+    let Some((first, rests)) = doomed.next() else {
+        let unseen = claims.iter().find_map(|claim| unseen(claim, evidence));
+        return unseen.into_iter().map(|read| Violation::open("metadata.name", read)).collect();
+    };
     let others = match doomed.count() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let text = format!(
         "claim \"{}\"{others} in namespace \"{}\" would go and take the data of the volume along; that \
-         cannot be taken back; set persistentVolumeReclaimPolicy Retain on what is needed, then retry",
+         cannot be taken back; set persistentVolumeReclaimPolicy to Retain on what is needed, then retry",
         first.key.name, namespace.name
     );
     let violation = Violation::new("metadata.name", text);
     vec![rests.into_iter().fold(violation, Violation::resting_on)]
+}
+
+/// The read of a volume that a claim has and nobody has seen: its policy is not known.
+fn unseen(claim: &Claim, evidence: &Evidence<'_>) -> Option<Read> {
+    let name = claim.volume.as_ref().filter(|_| claim.phase == ClaimPhase::Bound)?;
+    (evidence.volume(name) == Lookup::Unknown).then(|| Read::Volume(name.clone()))
 }
 
 /// A claim that lives and takes the data of its volume with it, and what that rests on.

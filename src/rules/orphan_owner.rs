@@ -1,8 +1,10 @@
 //! Giving a claim or a volume an owner that does not exist.
 
+use super::judging::actor::Actor;
+use super::judging::change::{AddedOwners, OWNERS_ADDED_MAX};
 use super::prelude::*;
 use crate::binding::OwnerFate;
-use crate::model::{NamespaceName, Owner};
+use crate::model::{ClaimKey, NamespaceName, Owner};
 
 pub(super) static RULE: Rule = Rule {
     id: "orphan-owner",
@@ -16,7 +18,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -24,8 +25,11 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A claim or a volume is given an owner that does not exist, or that has another uid: an \
             exported manifest, applied again. Or a volume is given a node as its owner.",
         consequence: "The garbage collector deletes it within a second or two, a claim with its data if the \
-            policy is Delete. What a node owns goes when the node object does.",
-        instead: "Remove metadata.ownerReferences, or name an owner that lives, with its uid.",
+            policy is Delete. What a node owns goes when the node object does, a bound \
+            volume once its claim is gone.",
+        instead: "Remove metadata.ownerReferences, or name an owner that lives, with its uid. At most 8 owners \
+            that one request adds are looked at; more are denied, and so is, on a bound volume, an owner that \
+            the webhook may not read.",
     },
     refuses: &[
         Example {
@@ -45,6 +49,16 @@ pub(super) static RULE: Rule = Rule {
             },
             then: &[Fact::Gone("pvc/db/data")],
         },
+        Example {
+            title: "giving a bound volume a node that is gone as its owner",
+            given: "pair pv-a db/data 10Gi RWO",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#,
+            },
+            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
+        },
     ],
     allows: &[
         Example {
@@ -58,6 +72,13 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "making a claim without an owner",
+            given: "",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 1Gi RWO class="),
+            then: &[],
+        },
+        Example {
             title: "labelling a claim without an owner",
             given: "pair pv-a db/data 10Gi RWO",
             by: Persona::Tenant,
@@ -67,15 +88,6 @@ pub(super) static RULE: Rule = Rule {
             },
             then: &[],
         },
-        Example {
-            title: "making a volume that is owned by its node, with a warning",
-            given: "class local wait\nnode n1",
-            by: Persona::Driver,
-            send: Send::Create(
-                "volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 owner=v1:Node:n1",
-            ),
-            then: &[],
-        },
     ],
     check,
 };
@@ -83,6 +95,16 @@ pub(super) static RULE: Rule = Rule {
 const FIELD: &str = "metadata.ownerReferences";
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let owners = match &change.detail.owners_added {
+        AddedOwners::These(owners) => owners,
+        // What it takes away from a list it does not add.
+        AddedOwners::TooMany
+            if matches!(change.actor, Actor::GarbageCollector | Actor::ControllerManager) =>
+        {
+            return Vec::new();
+        }
+        AddedOwners::TooMany => return vec![too_many()],
+    };
     let (what, namespace) = match &change.subject {
         Subject::Volume(transition) => {
             (format!("volume \"{}\"", transition.latest().name), NamespaceName::default())
@@ -94,14 +116,36 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Subject::Namespace(_) => return Vec::new(),
     };
     let tell = |owner: &Owner| {
-        if namespace.is_empty() && &*owner.kind == "Node" {
-            return Some(owned_by_node(owner, &what));
-        }
         let lookup = evidence.owner(&namespace, owner);
         let rest = Rest::on(Read::Owner(namespace.clone(), owner.clone()), lookup);
-        Some(missing(owner, &what, lookup)?.resting_on(rest))
+        let is_node = namespace.is_empty() && &*owner.api_version == "v1" && &*owner.kind == "Node";
+        match lookup {
+            Lookup::Present(OwnerFate::Hidden) => {
+                let volume = change.volume().and_then(Transition::proposed)?;
+                let (key, of_pair) = bound(volume, evidence)?;
+                return Some(hidden(owner, &what, key).resting_on(rest).resting_on(of_pair));
+            }
+            Lookup::Present(OwnerFate::Alive) if is_node => {
+                return Some(owned_by_node(owner, &what).resting_on(rest));
+            }
+            Lookup::Present(OwnerFate::Alive | OwnerFate::Replaced)
+            | Lookup::Absent
+            | Lookup::Unknown => {}
+        }
+        let text = if namespace.is_empty() { missing } else { not_there };
+        Some(text(owner, &what, lookup)?.resting_on(rest))
     };
-    change.detail.owners_added.iter().filter_map(tell).collect()
+    owners.iter().filter_map(tell).collect()
+}
+
+/// A denial, not a warning: which of them live is not looked at, and nobody needs as many.
+fn too_many() -> Violation {
+    let text = format!(
+        "more than {OWNERS_ADDED_MAX} owners would be added at once; whether they live is not looked \
+         at, and the garbage collector deletes what has no living owner; add the owners that are \
+         meant in several requests"
+    );
+    Violation::new(FIELD, text)
 }
 
 fn owned_by_node(owner: &Owner, what: &str) -> Violation {
@@ -113,15 +157,36 @@ fn owned_by_node(owner: &Owner, what: &str) -> Violation {
     Violation::new(FIELD, text).as_warning()
 }
 
+/// An owner of a kind that may not be read: whether it lives is not known, and a bound volume is not left to that.
+fn hidden(owner: &Owner, what: &str, key: &ClaimKey) -> Violation {
+    let text = format!(
+        "owner {owner} of {what}, which is bound to claim \"{key}\", cannot be seen by this webhook; if it \
+         does not live, the garbage collector deletes the volume within a second; leave \
+         metadata.ownerReferences of a bound volume as it is"
+    );
+    Violation::new(FIELD, text)
+}
+
 fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerFate>) -> Option<Violation> {
     let why = match fate {
         Lookup::Present(OwnerFate::Alive | OwnerFate::Hidden) => return None,
         Lookup::Present(OwnerFate::Replaced) => "has another uid",
         Lookup::Absent | Lookup::Unknown => "does not exist",
     };
+    Some(gone(owner, what, why))
+}
+
+/// What a claim's owner that does not live is told as: whoever writes claims may see nothing beyond their
+/// namespace, so that another uid under the name and no object of the name are one answer.
+fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerFate>) -> Option<Violation> {
+    missing(owner, what, fate)?;
+    Some(gone(owner, what, "does not exist with this uid"))
+}
+
+fn gone(owner: &Owner, what: &str, why: &str) -> Violation {
     let text = format!(
         "owner {owner} of {what} {why}; the garbage collector deletes what has no other owner within \
          a second; remove metadata.ownerReferences or name an owner that lives"
     );
-    Some(Violation::new(FIELD, text))
+    Violation::new(FIELD, text)
 }

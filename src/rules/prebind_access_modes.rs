@@ -1,6 +1,8 @@
 //! Prebinding a volume that lacks an access mode that the claim asks for.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, unless_found, violations};
+use super::judging::prebind::{
+    Prebind, ROUTES, Side, unless_found, unless_mutual, violations,
+};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::AccessModes;
@@ -10,7 +12,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     routes: ROUTES,
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::WhileUnbound,
@@ -18,7 +19,8 @@ pub(super) static RULE: Rule = Rule {
         hazard: "A claim names a volume without one of the access modes that it asks for, or such a volume is kept \
             for the claim.",
         consequence: "The claim stays Pending for ever, or two pods that must share the volume cannot.",
-        instead: "Ask only for access modes that the volume has.",
+        instead: "Ask only for access modes that the volume has. Where both name each other they are bound all the \
+            same: a warning.",
     },
     refuses: &[
         Example {
@@ -59,6 +61,13 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "a new claim naming a volume that is kept for it and has other modes, with a warning",
+            given: "volume pv-a 10Gi ROX phase=Available for=db/data",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWX volume=pv-a"),
+            then: &[],
+        },
+        Example {
             title: "a claim that waits naming a volume that fits",
             given: "volume pv-a 10Gi RWO,RWX phase=Available\nclaim db/data 10Gi RWX",
             by: Persona::Tenant,
@@ -88,7 +97,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::AccessModes { requested, offered } = mismatch else { return None };
         Some(text(prebind, requested, offered))
     };
-    violations(change, evidence, tell, unless_found)
+    violations(change, evidence, tell, |prebind, violation| {
+        unless_found(prebind, unless_mutual(prebind, violation))
+    })
 }
 
 fn text(prebind: &Prebind<'_>, requested: &AccessModes, offered: &AccessModes) -> String {

@@ -1,6 +1,6 @@
 //! Prebinding a volume to a claim of another class.
 
-use super::judging::prebind::{Prebind, ROUTES, class_text, unless_mutual, violations};
+use super::judging::prebind::{Prebind, ROUTES, class_text, unless_found, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 
@@ -9,7 +9,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     routes: ROUTES,
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::WhileUnbound,
@@ -65,6 +64,13 @@ pub(super) static RULE: Rule = Rule {
             then: &[],
         },
         Example {
+            title: "a StatefulSet making its claim, for which a volume of another class is kept, with a warning",
+            given: "volume pv-a 10Gi RWO class=slow phase=Available for=db/data-db-0",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data-db-0 10Gi RWO class=fast"),
+            then: &[],
+        },
+        Example {
             title: "keeping a new volume that fits",
             given: "claim db/data 10Gi RWO class=fast",
             by: Persona::Admin,
@@ -88,5 +94,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let Mismatch::Class { requested, offered } = mismatch else { return None };
         Some(class_text(prebind, kind, requested.as_ref(), offered.as_ref()))
     };
-    violations(change, evidence, tell, unless_mutual)
+    violations(change, evidence, tell, |prebind, violation| {
+        unless_found(prebind, unless_mutual(prebind, violation))
+    })
 }

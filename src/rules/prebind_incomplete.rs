@@ -11,7 +11,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::WhileUnbound,

@@ -10,7 +10,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     routes: ROUTES,
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::WhileUnbound,

@@ -1,12 +1,14 @@
 //! Removing the finalizers that keep a volume or a claim while it is needed.
 
 use super::judging::actor::Actor;
+use super::judging::creator::proof;
+use super::judging::violation::Footing;
 use super::prelude::*;
 use crate::binding::PodUse;
 use crate::model::annotations::{
     ATTACHER_PREFIX, CLAIM_PROTECTION, EXTERNAL_DELETION, IN_TREE_DELETION, VOLUME_PROTECTION,
 };
-use crate::model::{Claim, ReclaimPolicy, Reservation, Volume, VolumePhase};
+use crate::model::{Claim, ReclaimPolicy, Volume, VolumePhase};
 
 pub(super) static RULE: Rule = Rule {
     id: "protection-finalizer",
@@ -14,11 +16,10 @@ pub(super) static RULE: Rule = Rule {
     routes: &[
         Route::guard(Resource::Volumes, Operation::Update),
         Route::guard(Resource::Volumes, Operation::UpdateStatus),
-        Route::advise(Resource::Claims, Operation::Update),
-        Route::advise(Resource::Claims, Operation::UpdateStatus),
+        Route::guard(Resource::Claims, Operation::Update),
+        Route::guard(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
-    extent: Extent::Essentials,
     exemption: Exemptable::No,
     told_as: None,
     standing: Standing::OfVolume(unprotected),
@@ -27,8 +28,8 @@ pub(super) static RULE: Rule = Rule {
             be deleted is taken off by hand.",
         consequence: "An object that is being deleted is gone at once: the claim turns Lost, a pod \
             loses the volume under its feet, or the disk is left behind and paid for.",
-        instead: "Let the controller that owns the finalizer remove it: delete the pods, then the \
-            claim, then the volume.",
+        instead: "Let the controller that owns the finalizer remove it: set persistentVolumeReclaimPolicy to \
+            Retain if the data is needed, delete the pods, then the claim, then the volume.",
     },
     refuses: &[
         Example {
@@ -54,6 +55,19 @@ pub(super) static RULE: Rule = Rule {
         },
     ],
     allows: &[
+        Example {
+            title: "a driver letting go of a surplus volume, whose claim is bound to another",
+            given: "pair pv-b db/data 10Gi RWO\n\
+                volume pv-a 10Gi RWO policy=Delete phase=Released csi=disk.example.com held=db/data \
+                annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+                finalizer=external-provisioner.volume.kubernetes.io/finalizer terminating",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#,
+            },
+            then: &[],
+        },
         Example {
             title: "taking the protection off a claim that no pod uses",
             given: "pair pv-a db/data 10Gi RWO\npod db/waiting claim=data",
@@ -95,7 +109,7 @@ fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) 
     let removed = old.finalizers.iter().filter(|name| !new.finalizers.has(name));
     let violation = |name: &str| match name {
         VOLUME_PROTECTION => volume_protection(change.actor, old, evidence),
-        IN_TREE_DELETION | EXTERNAL_DELETION => deletion(change.actor, name, (old, new), evidence),
+        IN_TREE_DELETION | EXTERNAL_DELETION => deletion(change, name, (old, new), evidence),
         name if name.starts_with(ATTACHER_PREFIX) && !change.user.is_service_account() => {
             let text = format!(
                 "finalizer {name} of volume \"{}\" would be removed; it may stay attached to a \
@@ -131,33 +145,40 @@ fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Opt
 /// The finalizers that keep a volume until its storage is deleted may go once the claim is gone or
 /// the storage is to stay.
 fn deletion(
-    actor: Actor,
+    change: &Change,
     name: &str,
     (old, new): (&Volume, &Volume),
     evidence: &Evidence<'_>,
 ) -> Option<Violation> {
     let stays = old.policy != ReclaimPolicy::Delete && new.policy != ReclaimPolicy::Delete;
-    if actor.is_binder() || stays {
+    if change.actor.is_binder() || stays {
         return None;
     }
     let (key, rest) = living_claim(old, evidence)?;
+    // A provisioner that no longer puts its finalizer takes it off (Kubernetes:
+    // `sig-storage-lib-external-provisioner`, `handleProtectionFinalizer`).
+    let open = match proof(change, old, evidence) {
+        Ok(()) => return None,
+        Err(reads) => reads,
+    };
     let text = format!(
         "finalizer {name} of volume \"{}\" would be removed while its claim \"{key}\" lives; the \
          storage would be left behind when the volume goes; set Retain first or leave it",
         old.name
     );
-    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+    let violation = Violation::new("metadata.finalizers", text).resting_on(rest);
+    Some(open.into_iter().fold(violation, |violation, read| {
+        violation.resting_on(Rest { read, footing: Footing::Assumed })
+    }))
 }
 
-/// The claim of the reservation's uid, if it lives, be it terminating or not.
+/// The claim of the reservation's uid, if it lives, be it terminating or not, and has no other volume.
 fn living_claim(volume: &Volume, evidence: &Evidence<'_>) -> Option<(String, Rest)> {
-    let Reservation::Held(key, uid) = &volume.reservation else { return None };
-    let lookup = evidence.holder(key, uid);
-    match lookup {
-        Lookup::Present(_) | Lookup::Unknown => {
-            Some((key.to_string(), Rest::on(Read::Claim(key.clone()), lookup)))
+    match pair(volume, evidence) {
+        Pair::Bound { key, rest, .. } | Pair::Ending { key, claim: Some(_), rest } => {
+            Some((key.to_string(), rest))
         }
-        Lookup::Absent => None,
+        Pair::Ending { claim: None, .. } | Pair::Unbound => None,
     }
 }
 
@@ -177,7 +198,8 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
     };
     let text = format!(
         "finalizer {CLAIM_PROTECTION} of claim \"{}\" would be removed while {user}; a deletion \
-         would take the volume from under it; delete the pod first",
+         would take the volume from under it; set persistentVolumeReclaimPolicy to Retain if the data is needed, \
+         and delete the pod first",
         old.key.name
     );
     let rest = Rest::on(Read::PodsUsing(old.key.clone()), lookup);

@@ -1,6 +1,7 @@
 //! The reclaim policy Recycle.
 
 use super::prelude::*;
+use crate::binding::share_files;
 use crate::model::{ReclaimPolicy, Volume};
 
 pub(super) static RULE: Rule = Rule {
@@ -10,8 +11,7 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Volumes, Operation::Create),
         Route::advise(Resource::Volumes, Operation::Update),
     ],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfVolume(recycled),
@@ -41,6 +41,17 @@ pub(super) static RULE: Rule = Rule {
             },
             then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
         },
+        Example {
+            title: "switching a volume around the files of another to Recycle",
+            given: "volume pv-a 10Gi RWO share=/exports phase=Available\n\
+                pair pv-b db/data 10Gi RWO share=/exports/b",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}"#,
+            },
+            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
+        },
     ],
     allows: &[
         Example {
@@ -61,7 +72,7 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
-fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(transition) = change.volume() else { return Vec::new() };
     let (before, new) = match transition {
         Transition::Create(new) => (None, new),
@@ -71,23 +82,32 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
     if new.policy != ReclaimPolicy::Recycle || before == Some(&new.policy) {
         return Vec::new();
     }
-    let text = format!(
-        "policy of volume \"{}\" would be Recycle; when its claim goes, a pod deletes every file \
-         under it; use Retain, or a class whose driver deletes volumes",
-        new.name
-    );
-    vec![Violation::new("spec.persistentVolumeReclaimPolicy", text)]
+    vec![violation(new, "would be", evidence)]
 }
 
 /// A volume that will be emptied.
-fn recycled(volume: &Volume, _: &Evidence<'_>) -> Option<Violation> {
-    if volume.policy != ReclaimPolicy::Recycle {
-        return None;
-    }
+fn recycled(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let is_recycled = volume.policy == ReclaimPolicy::Recycle;
+    is_recycled.then(|| violation(volume, "is", evidence).as_warning())
+}
+
+fn violation(volume: &Volume, verb: &str, evidence: &Evidence<'_>) -> Violation {
+    let others = evidence.view().volumes().filter(|other| other.name != volume.name);
+    let mut others = others.filter_map(|other| {
+        let lookup = evidence.volume(&other.name);
+        let other = lookup.present().filter(|other| share_files(volume, other))?;
+        Some((other, Rest::on(Read::Volume(other.name.clone()), lookup)))
+    });
+    let other = others.next();
+    let of_others = match &other {
+        Some((other, _)) => format!(", those of volume \"{}\" too", other.name),
+        None => String::new(),
+    };
     let text = format!(
-        "policy of volume \"{}\" is Recycle; when its claim goes, a pod deletes every file under it; use \
-         Retain, or a class whose driver deletes volumes",
+        "policy of volume \"{}\" {verb} Recycle; when its claim goes, a pod deletes every file under \
+         it{of_others}; use Retain, or a class whose driver deletes volumes",
         volume.name
     );
-    Some(Violation::new("spec.persistentVolumeReclaimPolicy", text).as_warning())
+    let violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
+    other.into_iter().fold(violation, |violation, (_, rest)| violation.resting_on(rest))
 }

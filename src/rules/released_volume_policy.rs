@@ -1,25 +1,25 @@
-//! Switching a released volume to a policy that destroys its data.
+//! Switching a volume whose claim is gone or going to a policy that destroys its data.
 
 use super::prelude::*;
 use super::judging::violation::Footing;
 use crate::binding::Confirmation;
-use crate::model::{ReclaimPolicy, Reservation, VolumePhase};
+use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Volume, VolumePhase};
 
 pub(super) static RULE: Rule = Rule {
     id: "released-volume-policy",
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Update)],
-    terminating: Terminating::Passes,
-    extent: Extent::Whole,
+    terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
     page: Page {
-        hazard: "The reclaim policy of a volume whose claim is gone is switched to Delete or \
-            Recycle.",
-        consequence: "The storage is deleted or wiped within seconds.",
-        instead: "Copy what is needed. Then delete the volume object and the storage behind it, or \
-            exempt the volume for the clean-up.",
+        hazard: "The reclaim policy of a volume whose claim is gone or being deleted is switched to Delete \
+            or Recycle.",
+        consequence: "The storage is deleted or wiped within seconds, or once the last pod that uses the \
+            claim stops. A deletion cannot be taken back.",
+        instead: "Leave persistentVolumeReclaimPolicy at Retain, and copy what is needed. Then delete the volume \
+            object and the storage behind it, or exempt the volume for the clean-up.",
     },
     refuses: &[
         Example {
@@ -41,6 +41,16 @@ pub(super) static RULE: Rule = Rule {
                 patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
             },
             then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
+        },
+        Example {
+            title: "switching a volume whose claim is being deleted to Delete",
+            given: "pair pv-a db/data 10Gi RWO claim-terminating\npod db/main claim=data node=n1",
+            by: Persona::Admin,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
+            },
+            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
         },
     ],
     allows: &[
@@ -74,34 +84,73 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.policy == new.policy || !harmful {
         return Vec::new();
     }
-    let (key, rest) = match &new.reservation {
-        Reservation::Held(key, uid) => {
-            let lookup = evidence.holder(key, uid);
-            let read = Read::Claim(key.clone());
-            let settled = evidence.confirmation(&read) == Confirmation::Settled;
-            let released = matches!(old.phase, VolumePhase::Released | VolumePhase::Failed);
-            match lookup {
-                // A view that still shows the claim of a released volume is an old one.
-                Lookup::Present(_) if released && !settled => {
-                    (key, Some(Rest { read, footing: Footing::Assumed }))
-                }
-                Lookup::Present(_) => return Vec::new(),
-                Lookup::Absent | Lookup::Unknown => (key, Some(Rest::on(read, lookup))),
-            }
-        }
-        // No claim can have it, and the binder releases it all the same.
-        Reservation::Incomplete(key, Some(_)) if !key.name.is_empty() => (key, None),
-        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => {
-            return Vec::new();
-        }
-    };
+    let Some((key, when, rest)) = ending(old, new, evidence) else { return Vec::new() };
     let what = if new.policy == ReclaimPolicy::Delete { "deleted" } else { "wiped" };
     let text = format!(
-        "policy of volume \"{}\" would become {} and claim \"{key}\" of that uid is gone; its data \
-         is {what} within seconds; copy what is needed first, or keep {}",
-        new.name, new.policy, old.policy
+        "policy of volume \"{}\" would become {} and claim \"{key}\" {}; copy what is needed first, or {}",
+        new.name,
+        new.policy,
+        when.told(what),
+        harmless(&old.policy)
     );
     let mut violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
     violation.rests_on.extend(rest);
     vec![violation]
+}
+
+/// What to do instead of a switch from `old` to a policy that destroys.
+pub(super) fn harmless(old: &ReclaimPolicy) -> String {
+    match old {
+        ReclaimPolicy::Delete | ReclaimPolicy::Recycle => "set Retain".to_owned(),
+        ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => format!("keep {old}"),
+    }
+}
+
+/// When a claim lets go of its volume.
+#[derive(Clone, Copy)]
+enum Ends {
+    Gone,
+    Going,
+}
+
+impl Ends {
+    /// What becomes of the data, where it is to be `what`.
+    fn told(self, what: &str) -> String {
+        match self {
+            Self::Gone => format!("of that uid is gone; its data is {what} within seconds"),
+            Self::Going => {
+                format!("is being deleted; its data is {what} once no pod uses the claim")
+            }
+        }
+    }
+}
+
+/// The claim that is gone or going, and what that rests on.
+fn ending<'a>(
+    old: &Volume,
+    new: &'a Volume,
+    evidence: &Evidence<'_>,
+) -> Option<(&'a ClaimKey, Ends, Option<Rest>)> {
+    let (key, uid) = match &new.reservation {
+        Reservation::Held(key, uid) => (key, uid),
+        // No claim can have it, and the binder releases it all the same.
+        Reservation::Incomplete(key, Some(_)) if !key.name.is_empty() => {
+            return Some((key, Ends::Gone, None));
+        }
+        Reservation::Free | Reservation::Named(_) | Reservation::Incomplete(..) => return None,
+    };
+    let lookup = evidence.holder(key, uid);
+    let read = Read::Claim(key.clone());
+    let is_settled = evidence.confirmation(&read) == Confirmation::Settled;
+    let is_released = matches!(old.phase, VolumePhase::Released | VolumePhase::Failed);
+    let ends = match lookup {
+        Lookup::Present(claim) if claim.deletion == Deletion::Terminating => Ends::Going,
+        // A view that still shows the claim of a released volume is an old one.
+        Lookup::Present(_) if is_released && !is_settled => {
+            return Some((key, Ends::Gone, Some(Rest { read, footing: Footing::Assumed })));
+        }
+        Lookup::Present(_) => return None,
+        Lookup::Absent | Lookup::Unknown => Ends::Gone,
+    };
+    Some((key, ends, Some(Rest::on(read, lookup))))
 }

@@ -8,7 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,

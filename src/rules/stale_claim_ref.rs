@@ -11,7 +11,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -20,10 +19,27 @@ pub(super) static RULE: Rule = Rule {
             exported manifest, applied again.",
         consequence: "The binder takes the claim for deleted. It releases the volume at once, and with \
             the policy Delete the driver destroys the storage although nobody deleted anything.",
-        instead: "Remove uid and resourceVersion from spec.claimRef: the volume then waits for the \
-            claim of that name.",
+        instead: "Remove uid and resourceVersion from spec.claimRef: the volume is then reserved for the \
+            claim of that name. A provisioner may register storage whose claim has gone meanwhile, and its \
+            driver deletes it. It is known by its account: one listed in `trusted.provisioners`, one in the \
+            namespace that holds the Lease of the driver's provisioner, or the one of a well-known chart. A \
+            volume never proves it, as an exported one looks the same.",
     },
     refuses: &[
+        Example {
+            title: "applying the export of a dynamically provisioned volume whose claim is gone",
+            given: "",
+            by: Persona::Admin,
+            send: Send::Create(EXPORTED),
+            then: &[Fact::Is(EXPORTED_TARGET, "/status/phase", "\"Released\"")],
+        },
+        Example {
+            title: "the same by a service account that is not known as the driver's provisioner",
+            given: "",
+            by: Persona::Driver,
+            send: Send::Create(EXPORTED),
+            then: &[Fact::Is(EXPORTED_TARGET, "/status/phase", "\"Released\"")],
+        },
         Example {
             title: "applying an exported volume whose claim is gone",
             given: "",
@@ -51,6 +67,18 @@ pub(super) static RULE: Rule = Rule {
     ],
     allows: &[
         Example {
+            title: "a provisioner registering the volume for which its claim waits",
+            given: "claim db/data 10Gi RWO class=none-such \
+                annotation=volume.kubernetes.io/storage-provisioner:disk.example.com",
+            by: Persona::Driver,
+            send: Send::Create(
+                "volume pvc-data 10Gi RWO class=none-such policy=Delete csi=disk.example.com \
+                 held=db/data annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+                 finalizer=external-provisioner.volume.kubernetes.io/finalizer",
+            ),
+            then: &[],
+        },
+        Example {
             title: "keeping a volume for the claim of a name",
             given: "",
             by: Persona::Admin,
@@ -74,6 +102,12 @@ pub(super) static RULE: Rule = Rule {
     ],
     check,
 };
+
+/// What `kubectl get pv -o yaml` shows of the commonest volume, after its claim has gone.
+const EXPORTED: &str = "volume pvc-dead0000-0000-4000-8000-000000000000 10Gi RWO policy=Delete \
+    csi=disk.example.com dead=db/data annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+    finalizer=external-provisioner.volume.kubernetes.io/finalizer";
+const EXPORTED_TARGET: &str = "pv/pvc-dead0000-0000-4000-8000-000000000000";
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let new = match change.volume() {

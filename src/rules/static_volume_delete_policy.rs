@@ -12,7 +12,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::AsCreated,

@@ -12,7 +12,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
-    extent: Extent::Essentials,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::OfVolume(contradicted),

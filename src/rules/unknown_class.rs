@@ -8,7 +8,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Warn,
     routes: &[Route::advise(Resource::Claims, Operation::Create)],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::WhileUnbound,

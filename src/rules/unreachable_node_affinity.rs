@@ -1,7 +1,7 @@
 //! A volume that no node reaches.
 
 use super::prelude::*;
-use crate::model::{NodeAffinity, NodeTerm};
+use crate::model::{NodeAffinity, NodeTerm, Volume};
 
 pub(super) static RULE: Rule = Rule {
     id: "unreachable-node-affinity",
@@ -11,7 +11,6 @@ pub(super) static RULE: Rule = Rule {
         Route::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::AsCreated,
@@ -47,13 +46,30 @@ pub(super) static RULE: Rule = Rule {
     check,
 };
 
+/// So many terms are asked about: each costs a live read, and a usual affinity has one for each zone.
+const TERMS_COUNT_MAX: usize = 8;
+
+/// What is said of more.
+fn unread(new: &Volume) -> Violation {
+    let text = format!(
+        "spec.nodeAffinity of volume \"{}\" has more than {TERMS_COUNT_MAX} terms; whether it admits a \
+         node was not looked at, and without one no pod can use it; look at it yourself",
+        new.name
+    );
+    Violation::new("spec.nodeAffinity", text)
+}
+
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let new = match change.volume() {
         Some(Transition::Create(new)) => new,
         Some(Transition::Update { old, new }) if old.node_affinity != new.node_affinity => new,
         Some(Transition::Update { .. } | Transition::Delete(_)) | None => return Vec::new(),
     };
-    let NodeAffinity::Required(terms) = &new.node_affinity else { return Vec::new() };
+    let terms = match &new.node_affinity {
+        NodeAffinity::Unrestricted => return Vec::new(),
+        NodeAffinity::Required(terms) if terms.len() <= TERMS_COUNT_MAX => terms,
+        NodeAffinity::Required(_) | NodeAffinity::Unread(_) => return vec![unread(new)],
+    };
     let lookup = |term: &NodeTerm| evidence.any_node(term);
     if terms.iter().any(|term| lookup(term).present().is_some()) {
         return Vec::new();

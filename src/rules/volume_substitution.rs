@@ -9,7 +9,6 @@ pub(super) static RULE: Rule = Rule {
     mode: Mode::Deny,
     routes: &[Route::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
-    extent: Extent::Whole,
     exemption: Exemptable::Yes,
     told_as: None,
     standing: Standing::Unseen,
@@ -18,7 +17,8 @@ pub(super) static RULE: Rule = Rule {
             another volume mode, other access modes or on other storage.",
         consequence: "The claim takes it for its own without asking anything: its pods find other files, or \
             do not start.",
-        instead: "Restore the volume as it was. Or give the new one another name and delete the claim.",
+        instead: "Restore the volume as it was, with policy Retain. Or give the new one another name, and \
+            delete the claim if its data is not needed.",
     },
     refuses: &[
         Example {
@@ -81,7 +81,7 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
     }
     let Some(claim) = lookup.present().filter(points_here) else { return Vec::new() };
     let rest = Rest::on(Read::Claim(key.clone()), lookup);
-    let mismatches = fit(new, claim, Asker::Prebind).err();
+    let mismatches = fit(new, claim, None, Asker::Prebind).err();
     let mismatches = mismatches.iter().flat_map(NonEmpty::iter);
     let mut found: Vec<Violation> = mismatches
         .filter_map(|mismatch| of_mismatch(mismatch, claim, new))
@@ -117,11 +117,13 @@ fn of_mismatch(mismatch: &Mismatch, claim: &Claim, new: &Volume) -> Option<Viola
         }
         Mismatch::ReservedForOther { .. }
         | Mismatch::ClaimElsewhere
+        | Mismatch::ForeignNamespace
         | Mismatch::Class { .. }
         | Mismatch::AttributesClass { .. }
         | Mismatch::Terminating
         | Mismatch::NotAvailable { .. }
         | Mismatch::Selector { .. }
+        | Mismatch::DataSource
         | Mismatch::NodeAffinity
         | Mismatch::WaitsForConsumer => None,
     }

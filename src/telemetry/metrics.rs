@@ -10,6 +10,7 @@ use prometheus::{
 };
 
 use super::configuration::ConfigurationMetrics;
+use super::connections::ConnectionMetrics;
 use crate::rules::{Effect, Entry};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
@@ -21,7 +22,7 @@ const DURATION_BOUNDS: [f64; 11] =
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    reviews: [[IntCounter; 2]; 3],
+    reviews: [[IntCounter; 2]; 4],
     /// How long a review took, from its complete body to its answer.
     pub duration: Histogram,
     rule_results: IntCounterVec,
@@ -31,7 +32,8 @@ pub struct Metrics {
     /// Reviews that ended in a panic.
     pub panics: IntCounter,
     live_reads: IntCounterVec,
-    connections: IntCounterVec,
+    /// What happened to connections.
+    pub connections: ConnectionMetrics,
     /// Seconds since each watch was last heard of.
     pub watch_age: GaugeVec,
     /// Whether all resources were listed once.
@@ -67,7 +69,8 @@ impl Metrics {
             ["allowed", "denied"].map(|decision| reviews.with_label_values(&[path, decision]))
         };
         Ok(Self {
-            reviews: ["/validate/guard", "/validate/advise", "/mutate"].map(of_path),
+            reviews: ["/validate/guard", "/validate/advise", "/validate/tenancy", "/mutate"]
+                .map(of_path),
             duration: register(
                 &registry,
                 Histogram::with_opts(
@@ -103,12 +106,7 @@ impl Metrics {
                 "Live reads made to confirm a verdict, by outcome.",
                 &["outcome"],
             )?,
-            connections: counters(
-                &registry,
-                "bindery_connections_total",
-                "What happened to connections.",
-                &["port", "event", "detail"],
-            )?,
+            connections: ConnectionMetrics::register(&registry)?,
             reloads: counters(
                 &registry,
                 "bindery_certificate_reloads_total",
@@ -118,7 +116,10 @@ impl Metrics {
             configuration: ConfigurationMetrics::register(&registry)?,
             panics: register(
                 &registry,
-                IntCounter::new("bindery_panics_total", "Reviews that ended in a panic.")?,
+                IntCounter::new(
+                    "bindery_panics_total",
+                    "Reviews and live reads that ended in a panic.",
+                )?,
             )?,
             watch_age: register(
                 &registry,
@@ -147,10 +148,11 @@ impl Metrics {
 
     /// Counts an answered review of the entry.
     pub fn count_review(&self, entry: Entry, decision: Decision) {
-        let [guard, advise, mutate] = &self.reviews;
+        let [guard, advise, tenancy, mutate] = &self.reviews;
         let [allowed, denied] = match entry {
             Entry::Guard => guard,
             Entry::Advise => advise,
+            Entry::Tenancy => tenancy,
             Entry::Mutate | Entry::Restore => mutate,
         };
         match decision {
@@ -180,11 +182,6 @@ impl Metrics {
     /// Counts live reads.
     pub fn count_live_read(&self, outcome: &str) {
         self.live_reads.with_label_values(&[outcome]).inc();
-    }
-
-    /// Counts something that happened to a connection.
-    pub fn count_connection(&self, port: &str, event: &str, detail: &str) {
-        self.connections.with_label_values(&[port, event, detail]).inc();
     }
 
     /// Counts a reload of the serving pair.

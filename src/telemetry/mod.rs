@@ -4,5 +4,7 @@
 //! logged, only its kind, namespace and name.
 
 pub mod configuration;
+pub mod connections;
+pub mod line_budget;
 pub mod logging;
 pub mod metrics;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::{Extension, Router};
 use tokio::time::Instant;
 
 use super::service::Service;
+use super::transport::ReviewAnswered;
 use super::transport::admission::Admission;
 use super::transport::body::read_body;
 use super::transport::refusal::{self, Refusal};
@@ -31,6 +32,7 @@ pub fn router(reviews: Reviews) -> Router {
     Router::new()
         .route("/validate/guard", post(guard))
         .route("/validate/advise", post(advise))
+        .route("/validate/tenancy", post(tenancy))
         .route("/mutate", post(mutate))
         .fallback(refusal::not_found)
         .method_not_allowed_fallback(refusal::method_not_allowed)
@@ -43,6 +45,10 @@ async fn guard(State(reviews): State<Reviews>, request: Request) -> Response {
 
 async fn advise(State(reviews): State<Reviews>, request: Request) -> Response {
     review(&reviews, Some(Entry::Advise), request).await
+}
+
+async fn tenancy(State(reviews): State<Reviews>, request: Request) -> Response {
+    review(&reviews, Some(Entry::Tenancy), request).await
 }
 
 async fn mutate(State(reviews): State<Reviews>, request: Request) -> Response {
@@ -75,7 +81,7 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
     match answer {
         Ok(bytes) => {
             let json = HeaderValue::from_static("application/json");
-            ([(CONTENT_TYPE, json)], bytes).into_response()
+            ([(CONTENT_TYPE, json)], Extension(ReviewAnswered), bytes).into_response()
         }
         Err(error) => {
             service.metrics.count_refused("unreadable");

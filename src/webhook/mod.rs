@@ -6,7 +6,8 @@
 pub mod certificate;
 pub mod handlers;
 pub mod health;
-mod observe;
+pub mod lines;
+pub mod observe;
 pub mod reader;
 pub mod run;
 pub mod service;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use kube::Client;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::binding::{LiveReads, Read};
 use crate::cluster::reads;
@@ -33,27 +35,34 @@ impl Reader {
         Self { client: None }
     }
 
-    /// Makes `wanted` within `deadline` and adds the answers to `live`.
+    /// Makes `wanted` within `deadline` and adds the answers to `live`. Returns how many of them ended in a
+    /// panic.
+    ///
+    /// The deadline is kept here too, on the thread of the review: what is slow or busy over there keeps
+    /// nobody waiting.
     pub async fn read(
         &self,
-        wanted: Vec<Read>,
+        wanted: &[Read],
         deadline: Duration,
-        mut live: LiveReads,
-    ) -> LiveReads {
-        let Some((client, runtime)) = self.client.clone() else {
-            live.fail_all(&wanted);
-            return live;
+        live: LiveReads,
+    ) -> (LiveReads, usize) {
+        let failed = |mut live: LiveReads| {
+            live.fail_all(wanted);
+            (live, 0)
         };
-        let before = live.clone();
-        let again = wanted.clone();
-        let reading = runtime.spawn(async move {
-            reads::read(&client, &wanted, deadline, &mut live).await;
-            live
-        });
-        reading.await.unwrap_or_else(|_| {
-            let mut live = before;
-            live.fail_all(&again);
-            live
-        })
+        let Some((client, runtime)) = self.client.clone() else { return failed(live) };
+        let (reads, mut answers) = (wanted.to_vec(), live.clone());
+        let mut reading = JoinSet::new();
+        let reading_there = async move {
+            let panics = reads::read(&client, &reads, deadline, &mut answers).await;
+            (answers, panics)
+        };
+        reading.spawn_on(reading_there, &runtime);
+        // An eighth more: those that were answered in time count although others were not.
+        match timeout(deadline * 9 / 8, reading.join_next()).await {
+            Ok(Some(Ok(read))) => read,
+            // Dropped, the set ends what is still under way.
+            Ok(Some(Err(_)) | None) | Err(_) => failed(live),
+        }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::certificate::{Pair, PairSource};
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
+use super::lines::UserLines;
 use super::observe::Counting;
 use super::reader::Reader;
 use super::service::Service;
@@ -99,12 +100,6 @@ pub struct Webhook {
     _policy: Followed<Policy>,
 }
 
-impl std::fmt::Debug for Counting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Counting")
-    }
-}
-
 impl Webhook {
     /// Starts a webhook with all rules for the cluster that `options` name.
     pub async fn start(options: Options) -> Result<Self, WebhookError> {
@@ -139,6 +134,7 @@ impl Webhook {
             reader: Reader::new(client, Handle::current()),
             policy: policy.current(),
             metrics: Arc::clone(&metrics),
+            lines: UserLines::default(),
         });
         let health = Arc::new(Health {
             shared,
@@ -161,7 +157,8 @@ impl Webhook {
             router: health::router(Arc::clone(&health)),
             limits: Limits::health(),
         };
-        let observer = Arc::new(Counting(metrics));
+        let (connections, panics) = (metrics.connections.clone(), metrics.panics.clone());
+        let observer = Arc::new(Counting { connections, panics: Some(panics) });
         Ok(Self {
             health_port: Server::start(health_endpoint, NonZeroUsize::MIN, observer.clone())?,
             reviews: Server::start(reviews, options.threads, observer)?,

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use tokio::time::Instant;
 
+use super::lines::UserLines;
 use super::reader::Reader;
 use crate::binding::{Evidence, LiveReads, Read};
 use crate::cluster::ask::{Provisional, settle};
@@ -19,7 +21,7 @@ use crate::k8s::review::{
 };
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
-    Amendment, Effect, Entry, Extent, Policy, Question, Rule, Subject, Verdict, amend, judge,
+    Amendment, Effect, Entry, Policy, Question, Rule, Subject, Verdict, amend, judge,
 };
 use crate::telemetry::metrics::{Decision, Metrics};
 
@@ -36,11 +38,9 @@ pub struct Service {
     pub policy: Arc<ArcSwap<Policy>>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
+    /// How many lines are written about each user.
+    pub lines: UserLines,
 }
-
-/// The warning on an object that was too large to be read whole.
-const ESSENTIALS_ONLY: &str = "the object is too large to be judged in full: only its phase, \
-    claimRef, deletion and finalizers were; remove labels or annotations that it does not need";
 
 impl Service {
     /// Validates the review in `body` as a request through `entry`. `left` tells how much time is
@@ -60,10 +60,10 @@ impl Service {
             judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
         let verdict = self.settle(step, left).await.verdict;
+        // A volume that is given away is not taken back: what was not read is not admitted.
+        let verdict = if entry == Entry::Tenancy { verdict.closed(&policy) } else { verdict };
         self.record(entry, &request, &verdict, started);
-        let mut warnings = verdict.warnings();
-        warn_about_extent(request.change.extent, &mut warnings);
-        let audit = audit(&verdict);
+        let (warnings, audit) = (verdict.warnings(), audit(&verdict));
         let made = Answer { refusal: verdict.refusal(), warnings, audit, patch: None };
         Ok(answer(&request.uid, &made))
     }
@@ -88,16 +88,19 @@ impl Service {
             amendment.plans.extend(found.plans);
             amendment.unchecked.extend(found.unchecked);
         }
+        // Reviews that nothing edits are most; only for others the texts are looked for.
+        let texts = if amendment.plans.is_empty() { Texts::default() } else { texts(body)? };
+        let unreadable = |error| ReviewError::Object { field: "request.object", error };
+        leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
         self.metrics.count_review(Entry::Mutate, Decision::Allowed);
-        amendment.plans.iter().for_each(|(id, _)| self.metrics.count_edit(id));
+        amendment.plans.iter().for_each(|(repair, _)| self.metrics.count_edit(repair.id));
         let edits: Vec<_> =
             amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
-        // Reviews that nothing edits are most; only for others the texts are looked for.
-        let texts = if edits.is_empty() { Texts::default() } else { texts(body)? };
-        let patch = Patch::of(&edits, texts.object, texts.old_object)
-            .map_err(|error| ReviewError::Object { field: "request.object", error })?;
-        let audit =
-            amendment.plans.iter().map(|(id, plan)| ((*id).to_owned(), plan.warning.clone()));
+        let patch = Patch::of(&edits, texts.object, texts.old_object).map_err(unreadable)?;
+        let audit = amendment
+            .plans
+            .iter()
+            .map(|(repair, plan)| (repair.id.to_owned(), plan.warning.clone()));
         let made = Answer {
             refusal: String::new(),
             warnings: amendment.warnings(),
@@ -117,7 +120,8 @@ impl Service {
         let read = |wanted: Vec<Read>, live| {
             let deadline = left() / 2;
             async move {
-                let live = self.reader.read(wanted.clone(), deadline, live).await;
+                let (live, panics) = self.reader.read(&wanted, deadline, live).await;
+                self.metrics.panics.inc_by(u64::try_from(panics).unwrap_or_default());
                 self.count_reads(&live, &wanted);
                 live
             }
@@ -141,6 +145,8 @@ impl Service {
         if verdict.rulings.is_empty() {
             return;
         }
+        let user = &*request.change.user.name;
+        let Some(withheld) = self.lines.grant(user, Instant::now()) else { return };
         let told: Vec<String> = verdict
             .rulings
             .iter()
@@ -158,23 +164,35 @@ impl Service {
         let took = Timestamp::now().duration_since(started).as_micros();
         tracing::info!(
             uid = request.uid,
-            user = request.change.user.name,
+            user,
             kind,
             name,
             rules = told.join(","),
             decision = if decision == Decision::Denied { "denied" } else { "allowed" },
             dry_run = request.dry_run == DryRun::Yes,
+            withheld,
             microseconds = u64::try_from(took).unwrap_or_default(),
             "review"
         );
     }
 }
 
-fn warn_about_extent(extent: Extent, warnings: &mut Vec<String>) {
-    match extent {
-        Extent::Whole => {}
-        Extent::Essentials => warnings.push(ESSENTIALS_ONLY.to_owned()),
+/// Takes out the plans that would put back a text of which only the beginning was kept.
+fn leave_what_was_cut(amendment: &mut Amendment, old: &str) -> Result<(), serde_json::Error> {
+    let mut whole = Vec::with_capacity(amendment.plans.len());
+    for (repair, plan) in std::mem::take(&mut amendment.plans) {
+        if Patch::is_whole(&plan.edits, old)? {
+            whole.push((repair, plan));
+        } else {
+            amendment.unchecked.push(format!(
+                "[{}] nothing was put back: a text of the stored object is too long to be repeated; what \
+                 was dropped would be lost; send the object with the fields as they are stored",
+                repair.id
+            ));
+        }
     }
+    amendment.plans = whole;
+    Ok(())
 }
 
 /// The audit annotations of a verdict: one per rule, with everything that the rule found.

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
+    "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
     "src/controller/metrics.rs",

@@ -58,8 +58,7 @@ fn defaults_are_those_of_the_program() {
     assert_eq!(chart.policy.parameters, own.policy.parameters);
     assert_eq!(chart.policy.exemptions, own.policy.exemptions);
     assert_eq!(chart.policy.longest_exemption, own.policy.longest_exemption);
-    assert_eq!(chart.policy.trusted_binders, own.policy.trusted_binders);
-    assert_eq!(chart.policy.trusted_populators, own.policy.trusted_populators);
+    assert_eq!(chart.policy.trusted, own.policy.trusted);
     assert_eq!(chart.recycler, own.recycler);
 }
 
@@ -78,8 +77,8 @@ fn values_reach_the_configuration() {
     assert_eq!(policy.exemptions.len(), 1);
     assert_eq!(policy.edits.get("delayed-binding"), Some(&Switch::Off));
     assert_eq!(policy.edits.get("tenant-selector"), Some(&Switch::On));
-    assert_eq!(policy.trusted_binders, ["system:serviceaccount:topolvm:binder"]);
-    assert_eq!(policy.trusted_populators, ["system:serviceaccount:populators:mover"]);
+    assert_eq!(policy.trusted.binders, ["system:serviceaccount:topolvm:binder"]);
+    assert_eq!(policy.trusted.populators, ["system:serviceaccount:populators:mover"]);
     let recycler = configuration("full-sidecar").recycler;
     assert_eq!(recycler.nfs.minimum, Duration::from_mins(10));
     let image = &recycler.template.spec["containers"][0]["image"];

@@ -50,6 +50,8 @@ const PROBES: &[Probe] = &[
     ("webhook.guard.timeoutSeconds", "4", &[]),
     ("webhook.advise.failurePolicy", "\"Fail\"", &[]),
     ("webhook.advise.timeoutSeconds", "4", &[]),
+    ("webhook.tenancy.failurePolicy", "\"Ignore\"", &[]),
+    ("webhook.tenancy.timeoutSeconds", "4", &[]),
     ("webhook.mutate.failurePolicy", "\"Fail\"", &[]),
     ("webhook.mutate.timeoutSeconds", "4", &[]),
     ("webhook.mutate.edits.delayed-binding", "false", &[]),
@@ -61,6 +63,7 @@ const PROBES: &[Probe] = &[
     ("controller.mode", "\"prebind\"", &[]),
     ("controller.events", "false", &[]),
     ("trusted.binders", r#"["system:serviceaccount:topolvm:binder"]"#, &[]),
+    ("trusted.provisioners", r#"["system:serviceaccount:disks:provisioner"]"#, &[]),
     ("trusted.populators", r#"["system:serviceaccount:populators:mover"]"#, &[]),
     ("controller.recycler.image", "\"registry.example.com/scrub:1.4.0\"", &["--set", FULL]),
     (

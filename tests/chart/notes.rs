@@ -14,7 +14,7 @@ fn they_tell_mode_policies_and_certificates() {
     let defaults = notes(&[]);
     for line in [
         "Bindery is installed as store/rel-bindery.",
-        "webhook       2 pods; guard: Fail, advise: Ignore, mutate: Ignore",
+        "webhook       2 pods; guard: Fail, advise: Ignore, tenancy: Fail, mutate: Ignore",
         "rules         profile baseline",
         "controller    mode observe, sidecar",
         "certificates  selfSigned",
@@ -24,7 +24,11 @@ fn they_tell_mode_policies_and_certificates() {
     }
     let other =
         notes(&["--values", "tests/chart/sets/policy.yaml", "--set", "controller.mode=prebind"]);
-    for line in ["guard: Ignore, advise: Fail, mutate: Fail", "profile strict", "mode prebind"] {
+    for line in [
+        "guard: Ignore, advise: Fail, tenancy: Ignore, mutate: Fail",
+        "profile strict",
+        "mode prebind",
+    ] {
         assert!(other.contains(line), "{line}: {other}");
     }
 }

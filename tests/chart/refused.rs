@@ -66,6 +66,14 @@ const WRONG: &[(&str, &str)] = &[
     ("rules.parameters={\"unlisted\": \"warn\"}", "must be one of 'allow', 'deny'"),
     ("overrides=[{\"rules\": {}}]", "'/overrides/0': missing property 'namespaceSelector'"),
     ("overrides=[{\"namespaceSelector\": {}, \"rules\": {}}]", "minProperties: got 0, want 1"),
+    (
+        "overrides=[{\"namespaceSelector\": {\"matchLabels\": {\"a'b\": \"c\"}}, \"rules\": {}}]",
+        "does not match pattern '^[A-Za-z0-9._/-]+$'",
+    ),
+    (
+        "overrides=[{\"namespaceSelector\": {\"matchExpressions\": [{\"key\": \"a'b\", \"operator\": \"Exists\"}]}, \"rules\": {}}]",
+        "matchExpressions/0/key",
+    ),
     (EXEMPTION, "'/exemptions/list/0': missing property 'reason'"),
     ("exemptions.maxDuration=\"a week\"", "'/exemptions/maxDuration'"),
     ("image.digest=\"sha256:12\"", "'/image/digest'"),

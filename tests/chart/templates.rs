@@ -53,9 +53,12 @@ const KNOWN: &[&str] = &[
     "replace",
     "set",
     "sha256sum",
+    "sortAlpha",
     "ternary",
     "trimSuffix",
     "trunc",
+    "uniq",
+    "without",
 ];
 
 fn templates(folder: &Path, found: &mut Vec<(String, String)>) {

@@ -30,7 +30,9 @@ fn answer(table: &Questions, question: &Question) -> String {
     let world = world(table, question);
     match table.asks {
         Asks::Choice => chosen(world.cache(), question),
-        Asks::Prebind => yes(fit(&only_volume(&world), &asking(question), Asker::Prebind).is_ok()),
+        Asks::Prebind => {
+            yes(fit(&only_volume(&world), &asking(question), None, Asker::Prebind).is_ok())
+        }
         Asks::VolumeMode => {
             without(&world, question, |mismatch| matches!(mismatch, Mismatch::VolumeMode { .. }))
         }
@@ -90,7 +92,7 @@ fn chosen(view: &View, question: &Question) -> String {
 }
 
 fn without(world: &World, question: &Question, is: fn(&Mismatch) -> bool) -> String {
-    let found = fit(&only_volume(world), &asking(question), Asker::Prebind);
+    let found = fit(&only_volume(world), &asking(question), None, Asker::Prebind);
     yes(found.is_ok() || found.is_err_and(|mismatches| !mismatches.iter().any(is)))
 }
 

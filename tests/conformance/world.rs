@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bindery::binding::{
-    Announcement, ClaimOutcome, Evidence, LiveReads, Next, Observed, Reclaim, Recycling, View,
-    VolumeOutcome, Write, after_recycling, announce_claim, announce_recycling, announce_volume,
-    decide_claim, decide_volume,
+    Announcement, ClaimOutcome, Evidence, Listed, LiveReads, Next, Observed, Reclaim, Recycling,
+    View, VolumeOutcome, Write, after_recycling, announce_claim, announce_recycling,
+    announce_volume, decide_claim, decide_volume,
 };
 use bindery::cluster::resource::Watched;
 use bindery::k8s::pods;
@@ -129,7 +129,7 @@ impl World {
         for _ in 0..STEPS_COUNT_MAX {
             let (next, why) = self.decide(object, &live);
             match next {
-                Next::Read(reads) => live.answer_from(&self.whole(), &reads),
+                Next::Read(reads) => live.answer_from(&self.whole(), Listed::everything(), &reads),
                 Next::Write(write) => {
                     self.write(&write);
                     writes += 1;

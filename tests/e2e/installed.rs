@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bindery::cluster::client::Address;
@@ -99,6 +100,7 @@ impl Installed {
 
     fn start((policy, limits): (Policy, Limits), plane: &Plane, registered: Registered) -> Self {
         let pair = pair();
+        let namespace_labels = Arc::clone(&policy.parameters.namespace_labels);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -134,6 +136,7 @@ impl Installed {
             target: Target::Url(format!("https://{address}")),
             ca_pem: pair.authority,
             own_controller: OWN_CONTROLLER.to_owned(),
+            namespace_labels,
         };
         register(plane, VALIDATING, &serde_json::to_value(registration.validating()).unwrap());
         if registered == Registered::Everything {

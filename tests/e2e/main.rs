@@ -27,6 +27,8 @@ mod proxy;
 mod recorder;
 mod runner;
 mod secrets;
+mod sidecars;
+mod versions;
 
 use std::process::ExitCode;
 

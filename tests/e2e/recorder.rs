@@ -16,7 +16,7 @@ use axum::extract::{Path, State};
 use bindery::k8s::registration::{Registration, Target};
 use bindery::k8s::review::{Answer, answer, request};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Policy};
+use bindery::rules::{Entry, Parameters, Policy};
 use bindery::webhook::transport::tls::ServingPair;
 use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
 use hyper::Method;
@@ -31,9 +31,10 @@ use crate::plane::{Body, Plane};
 type Heard = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
 
 /// Each entry, its path here, and that of the one that is sent everything in the same configuration.
-const ENTRIES: [(Entry, &str, &str); 4] = [
+const ENTRIES: [(Entry, &str, &str); 5] = [
     (Entry::Guard, "guard", "all-validating"),
     (Entry::Advise, "advise", "all-validating"),
+    (Entry::Tenancy, "tenancy", "all-validating"),
     (Entry::Mutate, "mutate", "all-mutating"),
     (Entry::Restore, "restore", "all-mutating"),
 ];
@@ -135,7 +136,12 @@ impl Recorder {
 }
 
 fn registration(url: String, ca_pem: String) -> Registration {
-    Registration { target: Target::Url(url), ca_pem, own_controller: OWN_CONTROLLER.to_owned() }
+    Registration {
+        target: Target::Url(url),
+        ca_pem,
+        own_controller: OWN_CONTROLLER.to_owned(),
+        namespace_labels: Parameters::default().namespace_labels,
+    }
 }
 
 /// A request in a line. Two of one line differ in nothing that a condition reads but the content.
@@ -162,13 +168,15 @@ fn is_registered(entry: Entry, body: &[u8]) -> bool {
     let (configuration, index) = match entry {
         Entry::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
         Entry::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
+        Entry::Tenancy => (serde_json::to_value(registration.validating()).unwrap(), 2),
         Entry::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
         Entry::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
     };
     let review: Value = serde_json::from_slice(body).unwrap();
     let mut resource = review["request"]["resource"]["resource"].as_str().unwrap().to_owned();
-    if review["request"]["subResource"] == json!("status") {
-        resource.push_str("/status");
+    if let Some(subresource) = review["request"]["subResource"].as_str() {
+        resource.push('/');
+        resource.push_str(subresource);
     }
     let rules = configuration["webhooks"][index]["rules"].as_array().unwrap();
     rules.iter().any(|rule| {
@@ -190,7 +198,7 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
     everything["rules"] = json!([{
         "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
-            "persistentvolumeclaims/status", "namespaces"],
+            "persistentvolumeclaims/status", "namespaces", "namespaces/status", "namespaces/finalize"],
     }]);
     // Mutating webhooks run in order; nobody has changed the object before the first.
     webhooks.insert(0, everything);

@@ -10,7 +10,8 @@ use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
-    Entry, Example, Fact, Mode, Persona, Policy, RULES, Route, Rule, Send, Switch,
+    Entry, Example, Fact, Mode, Persona, Policy, RULES, Repair, Route, Rule, Send, Switch,
+    WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -84,7 +85,7 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
     let judging = if is_dangerous(&change) { Entry::Guard } else { Entry::Advise };
     let sent_to = |route: &Route| match route.entry {
         Entry::Guard | Entry::Advise => judging,
-        Entry::Mutate | Entry::Restore => route.entry,
+        Entry::Tenancy | Entry::Mutate | Entry::Restore => route.entry,
     };
     routes.iter().filter(here).map(sent_to).collect()
 }
@@ -181,7 +182,7 @@ async fn every_legitimate_twin_passes() {
     for rule in RULES {
         for example in rule.allows {
             let what = format!("{}: {}", rule.id, example.title);
-            let played = Played::new(example).await;
+            let played = Played::under(insisting_on(rule), example).await;
             let review = played.review("");
             assert!(!routes(rule.routes, &review).is_empty(), "{what}: the rule never sees it");
             let answers = answers(&played.stage, &review).await;
@@ -206,7 +207,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
-            assert_eq!(told(&answer, repair.id), is_edited, "{what}: {answer}");
+            assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
             let sent_here = routes(repair.routes, &review).iter().any(|entry| {
                 let text = review.to_string();
                 let request = request(text.as_bytes(), &Policy::default()).unwrap();
@@ -277,11 +278,14 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
     }
 }
 
-/// Whether the repair says that it edited something.
-fn told(answer: &Value, id: &str) -> bool {
+/// Whether the repair edited something: the audit log says so, and the asker is warned unless it is silent.
+fn told(answer: &Value, repair: &Repair) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
-    let told = |warning: &Value| warning.as_str().unwrap().starts_with(&format!("[{id}] "));
-    warnings.iter().any(told)
+    let told = format!("[{}] ", repair.id);
+    let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&told));
+    let is_edited = answer["auditAnnotations"].get(repair.id).is_some();
+    assert_eq!(is_warned, is_edited && repair.warning == WarningMode::Warned, "{answer}");
+    is_edited
 }
 
 /// Goes through with the write as the API server would: edited, validated, stored.

@@ -84,7 +84,7 @@ async fn a_denial_is_one_log_line_that_holds_no_object() {
     stage.post("/validate/guard", &review.body().to_string()).await.response();
     assert_eq!(log_lines("pv-logged"), 1);
     let told = "kind=\"PersistentVolume\" name=\"pv-logged\" \
-                rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false";
+                rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false withheld=0";
     assert_eq!(log_lines(told), 1);
     assert_eq!(log_lines("hush"), 0);
 }

@@ -9,13 +9,16 @@ use jiff::{SignedDuration, Timestamp};
 use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
 use bindery::k8s::volume::Wanted;
 use bindery::k8s::{claim, fixture, volume};
-use bindery::model::{Annotations, Claim, ClaimKey, Deletion, Namespace, Selector, Term, Volume};
+use bindery::model::{
+    Annotations, Claim, ClaimKey, Deletion, Namespace, NodeAffinity, NodeExpression, NodeTerm,
+    Selector, Term, Volume,
+};
 use bindery::rules::judging::judge::{Question, judge};
 use bindery::rules::judging::policy::Policy;
 use bindery::rules::judging::rule::{Entry, Mode};
 use bindery::rules::judging::verdict::{Effect, Judgement};
 use bindery::rules::{
-    Change, ConfiguredExemption, Detail, Extent, Override, Parameters, Part, RULES, Subject,
+    Change, ConfiguredExemption, Detail, Field, Override, Parameters, Part, RULES, Subject,
     Transition, User, find,
 };
 
@@ -36,9 +39,9 @@ fn scene(line: &str) -> Scene {
         let item = items.iter().find(|item| item.target.starts_with(prefix)).unwrap();
         fixture::with_uids(&item.object.to_string(), |_| Some("uid-1".to_owned()))
     };
-    let mut claim = claim::claim(&text("pvc/"), "").unwrap().value;
+    let mut claim = claim::claim(&text("pvc/"), "").unwrap();
     claim.uid = Some(bindery::model::Uid::new("uid-1"));
-    let volume = volume::volume(&text("pv/"), Wanted::Both).unwrap().value.volume;
+    let volume = volume::volume(&text("pv/"), Wanted::Both).unwrap().volume;
     let mut view = View::default();
     view.apply(Observed::Volume(Arc::new(volume.clone())));
     view.apply(Observed::Claim(Arc::new(claim.clone())));
@@ -77,7 +80,6 @@ impl Scene {
             user,
             parameters: Parameters::default(),
             part: Part::Main,
-            extent: Extent::Whole,
             detail: Detail::default(),
             subject: Subject::Volume(Transition::Delete(self.volume.clone())),
         };
@@ -94,7 +96,6 @@ impl Scene {
             user,
             parameters: Parameters::default(),
             part: Part::Main,
-            extent: Extent::Whole,
             detail: Detail::default(),
             subject: Subject::Claim(Transition::Update { old: self.claim.clone(), new }),
         };
@@ -311,7 +312,6 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
         user,
         parameters: Parameters::default(),
         part: Part::Main,
-        extent: Extent::Whole,
         detail: Detail::default(),
         subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
@@ -339,7 +339,6 @@ fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
         user,
         parameters: Parameters::default(),
         part: Part::Main,
-        extent: Extent::Whole,
         detail: Detail::default(),
         subject: Subject::Volume(Transition::Create(scene.volume.clone())),
     };
@@ -347,4 +346,36 @@ fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
         Question { entry: Entry::Advise, change: &change, policy: &scene.policy, now: now() };
     let judgement = judge(RULES, question, &Evidence::new(&scene.view, &scene.live));
     assert_eq!(judgement.verdict.exemption_warnings.len(), 16);
+}
+
+/// A region passes where nodes prove that it holds the zone; that nobody can read them proves nothing.
+#[test]
+fn a_wider_affinity_is_denied_where_the_nodes_cannot_be_read() {
+    let within = |key: &str, value: &str| {
+        let label = NodeExpression::new(key, "In", &[value]).unwrap();
+        NodeAffinity::Required(vec![NodeTerm::new(vec![label], Vec::new())])
+    };
+    let mut scene = scene(PAIR).found();
+    scene.volume.node_affinity = within("topology.kubernetes.io/zone", "r-1a");
+    let user = User { name: "jane".to_owned(), groups: Vec::new() };
+    let region = within("topology.kubernetes.io/region", "r-1");
+    let new = Volume { node_affinity: region, ..scene.volume.clone() };
+    let change = Change {
+        actor: scene.policy.actor(&user),
+        user,
+        parameters: Parameters::default(),
+        part: Part::Main,
+        detail: Detail { spec: Field::Changed, ..Detail::default() },
+        subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
+    };
+    let question =
+        Question { entry: Entry::Guard, change: &change, policy: &scene.policy, now: now() };
+    let rules = [find("bound-volume-node-affinity").unwrap()];
+    let asked = judge(&rules, question, &Evidence::new(&scene.view, &scene.live));
+    assert_eq!(asked.reads.len(), 2, "{:?}", asked.reads);
+    scene.live.fail_all(&asked.reads);
+    let unread = judge(&rules, question, &Evidence::new(&scene.view, &scene.live));
+    let effects: Vec<Effect> =
+        unread.verdict.rulings.into_iter().map(|ruling| ruling.effect).collect();
+    assert_eq!((unread.reads, effects), (Vec::new(), vec![Effect::Denied]));
 }

@@ -2,8 +2,8 @@
 
 use bindery::binding::Evidence;
 use bindery::rules::{
-    Change, Exemptable, Extent, Mode, Operation, Page, Resource, Route, Rule, Standing,
-    Terminating, Violation,
+    Change, Exemptable, Mode, Operation, Page, Resource, Route, Rule, Standing, Terminating,
+    Violation,
 };
 
 use crate::stage::{Scene, Stage};
@@ -14,7 +14,6 @@ static PLANTED: Rule = Rule {
     mode: Mode::Deny,
     routes: &[Route::guard(Resource::Volumes, Operation::Delete)],
     terminating: Terminating::Judged,
-    extent: Extent::Essentials,
     exemption: Exemptable::No,
     told_as: None,
     standing: Standing::Unseen,

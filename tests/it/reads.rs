@@ -1,6 +1,10 @@
 //! Live reads: what proves that an object is absent, and what proves nothing.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bindery::binding::{Confirmation, LiveReads, Lookup, Read};
@@ -9,6 +13,7 @@ use bindery::cluster::reads::read;
 use bindery::model::{ClaimKey, Pod};
 use bindery::sim::{Method, Request};
 use http::StatusCode;
+use hyper::body::{Bytes, Frame};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
@@ -95,4 +100,115 @@ async fn a_404_of_anything_but_the_api_server_proves_nothing() {
     let expected = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"persistentvolumeclaims \"data\" not found","reason":"NotFound","code":404}"#;
     let client = answering(StatusCode::NOT_FOUND, expected);
     assert_eq!(read_claim(&client).await, (Confirmation::Settled, true));
+}
+
+/// A defect in one read says nothing about the others, and ends nobody who asked.
+#[tokio::test]
+async fn a_panic_in_a_read_is_one_failed_read() {
+    let scene = Scene::of("claim db/data 1Gi RWO");
+    let server = scene.server.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let mut server = server.clone();
+        async move {
+            assert!(!request.uri().path().ends_with("/boom"), "planted");
+            tower::Service::call(&mut server, request).await
+        }
+    });
+    let client = Client::new(service, "default");
+    let wanted = ["boom", "data"].map(|name| Read::Claim(ClaimKey::new("db", name)));
+    let mut live = LiveReads::default();
+    let panics = read(&client, &wanted, Duration::from_secs(10), &mut live).await;
+    let outcomes = wanted.each_ref().map(|read| live.confirmation(read));
+    assert_eq!((panics, outcomes), (1, [Confirmation::Failed, Confirmation::Settled]));
+}
+
+/// Bytes of a piece of an answer, and pieces of it: a claim with as many annotations as may be.
+const PIECE: usize = 16 * 1024;
+const PIECES: usize = 24;
+
+/// A claim that comes in pieces, with a turn for others before each.
+struct Pieces {
+    left: std::vec::IntoIter<Vec<u8>>,
+    has_waited: bool,
+    /// The answers of which a fourth piece was asked for: now and at most.
+    beyond: Arc<[AtomicUsize; 2]>,
+}
+
+impl Pieces {
+    fn new(beyond: Arc<[AtomicUsize; 2]>) -> Self {
+        let filling = "x".repeat(PIECE * PIECES);
+        let annotations = json!({"a": filling});
+        let metadata = json!({"name": "data", "namespace": "db", "annotations": annotations});
+        let text = json!({"metadata": metadata}).to_string().into_bytes();
+        let pieces: Vec<Vec<u8>> = text.chunks(PIECE).map(<[u8]>::to_vec).collect();
+        Self { left: pieces.into_iter(), has_waited: false, beyond }
+    }
+}
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.has_waited = !self.has_waited;
+        if self.has_waited {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let [now, most] = &*self.beyond;
+        match self.left.len() {
+            left if left + 3 == PIECES + 1 => {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            }
+            1 => _ = now.fetch_sub(1, Ordering::SeqCst),
+            _ => {}
+        }
+        Poll::Ready(self.left.next().map(|piece| Ok(Frame::data(Bytes::from(piece)))))
+    }
+}
+
+/// Whoever has large claims in many namespaces does not make the webhook hold them all at once.
+#[tokio::test]
+async fn few_large_answers_are_held_at_once() {
+    let beyond = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let counted = Arc::clone(&beyond);
+    let service = tower::service_fn(move |_request: http::Request<Body>| {
+        let body = Pieces::new(Arc::clone(&counted));
+        async move { Ok::<_, Infallible>(http::Response::new(body)) }
+    });
+    let client = Client::new(service, "default");
+    let wanted: Vec<Read> = (0..40)
+        .map(|number| Read::Claim(ClaimKey::new(format!("ns-{number}").as_str(), "data")))
+        .collect();
+    let mut live = LiveReads::default();
+    read(&client, &wanted, Duration::from_mins(1), &mut live).await;
+    assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Settled));
+    assert_eq!(beyond[1].load(Ordering::SeqCst), 2);
+}
+
+/// Where pods are large a page holds fewer of them, down to one.
+#[tokio::test]
+async fn large_pods_are_read_in_smaller_pages() {
+    let scene = Scene::of("claim db/data 1Gi RWO");
+    for number in 0..12 {
+        let filling = "x".repeat(if number == 5 { 2_500_000 } else { 1_000_000 });
+        let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": "data"}});
+        let container = json!({"name": "c", "image": "i", "args": [filling]});
+        let pod = json!({
+            "metadata": {"name": format!("p-{number:02}"), "namespace": "db"},
+            "spec": {"nodeName": "n1", "volumes": [volume], "containers": [container]},
+        });
+        let made = Request::new(Method::Post, "/api/v1/namespaces/db/pods", pod);
+        let answer = scene.server.with(|cluster| cluster.handle(made));
+        assert_eq!(answer.code, 201, "{answer:?}");
+    }
+    let key = ClaimKey::new("db", "data");
+    let mut live = LiveReads::default();
+    read(&scene.client(), &[Read::LivePods(key.clone())], Duration::from_mins(1), &mut live).await;
+    let view = View::default();
+    let evidence = Evidence::new(&view, &live);
+    assert_eq!(evidence.live_pods(&key).present().map(Vec::len), Some(12));
 }

@@ -3,10 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use bindery::rules::{Entry, Parameters, Persona, Policy, RULES, Send, Unlisted};
+use bindery::binding::{Evidence, LiveReads, View};
+use bindery::k8s::review::request;
+use bindery::model::{Selector, Term};
+use bindery::rules::judging::filter::OWN_CONTROLLER;
+use bindery::rules::{
+    Entry, Mode, Override, Parameters, Persona, Policy, Question, RULES, Ruling, Send, Unlisted,
+    Verdict, judge,
+};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::stage::{Gate, Scene, Stage};
+use crate::stage::{Gate, Scene, Stage, entries};
 
 const GIVEN: &str = "volume pv-free 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
     volume pv-list 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,red-*\n\
@@ -77,12 +85,10 @@ async fn every_volume_of_others_costs_the_same() {
             assert_eq!(gate.held() - asked, 1, "{volume}");
         }
     }
-    let medians = times.map(|mut times| {
-        times.sort_unstable();
-        times[times.len() / 2]
-    });
-    let (least, most) = (medians.iter().min().unwrap(), medians.iter().max().unwrap());
-    assert!(*most < *least * 2, "{medians:?}");
+    // The shortest of each: what others do on the machine only adds.
+    let shortest = times.map(|times| times.into_iter().min().unwrap());
+    let (least, most) = (shortest.iter().min().unwrap(), shortest.iter().max().unwrap());
+    assert!(*most < *least * 2, "{shortest:?}");
 }
 
 #[tokio::test]
@@ -95,4 +101,163 @@ async fn who_is_admitted_hears_of_the_volume_what_everybody_does() {
     let stage = Stage::under(policy(Unlisted::Deny), &scene, RULES).await;
     let told = answer(&stage, &scene, "pv-mine").await;
     assert!(told.contains("[prebind-capacity]") && !told.contains("[prebind-taken]"), "{told}");
+}
+
+/// Owners that are nowhere, and owners whose name another object has: who may write claims and see neither learns which.
+#[tokio::test]
+async fn an_owner_that_a_tenant_guesses_tells_nothing() {
+    let scene = Scene::of("volume pv-secret 1Gi RWO\nclass secret wait\nnamespace secret");
+    let stage = Stage::before(&scene).await;
+    for (version, kind, name) in [
+        ("v1", "PersistentVolume", "pv-secret"),
+        ("v1", "Namespace", "secret"),
+        ("storage.k8s.io/v1", "StorageClass", "secret"),
+    ] {
+        let ask = async |name: &str| {
+            let send = Send::Create("claim db/data 1Gi RWO class=");
+            let mut body = scene.unedited(&send, Persona::Tenant, "").body().clone();
+            body["request"]["object"]["metadata"]["ownerReferences"] =
+                json!([{"apiVersion": version, "kind": kind, "name": name, "uid": "guessed"}]);
+            let mut answer = stage.validate(Entry::Advise, &body).await;
+            answer["uid"] = json!("");
+            answer["auditAnnotations"] = Value::Null;
+            answer.to_string().replace(name, "NAME")
+        };
+        assert_eq!(ask(name).await, ask("none-such").await, "{kind}");
+    }
+}
+
+/// The reservation of a volume for `db/data`, by whom.
+fn reserving(scene: &Scene, by: Persona) -> Value {
+    let patch = r#"{"spec":{"claimRef":{"namespace":"db","name":"data","uid":"{uid:db/data}"}}}"#;
+    scene.unedited(&Send::Merge { target: "pv/pv-a", patch }, by, "").body().clone()
+}
+
+const MARKED: &str = "namespace db bindery.dev/tenant:blue\n\
+    volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red\nclaim db/data 10Gi RWO class=";
+
+/// Also our own controller, which may have seen the namespace when it was another tenant's.
+#[tokio::test]
+async fn a_volume_is_reserved_for_no_other_tenant_whoever_asks() {
+    let scene = Scene::of(MARKED);
+    let stage = Stage::before(&scene).await;
+    for by in [Persona::Admin, Persona::Binder, Persona::Scheduler, Persona::Driver] {
+        let answer = stage.validate(Entry::Tenancy, &reserving(&scene, by)).await;
+        let told = answer["status"]["message"].as_str().unwrap_or_default();
+        assert!(told.starts_with("[foreign-namespace-binding] "), "{by:?}: {answer}");
+        // The binder repeats it in events that a tenant reads.
+        assert!(!told.contains("pv-a") && !told.contains("red"), "{told}");
+    }
+    let mut own = reserving(&scene, Persona::Admin);
+    own["request"]["userInfo"] = json!({"username": OWN_CONTROLLER, "groups": []});
+    assert_eq!(entries(&own), [Entry::Tenancy]);
+    own["request"]["userInfo"]["groups"] = json!(["bindery.dev:break-glass"]);
+    assert_eq!(entries(&own), []);
+}
+
+/// A label by which an override selects is guarded as that of tenants is; others are nobody's business.
+#[tokio::test]
+async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {
+    let scene = Scene::of("namespace db team:db");
+    let stage = Stage::under(selecting(), &scene, RULES).await;
+    let labels = [
+        (
+            "team",
+            json!("qa"),
+            "label \"team\" of Namespace \"db\" would be set to \"qa\"; overrides select",
+        ),
+        (
+            "team",
+            Value::Null,
+            "label \"team\" would be removed from Namespace \"db\"; overrides select",
+        ),
+        ("floor", json!("1"), ""),
+    ];
+    for (key, value, told) in labels {
+        let patch = json!({"metadata": {"labels": {key: value}}}).to_string().leak();
+        let send = Send::Merge { target: "ns/db", patch };
+        let review = scene.unedited(&send, Persona::NamespaceAdmin, "");
+        let answer = stage.validate(Entry::Tenancy, review.body()).await;
+        let message = answer["status"]["message"].as_str().unwrap_or_default();
+        assert_eq!(answer["allowed"], told.is_empty(), "{key} {value}: {answer}");
+        assert!(message.contains(told), "{key} {value}: {answer}");
+    }
+}
+
+/// A policy with an override for teams.
+fn selecting() -> Policy {
+    let mut policy = Policy::default();
+    policy.override_modes(vec![Override {
+        namespaces: Selector::new(vec![Term::equals("team", "qa").unwrap()]),
+        modes: [("bound-volume-delete".to_owned(), Mode::Off)].into(),
+    }]);
+    policy
+}
+
+/// What is found against a review where no read is answered.
+fn unread(review: &Value) -> Vec<Ruling> {
+    let text = review.to_string();
+    let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
+    let (view, mut live, policy) = (View::default(), LiveReads::default(), Policy::default());
+    let now = Timestamp::UNIX_EPOCH;
+    let question = Question { entry: Entry::Tenancy, change: &change, policy: &policy, now };
+    let open = judge(RULES, question, &Evidence::new(&view, &live)).reads;
+    live.fail_all(&open);
+    judge(RULES, question, &Evidence::new(&view, &live)).verdict.rulings
+}
+
+/// Whose a namespace is that cannot be read is nobody's: a volume that is given away is not taken back.
+#[tokio::test]
+async fn what_cannot_be_read_is_not_admitted() {
+    let scene = Scene::of(MARKED);
+    let review = reserving(&scene, Persona::Binder);
+    let gate = Gate::closed("/api/v1/namespaces");
+    let stage = Stage::start(gate.client(&scene.server), RULES, Duration::ZERO);
+    let answer = stage.validate(Entry::Tenancy, &review).await;
+    assert_eq!(answer["allowed"], json!(false), "{answer}");
+    assert!(gate.held() > 0);
+    // A mark on what its claim has warns at most, and so does a rule that is to warn.
+    let held = Scene::of("namespace db bindery.dev/tenant:blue\npair pv-a db/data 10Gi RWO");
+    let patch = r#"{"metadata":{"labels":{"bindery.dev/tenant":"red"}}}"#;
+    let mark = held.unedited(&Send::Merge { target: "pv/pv-a", patch }, Persona::Admin, "");
+    assert_eq!(stage.validate(Entry::Tenancy, mark.body()).await["allowed"], json!(true));
+    let modes = [("foreign-namespace-binding".to_owned(), Mode::Warn)].into();
+    let verdict = Verdict { rulings: unread(&review), ..Verdict::default() };
+    assert!(verdict.clone().closed(&Policy { modes, ..Policy::default() }).is_allowed());
+    assert!(!verdict.closed(&Policy::default()).is_allowed());
+    scene.patch("ns/db", json!({"metadata": {"labels": {"bindery.dev/tenant": "red"}}}));
+    let stage = Stage::before(&scene).await;
+    assert_eq!(stage.validate(Entry::Tenancy, &review).await["allowed"], json!(true));
+}
+
+/// Only what is about tenants is sent: everything else goes on while nobody answers.
+#[test]
+fn only_reservations_of_marked_volumes_are_sent() {
+    let sent = |given: &str, send: &Send| {
+        let body = Scene::of(given).unedited(send, Persona::Admin, "").body().clone();
+        entries(&body).contains(&Entry::Tenancy)
+    };
+    let merge = |patch| Send::Merge { target: "pv/pv-a", patch };
+    let reserve = merge(r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#);
+    for (mark, is_sent) in [
+        ("label=bindery.dev/tenant:red", true),
+        ("annotation=bindery.dev/allowed-namespaces:qa", true),
+        ("label=tier:gold", false),
+        ("", false),
+    ] {
+        let free = format!("volume pv-a 10Gi RWO phase=Available {mark}");
+        assert_eq!(sent(&free, &reserve), is_sent, "{mark}");
+        assert!(!sent(&free, &merge(r#"{"spec":{"mountOptions":["ro"]}}"#)), "{mark}");
+        let pair = format!("pair pv-a db/data 10Gi RWO {mark}");
+        assert!(!sent(&pair, &merge(r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#)), "{mark}");
+        assert!(!sent(&pair, &merge(r#"{"metadata":{"labels":{"tier":"iron"}}}"#)), "{mark}");
+        assert!(!sent(&pair, &merge(r#"{"spec":{"claimRef":null}}"#)), "{mark}");
+        assert!(!sent(&pair, &Send::Delete("pv/pv-a")), "{mark}");
+        let own = merge(r#"{"metadata":{"labels":{"bindery.dev/tenant":"blue"}}}"#);
+        assert!(sent(&pair, &own) && !sent(&free, &own), "{mark}");
+    }
+    let create = |line| sent("", &Send::Create(line));
+    assert!(create("volume pv-a 10Gi RWO for=db/data label=bindery.dev/tenant:red"));
+    assert!(!create("volume pv-a 10Gi RWO label=bindery.dev/tenant:red"));
+    assert!(!create("volume pv-a 10Gi RWO for=db/data"));
 }

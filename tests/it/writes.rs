@@ -2,7 +2,7 @@
 //! a write that comes too late is refused.
 
 use bindery::binding::{
-    Basis, Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume,
+    Basis, Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
 use bindery::cluster::resource::Watched;
 use bindery::k8s::write::{WritePatch, write_patch};
@@ -115,7 +115,7 @@ fn settled(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
     let mut live = LiveReads::default();
     loop {
         match decide(&Evidence::new(view, &live)) {
-            Next::Read(reads) => live.answer_from(view, &reads),
+            Next::Read(reads) => live.answer_from(view, Listed::everything(), &reads),
             next @ (Next::Settled | Next::Write(_) | Next::Reclaim(_)) => return next,
         }
     }
@@ -179,7 +179,13 @@ fn a_volume_whose_claim_chose_another_is_given_back_whole_or_by_name() {
     world.volume("pv-ours", &reference);
     let mark =
         json!({"metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}});
-    world.cluster.handle(Request::merge_patch(format!("{VOLUMES}/pv-ours"), mark));
+    world.claim("kept", &json!({}));
+    world.volume("pv-kept", &json!({"claimRef": {"namespace": "db", "name": "kept"}}));
+    for name in ["pv-ours", "pv-kept"] {
+        world.cluster.handle(Request::merge_patch(format!("{VOLUMES}/{name}"), mark.clone()));
+    }
+    let available = json!({"status": {"phase": "Available"}});
+    world.cluster.handle(Request::merge_patch(format!("{VOLUMES}/pv-ours/status"), available));
     let writes = world.settle();
     assert_eq!(words(&writes).iter().filter(|word| **word == "unreserve").count(), 2, "{writes:?}");
     let (_, ours) = world.send(Method::Get, &format!("{VOLUMES}/pv-ours"), &Value::Null);
@@ -188,8 +194,11 @@ fn a_volume_whose_claim_chose_another_is_given_back_whole_or_by_name() {
     assert_eq!(theirs["spec"]["claimRef"]["name"], "data");
     assert_eq!(theirs["spec"]["claimRef"]["uid"], Value::Null);
     let view = world.view();
-    let claim = view.claims().next().expect("a claim");
-    assert_eq!(claim.phase, ClaimPhase::Bound);
+    assert!(view.claims().all(|claim| claim.phase == ClaimPhase::Bound), "{writes:?}");
+    // A person chose this one.
+    let (_, kept) = world.send(Method::Get, &format!("{VOLUMES}/pv-kept"), &Value::Null);
+    assert_eq!(kept["metadata"]["annotations"], Value::Null);
+    assert!(kept["spec"]["claimRef"]["uid"].is_string());
 }
 
 /// Finalizers of others stay, whoever deletes the storage.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bindery::cluster::lease::{Contest, Timing};
+use bindery::cluster::lease::{Contest, Timing, TimingError};
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
-use bindery::controller::run::{LoopError, Settings, meter, run, run_metered};
+use bindery::controller::run::{LoopError, Settings, meter, run_metered};
 use bindery::follow::configuration::Source;
 use bindery::sim::{Cluster, Method, Request, Server};
 use http_body_util::BodyExt;
@@ -33,13 +33,20 @@ pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
 
 impl Running {
     pub(crate) fn probed(server: &Server, mode: Mode) -> (Self, Probe) {
+        Self::through(Client::new(server.clone(), "default"), mode, None)
+    }
+
+    pub(crate) fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
+        Self::through(Client::new(server.clone(), "default"), mode, contest).0
+    }
+
+    pub(crate) fn through(client: Client, mode: Mode, contest: Option<Contest>) -> (Self, Probe) {
         let (stop, stopped) = oneshot::channel::<()>();
-        let client = Client::new(server.clone(), "default");
         let (probe, meter) = meter().expect("metrics");
         let own_namespace = "kube-system".to_owned();
         let settings = Settings {
             mode,
-            contest: None,
+            contest,
             recycler: Source::default(),
             config_map: None,
             own_namespace,
@@ -52,23 +59,9 @@ impl Running {
         (Self { stop, task }, probe)
     }
 
-    pub(crate) fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
-        let (stop, stopped) = oneshot::channel::<()>();
-        let client = Client::new(server.clone(), "default");
-        let own_namespace = "kube-system".to_owned();
-        let settings = Settings {
-            mode,
-            contest,
-            recycler: Source::default(),
-            config_map: None,
-            own_namespace,
-            events: true,
-            certificates: None,
-        };
-        let task = tokio::spawn(run(client, settings, async {
-            let _ = stopped.await;
-        }));
-        Self { stop, task }
+    /// Ends it as a machine does that goes down.
+    pub(crate) fn kill(self) {
+        self.task.abort();
     }
 
     pub(crate) async fn stop(self) {
@@ -97,7 +90,7 @@ pub(crate) fn volume(name: &str, size: &str) -> Value {
     json!({
         "metadata": {"name": name},
         "spec": {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"],
-            "nfs": {"server": "nfs.example.com", "path": "/"}},
+            "nfs": {"server": "nfs.example.com", "path": format!("/{name}")}},
     })
 }
 
@@ -181,15 +174,50 @@ async fn one_of_two_leads_and_the_other_follows_a_clean_stop_and_a_kill() {
     let third = Running::start(&server, Mode::Full, Some(contest("third")));
     sleep(Duration::from_millis(12_345)).await;
     let killed = Instant::now();
-    second.task.abort();
+    second.kill();
     send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
     send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
     until(&server, &format!("{CLAIMS}/a"), "Bound").await;
     assert!(killed.elapsed() >= Duration::from_secs(12), "{:?}", killed.elapsed());
-    assert!(killed.elapsed() <= Duration::from_secs(17), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() <= Duration::from_secs(16), "{:?}", killed.elapsed());
     assert_eq!(holder(), "third");
     third.stop().await;
     assert_eq!(holder(), "");
+}
+
+/// `--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s --leader-elect-retry-period 1s`.
+#[tokio::test(start_paused = true)]
+async fn with_a_short_lease_a_pair_waits_for_five_seconds_after_a_kill() {
+    let seconds = Duration::from_secs;
+    let timing = Timing::new(seconds(4), seconds(3), seconds(1)).expect("periods");
+    for killed_after in (10_000..11_000).step_by(97) {
+        let server = server();
+        let contest = |identity| Some(Contest { timing, ..contest(identity) });
+        let first = Running::start(&server, Mode::Full, contest("first"));
+        sleep(seconds(1)).await;
+        let second = Running::start(&server, Mode::Full, contest("second"));
+        sleep(Duration::from_millis(killed_after)).await;
+        first.kill();
+        let killed = Instant::now();
+        send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
+        send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
+        until(&server, &format!("{CLAIMS}/a"), "Bound").await;
+        assert!(killed.elapsed() > seconds(2), "the first may still write: {:?}", killed.elapsed());
+        assert!(killed.elapsed() <= seconds(5), "{:?}", killed.elapsed());
+        second.stop().await;
+    }
+}
+
+#[test]
+fn periods_of_a_lease_that_two_could_hold_are_refused() {
+    let of = |[duration, deadline, period]: [u64; 3]| {
+        let [duration, deadline, period] = [duration, deadline, period].map(Duration::from_millis);
+        Timing::new(duration, deadline, period)
+    };
+    assert_eq!(of([15_000, 10_000, 2_000]), Ok(Timing::default()));
+    assert_eq!(of([10_000, 10_000, 2_000]), Err(TimingError::Overlap));
+    assert_eq!(of([15_500, 10_000, 2_000]), Err(TimingError::Fraction));
+    assert_eq!(of([15_000, 10_000, 8_400]), Err(TimingError::Seldom));
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,6 +245,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
         })
     };
     assert!(told("poison", "Unreadable") && told("waits", "FailedBinding"), "{events:?}");
+    // Numbers of objects are at most five seconds old.
     let (code, metrics) = probed(&probe, "/metrics").await;
     assert_eq!(code, 200);
     for line in [
@@ -240,6 +269,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
     send(&server, Method::Post, VOLUMES, volume("pv-c", "10Gi"));
     until(&server, &format!("{CLAIMS}/poison"), "Bound").await;
+    sleep(Duration::from_secs(5)).await;
     let (_, metrics) = probed(&probe, "/metrics").await;
     let none = "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 0";
     assert!(metrics.contains(none), "{metrics}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bindery::cluster::lease::{Until, contend_by};
+use bindery::cluster::lease::{Standing, Until, contend_by};
 use bindery::sim::faults::{Fault, Faults, Faulty};
 use bindery::sim::{Method, Request, Server};
 use kube::Client;
@@ -45,7 +45,8 @@ impl Contender {
     ) -> Self {
         let (sender, until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(contend_by(asleep, client, contest(identity), sender, stopped));
+        let standing = Standing { until: sender, other_binder: watch::Sender::default() };
+        let task = tokio::spawn(contend_by(asleep, client, contest(identity), standing, stopped));
         Self { until, stop, task }
     }
 

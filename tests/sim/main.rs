@@ -7,6 +7,7 @@ mod client;
 mod controller;
 mod conversation;
 mod crash;
+mod fallback;
 mod faults;
 mod history;
 mod invariants;

@@ -126,7 +126,7 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
     release(&server, &Value::Null).await;
     let made = pod(&server).await;
     assert!(name(&made).starts_with("recycler-for-pv-a-"), "{made}");
-    let source = json!([{"name": "vol", "nfs": {"server": "nfs.example.com", "path": "/"}}]);
+    let source = json!([{"name": "vol", "nfs": {"server": "nfs.example.com", "path": "/pv-a"}}]);
     assert_eq!(made["spec"]["volumes"], source);
     tell(&server, &made, "Pulled", "Normal");
     tell(&server, &made, "FailedMount", "Warning");
@@ -307,6 +307,54 @@ async fn a_volume_that_is_given_away_meanwhile_is_left_alone() {
     assert_eq!(phase(&server, VOLUME), "Bound");
     assert_eq!(told(&server, "VolumeRecycled"), [""; 0]);
     assert_eq!(told(&server, "VolumeFailedRecycle"), [""; 0]);
+    running.stop().await;
+}
+
+/// The files of one volume inside those of another: whoever removes all of the outer ones removes the inner ones.
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
+    let server = server();
+    let running = Running::start(&server, Mode::Full, None);
+    let mut inner = volume("pv-b", "20Gi");
+    inner["spec"]["nfs"]["path"] = json!("/pv-a/b");
+    send(&server, Method::Post, VOLUMES, inner);
+    let inner = format!("{VOLUMES}/pv-b");
+    until(&server, &inner, "Available").await;
+    release(&server, &Value::Null).await;
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(pods(&server), [] as [Value; 0]);
+    assert_eq!(phase(&server, VOLUME), "Released");
+    let events = told(&server, "VolumeFailedRecycle");
+    assert!(
+        events[0].contains("the files of volume \"pv-b\" are inside or around its path"),
+        "{events:?}"
+    );
+    merge(&server, &inner, json!({"metadata": {"finalizers": null}}));
+    send(&server, Method::Delete, &inner, Value::Null);
+    report(&server, &pod(&server).await, &json!({"phase": "Succeeded"}));
+    until(&server, VOLUME, "Available").await;
+    running.stop().await;
+}
+
+/// Its files would be removed under it, or those that it has written.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_named_in_a_volume_waits_until_nobody_empties_it() {
+    let server = server();
+    let running = Running::start(&server, Mode::Full, None);
+    release(&server, &Value::Null).await;
+    let made = pod(&server).await;
+    place(&server, &made);
+    send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
+    let reference = json!({"namespace": "default", "name": "b", "uid": null});
+    merge(&server, VOLUME, json!({"spec": {"claimRef": reference}}));
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
+    let still = pods(&server);
+    assert!(!still[0]["metadata"]["deletionTimestamp"].is_null(), "it is stopped: {still:?}");
+    remove(&server, &made);
+    until(&server, &format!("{CLAIMS}/b"), "Bound").await;
+    sleep(SOON).await;
+    assert_eq!(pods(&server), [] as [Value; 0], "none is made for what a claim has");
     running.stop().await;
 }
 

@@ -62,11 +62,12 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "arcstr", "hashbrown"]),
         reach: Reach::Values,
     },
-    // An exemption ends at a time, so rules know what a time is; they are told what time it is.
+    // An exemption ends at a time, so rules know what a time is; they are told what time it is. Of a mistyped rule the
+    // most similar one is named.
     Layer {
         name: "rules",
         imports: &["model", "binding"],
-        libraries: Libraries::Only(&["thiserror", "jiff"]),
+        libraries: Libraries::Only(&["thiserror", "jiff", "strsim"]),
         reach: Reach::Values,
     },
     Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },

@@ -128,6 +128,7 @@ fn the_readme_lists_every_metric_and_no_other() {
         &tree::file("README.md"),
         &[
             "src/telemetry/configuration.rs",
+            "src/telemetry/connections.rs",
             "src/telemetry/metrics.rs",
             "src/controller/metrics.rs",
             "src/controller/operations.rs",

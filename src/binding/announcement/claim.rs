@@ -208,8 +208,10 @@ fn in_words(name: &VolumeName, mismatch: &Mismatch) -> (u8, String) {
         Mismatch::AccessModes { .. } => (6, "incompatible accessMode".to_owned()),
         Mismatch::ReservedForOther { .. }
         | Mismatch::ClaimElsewhere
+        | Mismatch::ForeignNamespace
         | Mismatch::NotAvailable { .. }
         | Mismatch::Selector { .. }
+        | Mismatch::DataSource
         | Mismatch::NodeAffinity
         | Mismatch::WaitsForConsumer => (7, mismatch.in_short().to_owned()),
     };

@@ -15,7 +15,10 @@ impl VolumeOutcome {
             Self::Unusable
             | Self::OtherMode(_)
             | Self::Released(
-                ReleasedFor::Pods(_) | ReleasedFor::NoDeleter | ReleasedFor::UnknownPolicy,
+                ReleasedFor::Pods(_)
+                | ReleasedFor::OtherVolume(_)
+                | ReleasedFor::NoDeleter
+                | ReleasedFor::UnknownPolicy,
             ) => true,
             Self::Unseen
             | Self::Offered
@@ -54,6 +57,14 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
             let on = Subject::Volume(volume.name.clone());
             vec![Announcement::new(on, Severity::Normal, "VolumeFailedRecycle", text)]
         }
+        VolumeOutcome::Released(ReleasedFor::OtherVolume(other)) => vec![warning(
+            "VolumeFailedRecycle",
+            format!(
+                "Volume is not recycled, because the files of volume \"{other}\" are inside or around its \
+                 path and would be removed too; set persistentVolumeReclaimPolicy to Retain, or give \
+                 one of the two another path"
+            ),
+        )],
         VolumeOutcome::Unusable => vec![warning(
             "UnusableReservation",
             "spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; \
@@ -64,7 +75,8 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
         VolumeOutcome::Released(ReleasedFor::NoDeleter) => vec![warning(
             "VolumeFailedDelete",
             format!(
-                "{}; no driver deletes this kind of storage; delete it by hand, then the volume",
+                "{}; no driver deletes this kind of storage; set persistentVolumeReclaimPolicy to Retain \
+                 and copy what is needed, then delete the volume and its storage by hand",
                 no_deleter(volume)
             ),
         )],

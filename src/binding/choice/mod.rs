@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use super::fit::{Asker, Fit, fit, unmatched_term};
+use super::fit::{Asker, Fit, fit, is_foreign, unmatched_term};
 use super::mismatch::Mismatch;
 use super::view::View;
-use crate::model::{BindingMode, Claim, Reservation, Volume};
+use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
 
 /// What the view has for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +32,12 @@ pub enum Choice {
 /// whose node cannot reach a kept volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).
 pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
+    let home = view.home(claim);
     let mut kept: Vec<&Arc<Volume>> =
         view.kept_for(&claim.key).filter_map(|name| view.volume(name)).collect();
     kept.sort_by(|a, b| standing(a).cmp(&standing(b)));
     for volume in kept {
-        match fit(volume, claim, asker) {
+        match fit(volume, claim, home, asker) {
             Ok(Fit::Kept) => return Choice::Kept(Arc::clone(volume)),
             Ok(Fit::Free) => {}
             Err(mismatches) => {
@@ -50,9 +51,14 @@ pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
         // No free volume is given before a pod has a node: not one of them needs a look.
         return Choice::Nothing;
     }
-    // `fit` asks this too, and makes a sentence of it: a selector may rule out thousands.
-    let mut free = view.free_for(claim).filter(|volume| unmatched_term(volume, claim).is_none());
-    let free = free.find(|volume| fit(volume, claim, asker).is_ok());
+    if claim.content == Content::Copied {
+        // Nor is one given that the data was not copied to.
+        return Choice::Nothing;
+    }
+    // `fit` asks both too, and lists whatever else there is: tenancy and selectors may rule out thousands.
+    let free = view.free_for(claim).filter(|volume| !is_foreign(volume, claim, home));
+    let mut free = free.filter(|volume| unmatched_term(volume, claim).is_none());
+    let free = free.find(|volume| fit(volume, claim, home, asker).is_ok());
     free.map_or(Choice::Nothing, |volume| Choice::Free(Arc::clone(volume)))
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::binding::Observed;
 use crate::binding::tests::{claim, volume};
 use crate::model::{
-    AccessModes, Annotations, ClaimKey, ClassName, ClassRequest, Deletion, Labels, Node,
+    AccessModes, Annotations, ClaimKey, ClassName, ClassRequest, Content, Deletion, Labels, Node,
     NodeAffinity, Quantity, Selector, Term, Uid, VolumeMode, VolumeName, VolumePhase,
 };
 
@@ -31,7 +31,7 @@ fn name(choice: &Choice) -> Option<&str> {
 /// kept volumes looked for first.
 fn searched(volumes: &[Volume], claim: &Claim, asker: Asker<'_>) -> Option<String> {
     let fitting = |wanted: Fit| {
-        let fits = move |volume: &&Volume| fit(volume, claim, asker) == Ok(wanted);
+        let fits = move |volume: &&Volume| fit(volume, claim, None, asker) == Ok(wanted);
         volumes.iter().filter(fits).min_by_key(|volume| {
             let by_name_only = !matches!(volume.reservation, Reservation::Held(..));
             let modes = volume.access_modes.clone();
@@ -233,4 +233,18 @@ fn a_delayed_claim_is_given_only_what_is_kept_for_it() {
     let kept = Volume { reservation: Reservation::Named(claim().key), ..free };
     let choice = choose(&view(std::slice::from_ref(&kept)), &claim(), delayed);
     assert_eq!(choice, Choice::Kept(Arc::new(kept)));
+}
+
+#[test]
+fn a_claim_with_a_data_source_is_given_only_a_volume_that_names_it() {
+    let copy = Claim { content: Content::Copied, ..claim() };
+    let kept = Volume { reservation: Reservation::Named(copy.key.clone()), ..volume() };
+    assert_eq!(choose(&view(&[volume()]), &claim(), IMMEDIATE), Choice::Free(volume().into()));
+    assert_eq!(choose(&view(&[volume()]), &copy, IMMEDIATE), Choice::Nothing);
+    assert_eq!(
+        choose(&view(std::slice::from_ref(&kept)), &copy, IMMEDIATE),
+        Choice::Kept(kept.into())
+    );
+    let mismatches = fit(&volume(), &copy, None, IMMEDIATE).unwrap_err();
+    assert_eq!(mismatches.iter().collect::<Vec<_>>(), [&Mismatch::DataSource]);
 }

@@ -15,8 +15,8 @@ use super::pairing::{Pairing, pairing};
 use super::step::{Basis, Decision, NewStatus, Next, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, SELECTED_NODE, STORAGE_PROVISIONER};
 use crate::model::{
-    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, Expansion,
-    NonEmpty, Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
+    BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, NonEmpty,
+    Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
 };
 
 /// Where a claim stands.
@@ -273,7 +273,7 @@ fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
 
 fn asked(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
-    match fit(volume, claim, Asker::Prebind) {
+    match fit(volume, claim, evidence.view().home(claim), Asker::Prebind) {
         Ok(_) => Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) },
         Err(mismatches) => pending(claim, ClaimOutcome::Unfit(name, mismatches)),
     }
@@ -281,47 +281,40 @@ fn asked(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<Cl
 
 /// Both name each other.
 ///
-/// **Differs from Kubernetes**: there, nothing is checked at all. Here a pair that no pod could use, or
-/// whose volume cannot become as large as asked, is refused; another class is only told.
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`: size, access modes and classes are not asked.
+///
+/// **Differs from Kubernetes**: nothing is asked there. Here a pair whose volume modes differ is not bound, as no
+/// pod could ever start with it, nor one whose volume does not admit the claim's namespace.
 fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
-    let Err(mismatches) = fit(volume, claim, Asker::Prebind) else {
+    let home = evidence.view().home(claim);
+    let Err(mismatches) = fit(volume, claim, home, Asker::Prebind) else {
         return Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) };
     };
-    let class = match class_of(evidence, claim) {
-        Ok(class) => class,
-        Err(read) => return unknown(read),
-    };
-    let grows = class.is_some_and(|class| class.expansion == Expansion::Allowed);
-    let (bearable, serious): (Vec<Mismatch>, Vec<Mismatch>) =
-        mismatches.iter().cloned().partition(|mismatch| is_bearable(mismatch, grows));
-    match (NonEmpty::from_vec(serious), NonEmpty::from_vec(bearable)) {
-        (Some(serious), _) => pending(claim, ClaimOutcome::Unfit(name, serious)),
-        (None, Some(bearable)) => Decision {
+    let serious = mismatches.iter().filter(|mismatch| !is_bearable(mismatch)).cloned().collect();
+    match NonEmpty::from_vec(serious) {
+        Some(serious) => pending(claim, ClaimOutcome::Unfit(name, serious)),
+        None => Decision {
             next: bind(evidence, volume, claim),
-            why: ClaimOutcome::BoundDespite(name, bearable),
+            why: ClaimOutcome::BoundDespite(name, mismatches),
         },
-        (None, None) => {
-            Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) }
-        }
     }
 }
 
-/// Whether two that name each other are bound in spite of it; `grows` if the class allows expansion.
-fn is_bearable(mismatch: &Mismatch, grows: bool) -> bool {
+/// Whether two that name each other are bound in spite of it.
+fn is_bearable(mismatch: &Mismatch) -> bool {
     match gravity(mismatch) {
-        Gravity::OtherClass => true,
-        Gravity::TooSmall => grows,
+        Gravity::LessThanAsked | Gravity::OtherClass => true,
         Gravity::Unusable | Gravity::Situation => false,
     }
 }
 
 /// What a mismatch means for a pair that names each other.
 enum Gravity {
-    /// No pod could ever use the volume through the claim.
+    /// No pod could ever use the volume through the claim, or may.
     Unusable,
-    /// The volume would have to grow.
-    TooSmall,
+    /// The volume has less than the claim asks for; a pod can use it all the same.
+    LessThanAsked,
     /// Names differ; a pod can use the volume all the same.
     OtherClass,
     /// It may pass, or speaks against any pair.
@@ -330,14 +323,15 @@ enum Gravity {
 
 fn gravity(mismatch: &Mismatch) -> Gravity {
     match mismatch {
-        Mismatch::VolumeMode { .. } | Mismatch::AccessModes { .. } => Gravity::Unusable,
-        Mismatch::TooSmall { .. } => Gravity::TooSmall,
+        Mismatch::VolumeMode { .. } | Mismatch::ForeignNamespace => Gravity::Unusable,
+        Mismatch::TooSmall { .. } | Mismatch::AccessModes { .. } => Gravity::LessThanAsked,
         Mismatch::Class { .. } | Mismatch::AttributesClass { .. } => Gravity::OtherClass,
         Mismatch::Terminating
         | Mismatch::ReservedForOther { .. }
         | Mismatch::ClaimElsewhere
         | Mismatch::NotAvailable { .. }
         | Mismatch::Selector { .. }
+        | Mismatch::DataSource
         | Mismatch::NodeAffinity
         | Mismatch::WaitsForConsumer => Gravity::Situation,
     }
@@ -353,18 +347,21 @@ fn completed(
     let loss = match evidence.volume(name) {
         Lookup::Unknown => return unknown(Read::Volume(name.clone())),
         Lookup::Absent => Loss::Volume(name.clone()),
-        Lookup::Present(volume) => match (&volume.reservation, against_return(volume, claim)) {
-            (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
-                if Some(uid) == claim.uid.as_ref() =>
-            {
-                return kept(evidence, volume, claim);
+        Lookup::Present(volume) => {
+            match (&volume.reservation, against_return(evidence, volume, claim)) {
+                (Reservation::Held(_, uid) | Reservation::Incomplete(_, Some(uid)), _)
+                    if Some(uid) == claim.uid.as_ref() =>
+                {
+                    return kept(evidence, volume, claim);
+                }
+                (Reservation::Free, None) => return kept(evidence, volume, claim),
+                (Reservation::Free, Some(mismatches)) => Loss::Unfit(name.clone(), mismatches),
+                (
+                    Reservation::Held(..) | Reservation::Named(_) | Reservation::Incomplete(..),
+                    _,
+                ) => Loss::Misbound(name.clone()),
             }
-            (Reservation::Free, None) => return kept(evidence, volume, claim),
-            (Reservation::Free, Some(mismatches)) => Loss::Unfit(name.clone(), mismatches),
-            (Reservation::Held(..) | Reservation::Named(_) | Reservation::Incomplete(..), _) => {
-                Loss::Misbound(name.clone())
-            }
-        },
+        }
     };
     // The volume's watch may be behind the claim's.
     let read = Read::Volume(name.clone());
@@ -392,12 +389,17 @@ fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<Cla
 /// **Differs from Kubernetes**: there, nothing is checked, and a volume that was made anew under the
 /// name becomes the claim's whatever it is. The claim's own size does not count, as it may have grown
 /// since; what it last reported does.
-fn against_return(volume: &Volume, claim: &Claim) -> Option<NonEmpty<Mismatch>> {
+fn against_return(
+    evidence: &Evidence<'_>,
+    volume: &Volume,
+    claim: &Claim,
+) -> Option<NonEmpty<Mismatch>> {
     let request = claim.reported.capacity.clone().unwrap_or(Quantity::ZERO);
     let as_reported = Claim { request, ..claim.clone() };
-    let mismatches = fit(volume, &as_reported, Asker::Prebind).err()?;
+    let home = evidence.view().home(claim);
+    let mismatches = fit(volume, &as_reported, home, Asker::Prebind).err()?;
     let serious = |mismatch: &&Mismatch| match gravity(mismatch) {
-        Gravity::Unusable | Gravity::TooSmall => true,
+        Gravity::Unusable | Gravity::LessThanAsked => true,
         Gravity::OtherClass | Gravity::Situation => false,
     };
     NonEmpty::from_vec(mismatches.iter().filter(serious).cloned().collect())

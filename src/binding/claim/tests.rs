@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{ChosenBy, LiveReads, Observed, View};
-use crate::model::annotations::{BIND_COMPLETED, LEGACY_CLASS, MIGRATED_TO};
+use crate::binding::{ChosenBy, Listed, LiveReads, Observed, View};
+use crate::model::annotations::{BIND_COMPLETED, MIGRATED_TO};
 use crate::model::{
-    AccessModes, Annotations, DefaultMark, Pod, PodKey, Uid, VolumeMode, VolumePhase,
+    AccessModes, Annotations, DefaultMark, Expansion, Pod, PodKey, Uid, VolumeMode, VolumePhase,
 };
 
 /// A cluster that is seen whole: a read finds what the view shows.
@@ -26,7 +26,7 @@ fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<
     for _ in 0..3 {
         let decision = decide_claim(&Evidence::new(&view, &live), &claims[0].key);
         let Next::Read(reads) = &decision.next else { return decision };
-        live.answer_from(&view, reads);
+        live.answer_from(&view, Listed::everything(), reads);
     }
     panic!("the same reads are wanted again")
 }
@@ -198,12 +198,8 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
     let block = Volume { mode: VolumeMode::Block, ..agreed.clone() };
     let little = Volume { reservation: agreed.reservation.clone(), ..small() };
     let other_class = Volume { class_field: Some(ClassName::new("slow")), ..agreed.clone() };
-    let growing = Class {
-        expansion: Expansion::Allowed,
-        ..class(BindingMode::Immediate, Provisioner::Static)
-    };
-    let mut growing_volume = little.clone();
-    growing_volume.annotations.insert(LEGACY_CLASS, "fast");
+    let alone =
+        Volume { access_modes: AccessModes::from_names(["ReadOnlyMany"]), ..agreed.clone() };
     let word = |volumes: &[Volume], claim: Claim, classes: &[Class]| {
         let decision = decided(volumes, &[claim], classes);
         let (word, why) = told(&decision);
@@ -237,13 +233,11 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
     assert_eq!(word(&[others()], chosen_by_the_binder, &[]), ("nothing", "taken"));
     assert_eq!(word(&[held()], named(), &[]), ("phase", "bound"));
     assert_eq!(word(&[agreed], named(), &[]), ("reserve", "bound"));
-    // **Differs from Kubernetes**: a pair that agrees is bound there whatever it is.
+    // **Differs from Kubernetes**: a pair that agrees is bound there whatever its volume modes are.
     assert_eq!(word(&[block], named(), &[]), ("nothing", "unfit"));
-    assert_eq!(word(&[little], named(), &[]), ("nothing", "unfit"));
-    assert_eq!(
-        word(&[growing_volume], of_class(named()), &[growing]),
-        ("reserve", "bound despite")
-    );
+    for volume in [little, alone] {
+        assert_eq!(word(&[volume], named(), &[]), ("reserve", "bound despite"));
+    }
     assert_eq!(word(&[other_class], named(), &[]), ("reserve", "bound despite"));
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{Answer, LiveReads, Observed, View};
+use crate::binding::{Answer, Listed, LiveReads, Observed, View};
 use crate::model::annotations::{BIND_COMPLETED, BOUND_BY_CONTROLLER};
 use crate::model::{
     Class, ClassRequest, DefaultMark, Expansion, Labels, Node, NodeAffinity, NodeExpression,
@@ -76,7 +76,7 @@ impl World {
         for _ in 0..3 {
             let decision = decide_prebind(&Evidence::new(&view, &live), &claim().key);
             let Next::Read(wanted) = &decision.next else { return (reads, decision) };
-            live.answer_from(&view, wanted);
+            live.answer_from(&view, Listed::everything(), wanted);
             for read in wanted.iter() {
                 reads.push(read.clone());
                 if let Read::LivePods(key) = read {

@@ -30,6 +30,7 @@ fn everything_that_can_be_decided_is_decided_in_some_cluster() {
     attributes_class
     claim_elsewhere
     class
+    foreign_namespace
     node_affinity
     not_available
     reserved_for_other
@@ -89,7 +90,7 @@ fn note_mismatches(view: &View, mismatches: &mut BTreeSet<String>) {
     let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
     for (volume, claim) in view.volumes().flat_map(|v| view.claims().map(move |c| (v, c))) {
         for asker in [delayed, Asker::Scheduler(&node)] {
-            let found = fit(volume, claim, asker).err();
+            let found = fit(volume, claim, view.home(claim), asker).err();
             let labels = found.iter().flat_map(NonEmpty::iter).map(Mismatch::label);
             mismatches.extend(labels.map(str::to_owned));
         }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::world::{COUNT, Object, key, objects, volume_name};
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Evidence, LiveReads, Next, Observed, View, Write, decide_claim, decide_volume,
+    Evidence, Listed, LiveReads, Next, Observed, View, Write, decide_claim, decide_volume,
 };
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, ReclaimPolicy, Reservation, ResourceVersion, Stage, Uid, Volume,
@@ -168,7 +168,7 @@ impl Binder {
                 Object::Claim(key) => decide_claim(&evidence, key).next,
             };
             let Next::Read(reads) = next else { break next };
-            live.answer_from(&server.stored, &reads);
+            live.answer_from(&server.stored, Listed::everything(), &reads);
         };
         let Next::Write(write) = next else { return false };
         let stored = server.write(&write);

@@ -6,6 +6,8 @@ mod offers;
 mod orders;
 mod restarts;
 mod rows;
+mod tenancy;
+mod unlisted;
 mod world;
 
 use proptest::prelude::*;
@@ -68,6 +70,7 @@ pub(super) fn claim() -> Claim {
         phase: ClaimPhase::Pending,
         reported: Reported::default(),
         allocated: None,
+        modifying_to: None,
     }
 }
 
@@ -121,7 +124,7 @@ fn every_combination_of_the_pointers_has_its_name() {
 }
 
 fn labels(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Vec<&'static str> {
-    match fit(volume, claim, asker) {
+    match fit(volume, claim, None, asker) {
         Ok(_) => Vec::new(),
         Err(mismatches) => mismatches.iter().map(Mismatch::label).collect(),
     }
@@ -207,7 +210,7 @@ fn a_prebind_is_asked_what_no_waiting_changes() {
     );
     let nearly = Volume { capacity: quantity("9.2"), ..volume() };
     let wanting = Claim { request: quantity("9.7"), ..claim() };
-    assert_eq!(fit(&nearly, &wanting, Asker::Prebind), Ok(Fit::Free));
+    assert_eq!(fit(&nearly, &wanting, None, Asker::Prebind), Ok(Fit::Free));
     assert_eq!(labels(&nearly, &wanting, BINDER), ["too_small"]);
 }
 

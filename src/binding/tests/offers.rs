@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Asker, Choice, Evidence, LiveReads, Next, Observed, Read, View, VolumeOutcome, Write, choose,
-    decide_volume,
+    Asker, Choice, Evidence, Listed, LiveReads, Next, Observed, Read, View, VolumeOutcome, Write,
+    choose, decide_volume,
 };
 use crate::model::{
     AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, Created,
@@ -112,7 +112,7 @@ fn a_claim_of_a_class_that_was_not_seen_is_served_on_a_live_read_only() {
     let mut live = LiveReads::default();
     let decision = decide_volume(&Evidence::new(&view, &live), &VolumeName::new("pv-a"));
     assert_eq!(decision.next, Next::Read(one(Read::Class(fast.clone()))));
-    live.answer_from(&View::default(), &one(Read::Class(fast.clone())));
+    live.answer_from(&View::default(), Listed::everything(), &one(Read::Class(fast.clone())));
     let decision = decide_volume(&Evidence::new(&view, &live), &VolumeName::new("pv-a"));
     assert_eq!(decision.why, VolumeOutcome::Serves(key("a")));
     view.apply(Observed::Class(Arc::new(Class {

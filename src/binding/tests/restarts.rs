@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::world::worlds;
-use crate::binding::{Observed, Settlement, View, announce_claim, announce_volume, settle};
+use crate::binding::{Listed, Observed, Settlement, View, announce_claim, announce_volume, settle};
 use crate::model::{Claim, ClaimKey, Volume};
 
 type State = (Vec<Arc<Volume>>, Vec<Arc<Claim>>);
@@ -40,16 +40,16 @@ proptest! {
     #[test]
     fn a_restart_after_any_write_reaches_the_same_end(world in worlds()) {
         let (order, mut whole) = (keys(&world), world.clone());
-        let settlement = settle(&mut whole, &order);
+        let settlement = settle(&mut whole, &order, Listed::everything());
         let last = settlement.writes.iter().rposition(|write| write.gives_back().is_some());
         for done in 0..settlement.writes.len() {
             let mut restarted = world.clone();
             for write in &settlement.writes[..done] {
                 restarted.assume(write);
             }
-            let again = settle(&mut restarted, &order);
+            let again = settle(&mut restarted, &order, Listed::everything());
             if last.is_some_and(|last| done <= last) {
-                let rest = settle(&mut restarted, &order);
+                let rest = settle(&mut restarted, &order, Listed::everything());
                 prop_assert_eq!(rest.writes, [], "it is an end");
                 continue;
             }
@@ -73,7 +73,7 @@ proptest! {
         }
         let mut world = world;
         let ends = [&mut world, &mut other].map(|view| {
-            let settlement = settle(view, &order);
+            let settlement = settle(view, &order, Listed::everything());
             (state(view), told(view, &settlement), settlement.writes)
         });
         prop_assert_eq!(&ends[0], &ends[1]);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Answer, ChosenBy, ClaimOutcome, Evidence, LiveReads, NewStatus, Next, Observed, Read, Recent,
-    Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume, settle,
+    Answer, ChosenBy, ClaimOutcome, Evidence, Listed, LiveReads, NewStatus, Next, Observed, Read,
+    Recent, Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume, settle,
 };
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY,
@@ -59,7 +59,7 @@ fn settled<W>(view: &View, decide: impl Fn(&Evidence<'_>) -> (Next, W)) -> (Next
     for _ in 0..4 {
         let (next, why) = decide(&Evidence::new(view, &live));
         let Next::Read(reads) = &next else { return (next, why) };
-        live.answer_from(view, reads);
+        live.answer_from(view, Listed::everything(), reads);
     }
     panic!("the same reads are wanted again")
 }
@@ -114,7 +114,7 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
     let going = Volume { deletion: Deletion::Terminating, annotations: ours, ..bound_volume() };
     let mut whole = view(&going, &claim(), None);
     let key = claim().key;
-    let settlement = settle(&mut whole, std::slice::from_ref(&key));
+    let settlement = settle(&mut whole, std::slice::from_ref(&key), Listed::everything());
     assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::NothingFits));
     let left = whole.volume(&going.name).unwrap();
     assert_eq!((&left.reservation, &left.phase), (&Reservation::Free, &VolumePhase::Available));
@@ -122,7 +122,7 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
     let other = Volume { name: VolumeName::new("pv-other"), ..volume() };
     let mut whole = view(&going, &claim(), None);
     whole.apply(Observed::Volume(Arc::new(other.clone())));
-    let settlement = settle(&mut whole, std::slice::from_ref(&key));
+    let settlement = settle(&mut whole, std::slice::from_ref(&key), Listed::everything());
     assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::Bound(other.name)));
     assert_eq!(whole.volume(&going.name).unwrap().phase, VolumePhase::Available);
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{claim, volume};
-use crate::binding::{Evidence, LiveReads, Next, Observed, View, decide_claim, decide_volume};
+use crate::binding::{
+    Evidence, Listed, LiveReads, Next, Observed, View, decide_claim, decide_volume,
+};
 use crate::model::annotations::{
-    BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, STORAGE_PROVISIONER,
+    ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, STORAGE_PROVISIONER,
 };
 use crate::model::{
     AccessModes, Annotations, BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName,
@@ -111,10 +113,14 @@ prop_compose! {
         kind in kinds(),
         labelled in any::<bool>(),
         far in proptest::bool::weighted(0.2),
+        listed in proptest::option::weighted(0.2, proptest::sample::select(vec!["db", "qa"])),
     ) -> Volume {
         let mut annotations = annotations(&[(ours, BOUND_BY_CONTROLLER)]);
         if let Some(name) = provisioned {
             annotations.insert(PROVISIONED_BY, name);
+        }
+        if let Some(namespaces) = listed {
+            annotations.insert(ALLOWED_NAMESPACES, namespaces);
         }
         Volume {
             reservation, phase, policy, annotations,
@@ -219,7 +225,7 @@ pub(super) fn next(view: &View, object: &Object, mut note: impl FnMut(String)) -
         };
         note(why);
         let Next::Read(reads) = next else { return next };
-        live.answer_from(view, &reads);
+        live.answer_from(view, Listed::everything(), &reads);
     }
     panic!("{object:?} wants reads that were made")
 }

@@ -8,6 +8,7 @@ use super::bind::bind;
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::migration::{self, IN_TREE_PREFIX};
 use super::offer::taker;
+use super::recycle::spared;
 use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
@@ -69,6 +70,8 @@ pub enum ReleasedFor {
     Recycler,
     /// These pods, which use its claim's name and have not finished; then the recycler.
     Pods(NonEmpty<PodKey>),
+    /// This volume, whose files would be removed with its own.
+    OtherVolume(VolumeName),
     /// Nothing that could be done: nobody here deletes such storage.
     NoDeleter,
     /// Nothing: the policy is one of a newer API.
@@ -105,7 +108,7 @@ pub(super) fn no_deleter(volume: &Volume) -> String {
 ///
 /// A volume is released only when a live read proved that its claim is gone, or that the claim has
 /// another volume; reclaimed only after that; recycled only when live reads proved besides that it is
-/// still what it was and that no pod uses its claim's name.
+/// still what it was and that no pod uses its claim's name, and no volume that is seen has files inside or around it.
 pub fn decide_volume(evidence: &Evidence<'_>, name: &VolumeName) -> Decision<VolumeOutcome> {
     let Some(volume) = evidence.volume(name).present() else {
         return Decision { next: Next::Settled, why: VolumeOutcome::Unseen };
@@ -173,12 +176,15 @@ fn held(
     }
 }
 
-/// Whether the binder kept it for a claim that went before anything was written to it.
+/// Whether the binder reserved it for a claim that went before the volume was Bound.
+///
+/// A binder writes Available to this very object while it is reserved for no uid, and Bound before a claim
+/// names it. Pending proves nothing: creating an object, from an export too, resets its phase.
 ///
 /// **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete its
 /// storage, which nobody ever used, is destroyed. A provisioned volume was made for its claim alone.
 fn was_never_bound(volume: &Volume) -> bool {
-    matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending)
+    volume.phase == VolumePhase::Available
         && volume.annotations.has(BOUND_BY_CONTROLLER)
         && !volume.annotations.has(PROVISIONED_BY)
 }
@@ -226,22 +232,33 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
 }
 
 /// Whether a volume without its claim is of no use to anybody: it was made for that one alone.
-fn is_surplus(volume: &Volume) -> bool {
+pub(super) fn is_surplus(volume: &Volume) -> bool {
     volume.annotations.has(PROVISIONED_BY) && volume.policy == ReclaimPolicy::Delete
 }
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
-    let write = give_back(volume);
+    let left = match volume.phase {
+        VolumePhase::Available | VolumePhase::Bound => left_by_chooser(volume),
+        // A person created it with its reservation, or gave it to the claim: there may be data on it.
+        VolumePhase::Pending
+        | VolumePhase::Released
+        | VolumePhase::Failed
+        | VolumePhase::Unknown(_) => Left::Name,
+    };
+    let write = Write::Unreserve { volume: Basis::of_volume(volume), left };
     Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
 }
 
-/// The write that takes a reservation back: what the binder made goes, a person's keeps the name.
+/// The write that takes the reservation of an emptied volume back.
+pub(super) fn give_back(volume: &Volume) -> Write {
+    Write::Unreserve { volume: Basis::of_volume(volume), left: left_by_chooser(volume) }
+}
+
+/// What the binder reserved is free again, what a person did keeps the name.
 ///
 /// Kubernetes: `pv_controller.go`, `unbindVolume`.
-pub(super) fn give_back(volume: &Volume) -> Write {
-    let is_ours = volume.annotations.has(BOUND_BY_CONTROLLER);
-    let left = if is_ours { Left::Nothing } else { Left::Name };
-    Write::Unreserve { volume: Basis::of_volume(volume), left }
+fn left_by_chooser(volume: &Volume) -> Left {
+    if volume.annotations.has(BOUND_BY_CONTROLLER) { Left::Nothing } else { Left::Name }
 }
 
 fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
@@ -268,7 +285,7 @@ fn reclaim(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
 }
 
 /// Whether the files of a volume may be removed: its claim is proven gone (else it would not be here), it
-/// is still what it was, and no pod that has not finished uses the claim's name.
+/// is still what it was, no pod that has not finished uses the claim's name, and no other volume has files there.
 ///
 /// **Differs from Kubernetes**: there, a claim is gone if it was not seen, and pods do not count once
 /// another claim of the name was seen, although they may have the old volume mounted and lose its files.
@@ -282,9 +299,10 @@ fn recycle(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> (Release
     }
     let pods = evidence.live_pods(key).present().into_iter().flatten();
     let users = pods.filter(|pod| pod.uses(key)).map(|pod| pod.key.clone()).collect();
-    match NonEmpty::from_vec(users) {
-        Some(users) => (ReleasedFor::Pods(users), Next::Settled),
-        None => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),
+    match (NonEmpty::from_vec(users), spared(evidence.view(), volume)) {
+        (Some(users), _) => (ReleasedFor::Pods(users), Next::Settled),
+        (None, Some(other)) => (ReleasedFor::OtherVolume(other.name.clone()), Next::Settled),
+        (None, None) => (ReleasedFor::Recycler, Next::Reclaim(Reclaim::Recycle)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{Answer, LiveReads, Observed, View};
+use crate::binding::{Answer, LiveReads, Observed, View, decide_claim};
 use crate::model::annotations::{BIND_COMPLETED, IN_TREE_DELETION};
 use crate::model::{Annotations, Pod, VolumeMode};
 
@@ -262,15 +262,51 @@ fn marks_of_migration_come_before_everything_else() {
 /// **Differs from Kubernetes**: released there, and with the policy Delete destroyed unused.
 #[test]
 fn a_volume_that_its_claim_never_used_is_given_back() {
-    for phase in [VolumePhase::Available, VolumePhase::Pending] {
-        let ours = with(held(phase), BOUND_BY_CONTROLLER, "yes");
-        assert_eq!(word(&decided(&ours, None).next), "free");
-        // A volume that was made for the claim alone goes with it.
-        let provisioned = with(ours, PROVISIONED_BY, "csi.example");
-        assert_eq!(word(&decided(&provisioned, None).next), "Released");
+    let ours = with(held(VolumePhase::Available), BOUND_BY_CONTROLLER, "yes");
+    assert_eq!(word(&decided(&ours, None).next), "free");
+    // A volume that was made for the claim alone goes with it.
+    let provisioned = with(ours, PROVISIONED_BY, "csi.example");
+    assert_eq!(word(&decided(&provisioned, None).next), "Released");
+    // Creating an object again resets its phase, so that Pending proves nothing.
+    for phase in [VolumePhase::Bound, VolumePhase::Pending] {
+        let used = with(held(phase), BOUND_BY_CONTROLLER, "yes");
+        assert_eq!(word(&decided(&used, None).next), "Released");
     }
-    let used = with(held(VolumePhase::Bound), BOUND_BY_CONTROLLER, "yes");
-    assert_eq!(word(&decided(&used, None).next), "Released");
+}
+
+/// **Differs from Kubernetes**: there, whatever carries the binder's mark is free for every claim.
+#[test]
+fn a_volume_that_may_hold_data_keeps_the_name_when_its_claim_takes_another() {
+    let elsewhere = Claim { volume: Some(VolumeName::new("pv-b")), ..claim() };
+    for (phase, expected) in [
+        (VolumePhase::Available, "free"),
+        (VolumePhase::Bound, "free"),
+        (VolumePhase::Pending, "keep name"),
+        (VolumePhase::Released, "keep name"),
+        (VolumePhase::Failed, "keep name"),
+    ] {
+        let marked = with(held(phase.clone()), BOUND_BY_CONTROLLER, "yes");
+        assert_eq!(word(&decided(&marked, Some(&elsewhere)).next), expected, "{phase}");
+    }
+}
+
+/// The binder's mark of a former life would make its next claim's volume free for every other.
+#[test]
+fn a_volume_that_a_person_reserved_loses_the_mark_of_the_binders_choice() {
+    let named = Volume { reservation: Reservation::Named(key()), ..volume() };
+    let marked = with(named, BOUND_BY_CONTROLLER, "yes");
+    let mut view = View::default();
+    view.apply(Observed::Volume(Arc::new(marked.clone())));
+    view.apply(Observed::Claim(Arc::new(claim())));
+    let live = read_live(&marked, Some(&claim()), &[]);
+    let Next::Write(write) = decide_claim(&Evidence::new(&view, &live), &key()).next else {
+        panic!("no write")
+    };
+    assert!(matches!(write, Write::Reserve { .. }), "{write:?}");
+    view.assume(&write);
+    let reserved = Volume::clone(view.volume(&marked.name).unwrap());
+    assert!(!reserved.annotations.has(BOUND_BY_CONTROLLER));
+    assert_eq!(word(&decided(&reserved, None).next), "Released");
 }
 
 /// Kubernetes issue 43592: a claim whose event is late must not cost its volume.

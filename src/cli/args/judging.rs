@@ -13,8 +13,11 @@ use super::{ClusterArgs, duration};
 #[command(after_long_help = "\
 What is judged: an object in --filename and in the base is an UPDATE, one only in --filename a \
 CREATE, one only in --old a DELETE. The base is --live if given, else --old.\n\n\
-Results: denied, warned, audited, exempted, clean; api (the API server itself will refuse it); \
-unverified (it depends on the cluster, and --live was not given).\n\n\
+Results: denied, warned, audited, exempted, clean; api (the API server itself will refuse it, as Kubernetes 1.36 does); \
+unverified (it depends on objects that --live does not show, or was not given for, or on what the \
+asker may do). Of a kind of which a dump \
+holds no list, nothing is absent (see bindery plan --help).\n\n\
+In folders, files that hold no Kubernetes object are passed over with a note.\n\n\
 Examples:\n  \
 bindery check -f manifests/ -R --live cluster\n  \
 git show main:pv.yaml | bindery check -f pv.yaml --old - --live dump.yaml\n  \

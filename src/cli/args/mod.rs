@@ -139,6 +139,17 @@ pub struct ControllerArgs {
     /// Contend for the lead with other replicas; without it, this is the only one.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub leader_elect: bool,
+    /// How long the other replicas wait after the last renewal of the lease before one of them takes it: about as
+    /// long as nothing is bound after the leader is killed. Whole seconds.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "15s")]
+    pub leader_elect_lease_duration: Duration,
+    /// How long after the last renewal the leader still writes; shorter than the lease. With less than 6s no volume is
+    /// recycled.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub leader_elect_renew_deadline: Duration,
+    /// How often the leader renews its lease; several times before the deadline.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub leader_elect_retry_period: Duration,
     /// Address of the plain port with /livez, /readyz, /startupz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8082")]
     pub health_listen: SocketAddr,
@@ -231,20 +242,24 @@ pub struct DoctorArgs {
 /// Arguments of `bindery plan`.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = "\
-Claims end as bound, binds, provisions, waits, starves, lost or conflict. The plan is what the binder \
+Claims end as bound, binds, provisions, waits, starves, lost, conflict or unknown. The plan is what the binder \
 does on this state if nobody else acts: claims are served by age, then by namespace and name. Pods tell \
 which of them a claim of a delayed class waits for.\n\n\
-Exit codes: 0 every claim is served or waits for what comes by itself; 1 one starves, is lost or in \
-conflict.\n\n\
+A claim or a volume is unknown if it rests on objects that the dump may not hold. A dump holds all objects \
+of a kind if it is a list, as `kubectl get -A` writes it, that holds one of them. A list of one namespace \
+holds the claims and the pods of that namespace; an object outside of a list proves nothing about others.\n\n\
+Exit codes: 0 every claim is served or waits for what comes by itself; 1 one starves, is lost, in conflict \
+or unknown.\n\n\
 With --diff, `text`, `wide` and `markdown` tell the changes alone; `json` and `yaml` give the whole plan \
 with its field `difference`, which is the next run's OLDPLAN.\n\n\
 Examples:\n  \
-kubectl get pv,pvc,sc,pods -A -o yaml | bindery plan -f -\n  \
+kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery plan -f -\n  \
 bindery plan --context staging -o json=plan.json\n  \
 bindery plan -f state.json --diff plan.json -o markdown=comment.md -o json=plan.json")]
 pub struct PlanArgs {
-    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. Without it,
-    /// the cluster is asked.
+    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. A volume or a claim
+    /// without metadata.uid is still to be created and is judged as `check` judges it. Without a file, the cluster
+    /// is asked.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
     /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
@@ -268,18 +283,20 @@ and one command after which the binder serves it. A volume is nearer the fewer m
 equally many, the easier the hardest one is to repair (labels, class, attributes class, size, access modes, \
 volume mode, phase, holder, node); then the less the sizes differ; then by name.\n\n\
 Who may not list volumes gets the last event about the claim in the name of a binder, and is told so: \
-whoever may write events could have written it. Dumps may hold nodes, pods and events too.\n\n\
+whoever may write events could have written it. Dumps may hold nodes, pods and events too; what rests on \
+objects that a dump may not hold is unknown (see bindery plan --help).\n\n\
 Exit codes: 0 served, or waiting for what comes by itself; 1 somebody has to do something.\n\n\
 Examples:\n  \
 bindery explain pvc/data -n db\n  \
-kubectl get pv,pvc,sc,pods,nodes,events -A -o yaml | bindery why pvc/db/data -f -\n  \
+kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml | bindery why pvc/db/data -f -\n  \
 bindery explain pod/web-0 -n web -o markdown")]
 pub struct ExplainArgs {
     /// What to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`; also `pvc/NAMESPACE/NAME`.
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
-    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. Without it,
-    /// the cluster is asked.
+    /// A dump of volumes, claims, classes and pods, or `-` for standard input; repeatable. A volume or a claim
+    /// without metadata.uid is still to be created and is judged as `check` judges it. Without a file, the cluster
+    /// is asked.
     #[arg(short, long, value_name = "FILE")]
     pub filename: Vec<PathBuf>,
     /// Namespace of the claim or the pod; else that of the context, or `default` with a dump.

@@ -1,14 +1,19 @@
 //! A judged change to the findings of the report, and what the input alone cannot tell.
 
+use arcstr::ArcStr;
 use serde_json::{Value, json};
 
 use super::api;
 use super::judging::{Judged, Proposal, Terms, judge_proposal};
 use super::known::{Known, Reach, claim_key, volume_key};
 use super::objects::{Kind, ObjectKey};
+use crate::binding::Collection;
+use crate::cli::listing::lacks;
 use crate::cli::report::{Exempt, Finding, Outcome, Rendered};
+use crate::cli::similar::with_similar_name;
 use crate::document::{Node, Position};
 use crate::k8s::review::{self, ReviewError};
+use crate::model::ClassName;
 use crate::rules::{Effect, Ruling};
 
 /// Where an object came from.
@@ -84,17 +89,19 @@ pub(super) fn of_verdict(judged: &Judged, known: &Known, about: About<'_>) -> Ve
     rulings.chain(warnings).collect()
 }
 
-/// What one ruling is in a report; nothing if it warns of what nobody looked at.
+/// What one ruling is in a report; nothing if the input is all there is and it warns of what nobody looked at.
 fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) -> Option<Finding> {
     let is_unread = ruling.violation.rests_on.iter().any(|rest| judged.unread.contains(&rest.read));
     let result = match &ruling.effect {
+        Effect::Denied if ruling.rule.is_of_permission() => Outcome::Unverified,
         // Where the input is all there is, it is told of the claim as a whole.
         Effect::Denied if is_unread && ruling.rule.told_as.is_some() && known.is_input_alone() => {
             return None;
         }
         Effect::Denied if is_unread => Outcome::Unverified,
         Effect::Denied => Outcome::Denied,
-        Effect::Warned | Effect::Audited if is_unread => return None,
+        Effect::Warned | Effect::Audited if is_unread && known.is_input_alone() => return None,
+        Effect::Warned | Effect::Audited if is_unread => Outcome::Unverified,
         Effect::Warned => Outcome::Warned,
         Effect::Audited => Outcome::Audited,
         Effect::Exempted(_) => Outcome::Exempted,
@@ -102,7 +109,12 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) 
         Effect::Unconfirmed if known.is_input_alone() => return None,
         Effect::Unconfirmed => Outcome::Unverified,
     };
-    let mut finding = about.finding(result, Some(ruling.violation.field), ruling.to_string());
+    let ruling = &with_similar_name(ruling, known.view());
+    let mut message = ruling.to_string();
+    if result == Outcome::Unverified && ruling.rule.is_of_permission() {
+        message.push_str(UNKNOWN_PERMISSION);
+    }
+    let mut finding = about.finding(result, Some(ruling.violation.field), message);
     finding.rule = Some(ruling.rule.id.to_owned());
     let fix = ruling.violation.text.rsplit_once("; ").map(|(_, fix)| fix.to_owned());
     finding.fix = fix;
@@ -113,13 +125,51 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) 
     Some(finding)
 }
 
+/// Said of what is denied to askers without a permission: no input tells who has it.
+const UNKNOWN_PERMISSION: &str = "; whether whoever makes the change may is not known here";
+
 /// What the API server itself would refuse.
 pub(super) fn of_api(proposal: &Proposal, known: &Known, about: About<'_>) -> Vec<Finding> {
-    let (Some(old), Some(new)) = (&proposal.old, &proposal.new) else { return Vec::new() };
-    let refusals = api::refusals(&proposal.key, old, new, |class| known.growth(class)).into_iter();
+    let Some(new) = &proposal.new else { return Vec::new() };
+    let growth = |class: &ClassName| known.growth(class);
+    let refusals = api::refusals(&proposal.key, proposal.old.as_ref(), new, growth).into_iter();
     refusals
         .map(|refusal| about.finding(Outcome::Api, Some(&refusal.field), refusal.text))
         .collect()
+}
+
+/// That what is stored is not known well enough: whether the object itself is, or others that a rule would look
+/// for among all.
+pub(super) fn of_gaps(known: &Known, source: &str, about: About<'_>) -> Option<Finding> {
+    let key = about.key;
+    let here = Some(ArcStr::from(key.namespace.as_str()));
+    let needed = match (key.kind, about.operation) {
+        // Others on its storage, and claims that name it.
+        (Kind::Volume, "CREATE") => vec![(Collection::Volumes, None), (Collection::Claims, None)],
+        // Volumes that are kept for it, and the default class.
+        (Kind::Claim, "CREATE") => vec![
+            (Collection::Claims, here),
+            (Collection::Volumes, None),
+            (Collection::Classes, None),
+        ],
+        (Kind::Namespace, "DELETE") => {
+            vec![(Collection::Claims, Some(key.name.as_str().into()))]
+        }
+        (
+            Kind::Volume | Kind::Claim | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace,
+            _,
+        ) => Vec::new(),
+    };
+    if known.is_input_alone() {
+        return None;
+    }
+    let lacking = known.lacking(&needed);
+    if lacking.is_empty() {
+        return None;
+    }
+    let fact = format!("how {key} fits what is stored cannot be told");
+    let message = format!("{fact}: {}", lacks(source, &known.listed, &lacking));
+    Some(about.finding(Outcome::Unverified, None, message))
 }
 
 /// Takes back denials of a change whose object was shown by an earlier manifest only: a manifest has
@@ -173,7 +223,33 @@ pub(super) fn of_ignorance(
         }
     }
     found.extend(unseen_half(proposal, terms, about)?);
+    if told.is_empty() {
+        found.extend(unseen_loss(proposal, terms.known, about));
+    }
     Ok(found)
+}
+
+/// A deletion that takes data along if the policy of a volume says so, which nobody has seen.
+fn unseen_loss(proposal: &Proposal, known: &Known, about: About<'_>) -> Option<Finding> {
+    let (old, None) = (proposal.old.as_ref()?, &proposal.new) else { return None };
+    match proposal.key.kind {
+        Kind::Claim => {
+            let name = old.pointer("/spec/volumeName").and_then(Value::as_str);
+            let volume = name.and_then(|name| known.object(&volume_key(name)));
+            let policy = volume.map(|volume| &volume["spec"]["persistentVolumeReclaimPolicy"]);
+            if policy.is_some_and(|policy| policy.is_null() || policy == "Retain") {
+                return None;
+            }
+        }
+        Kind::Namespace => {}
+        Kind::Volume | Kind::Class | Kind::Pod | Kind::Node => return None,
+    }
+    let message = format!(
+        "whether the deletion of {} takes data along cannot be told from the input alone; give what is stored \
+         with --live FILE or --live cluster",
+        proposal.key
+    );
+    Some(about.finding(Outcome::Unverified, None, message))
 }
 
 /// The change as it would be if a claim were bound to the volume; nothing if that is known.

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::foreign;
 use super::objects::{Kind, ObjectKey};
 use super::sources;
-use super::templates::{self, STATEFUL_SET, Templated};
+use super::templates::{self, Member, STATEFUL_SET, Set, Templated};
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::document::{self, Node, Position, Shape};
+use crate::cli::{complain, plain};
+use crate::document::{self, Node, Position, Shape, UnreadableError};
 use crate::k8s::volume::Wanted;
 use crate::k8s::{claim, class, namespace, volume};
 use crate::telemetry::logging;
@@ -39,8 +41,8 @@ pub(super) struct Manifest {
 pub(super) enum Author {
     /// Whoever applies the manifest.
     Applier,
-    /// The controller of `StatefulSet`s, with these labels; the manifest is a template.
-    StatefulSet(Arc<Map<String, Value>>),
+    /// The controller of `StatefulSet`s; the manifest is a template.
+    StatefulSet(Member),
 }
 
 /// An AdmissionReview of the input.
@@ -57,6 +59,8 @@ pub(super) struct Review {
 pub(super) struct Input {
     /// Storage objects, in order.
     pub manifests: Vec<Manifest>,
+    /// `StatefulSet`s by namespace and name.
+    pub sets: BTreeMap<(String, String), Arc<Set>>,
     /// Reviews, in order.
     pub reviews: Vec<Review>,
     /// How many objects of other kinds there were.
@@ -86,25 +90,31 @@ pub(super) enum Depth {
 /// Reads everything; each object may be given once.
 pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
     let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
+    let mut foreign = Vec::new();
     for path in sources.paths {
         if path.as_os_str() == "-" {
-            reader.text(&files::read_standard_input()?, files::STANDARD_INPUT)?;
-            continue;
+            reader.named(&files::read_standard_input()?, files::STANDARD_INPUT)?;
+        } else if path.is_dir() {
+            for file in expand(path, sources.depth)? {
+                let name = file.display().to_string();
+                if !reader.found(&files::read(&file)?, &name)? {
+                    foreign.push(name);
+                }
+            }
+        } else {
+            reader.named(&files::read(path)?, &path.display().to_string())?;
         }
-        for file in expand(path, sources.depth)? {
-            reader.text(&files::read(&file)?, &file.display().to_string())?;
-        }
+    }
+    if let Some(note) = foreign::note(&foreign) {
+        complain(&plain(&note));
     }
     refuse_duplicates(&reader.input.manifests)?;
     prefer_authors(&mut reader.input.manifests);
     Ok(reader.input)
 }
 
-/// The files that `path` stands for, in order of their names.
+/// The files of the folder at `path`, in order of their names.
 fn expand(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, Failure> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
     let refused = |error: std::io::Error| {
         let (path, reason) = (path.display(), logging::cause(&error));
         Failure::usage(format!("{path}: cannot be listed: {reason}; check the path"))
@@ -153,6 +163,10 @@ fn refuse_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
     Ok(())
 }
 
+fn unreadable(file: &str, error: &UnreadableError) -> Failure {
+    Failure::usage(format!("{file}:{}: {}; correct the file", error.at, error.reason))
+}
+
 /// Where an object comes from.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -167,10 +181,28 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn text(&mut self, text: &str, file: &str) -> Result<(), Failure> {
-        let documents = document::read(text).map_err(|error| {
-            Failure::usage(format!("{file}:{}: {}; correct the file", error.at, error.reason))
-        })?;
+    /// Takes a file that was named: it holds an object.
+    fn named(&mut self, text: &str, file: &str) -> Result<(), Failure> {
+        let documents = document::read(text).map_err(|error| unreadable(file, &error))?;
+        if documents.is_empty() {
+            return Err(Failure::usage(format!(
+                "{file} holds no Kubernetes object; give a manifest with apiVersion and kind"
+            )));
+        }
+        self.documents(text, file, documents)
+    }
+
+    /// Takes a file that was found in a folder; false if it holds no object.
+    fn found(&mut self, text: &str, file: &str) -> Result<bool, Failure> {
+        let documents = match document::read(text) {
+            Ok(documents) if foreign::holds_object(&documents) => documents,
+            Err(error) if foreign::may_hold_object(text) => return Err(unreadable(file, &error)),
+            Ok(_) | Err(_) => return Ok(false),
+        };
+        self.documents(text, file, documents).map(|()| true)
+    }
+
+    fn documents(&mut self, text: &str, file: &str, documents: Vec<Node>) -> Result<(), Failure> {
         let file = Arc::from(file);
         documents.into_iter().try_for_each(|node| {
             let source = sources::of_helm(text, &node).map(Arc::from);
@@ -236,12 +268,14 @@ impl Reader<'_> {
         let claims = templates::claims(node, namespace.unwrap_or(self.namespace));
         let refused =
             |(at, text): (Position, String)| Failure::usage(format!("{}:{at}: {text}", place.file));
-        for Templated { key, node, labels } in claims.map_err(refused)? {
+        let (set, claims) = claims.map_err(refused)?;
+        self.input.sets.insert(set.key.clone(), set);
+        for Templated { key, node, member } in claims {
             if let Some((at, reason)) = wrong_field(Kind::Claim, &node) {
                 return Err(refused((at, format!("{reason}; correct the field"))));
             }
             let (file, source) = (Arc::clone(place.file), place.source.cloned());
-            let author = Author::StatefulSet(labels);
+            let author = Author::StatefulSet(member);
             self.input.manifests.push(Manifest { key, file, source, node, author });
         }
         self.input.others += 1;

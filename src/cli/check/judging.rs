@@ -93,21 +93,26 @@ pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, Revie
     let mut judged = judge_change(&request.change, terms);
     for entry in [Entry::Mutate, Entry::Restore] {
         let amendment = amendment(&request.change, entry, terms);
-        for (id, plan) in &amendment.plans {
-            judged.edits.extend(made(id, plan, texts)?.0);
+        for (repair, plan) in &amendment.plans {
+            judged.edits.extend(made(repair.id, plan, texts)?.0);
         }
     }
     Ok(judged)
 }
 
-/// Judges in the entry that the API server would call: at most one.
+/// Judges in the entries that the API server would call: at most one of guard and advise, and tenancy.
 fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
-    let entry = [Entry::Guard, Entry::Advise].into_iter().find(|e| is_called(*e, change, terms));
-    let Some(entry) = entry else { return Judged::default() };
-    let question = question(change, entry, terms);
-    let step = |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
-    let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
-    Judged { verdict: judgement.verdict, unread: judgement.reads, ..Judged::default() }
+    let mut judged = Judged::default();
+    for entry in Entry::VALIDATING.into_iter().filter(|entry| is_called(*entry, change, terms)) {
+        let question = question(change, entry, terms);
+        let step =
+            |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
+        let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+        judged.unread.extend(judgement.reads);
+        judged.verdict.rulings.extend(judgement.verdict.rulings);
+        judged.verdict.exemption_warnings.extend(judgement.verdict.exemption_warnings);
+    }
+    judged
 }
 
 /// Whether the API server would call `entry` for this change.
@@ -133,10 +138,10 @@ fn edit(
     let amendment = amendment(&request.change, entry, terms);
     let texts = review::texts(&body)?;
     let mut edits = Vec::new();
-    for (id, plan) in &amendment.plans {
+    for (repair, plan) in &amendment.plans {
         let Some(new) = &mut proposal.new else { break };
         let object = new.to_string();
-        let (edit, patch) = made(id, plan, Texts { object: &object, ..texts })?;
+        let (edit, patch) = made(repair.id, plan, Texts { object: &object, ..texts })?;
         if let Some(patch) = patch
             && json_patch::patch(new, patch.operations()).is_ok()
         {
@@ -201,8 +206,13 @@ impl Proposal {
             "namespace": self.key.namespace, "name": self.key.name,
             "userInfo": {"username": self.user.name, "groups": self.user.groups},
         });
-        if self.part == Part::Status {
-            request["subResource"] = json!("status");
+        let subresource = match self.part {
+            Part::Main => None,
+            Part::Status => Some("status"),
+            Part::Finalize => Some("finalize"),
+        };
+        if let Some(subresource) = subresource {
+            request["subResource"] = json!(subresource);
         }
         for (field, object) in [("object", &self.new), ("oldObject", &self.old)] {
             if let Some(object) = object {

@@ -1,6 +1,7 @@
 //! What is known of the cluster while a change is judged: what is stored, what the input has
 //! changed so far, and how far a missing object proves anything.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,20 +9,25 @@ use arcstr::ArcStr;
 use serde_json::{Value, json};
 
 use super::api::Growth;
-use super::live::Cluster;
+use super::live::{Cluster, Refusal};
 use super::objects::{Kind, ObjectKey};
-use crate::binding::{Answer, LiveReads, Observed, OwnerFate, PodUse, Read, View};
-use crate::k8s::pods::pod_use;
+use crate::binding::{
+    Answer, Collection, Listed, LiveReads, Observed, OwnerFate, PodUse, Read, View,
+};
+use crate::cli::exit::Failure;
+use crate::k8s::pods::{pod_use, users_page};
 use crate::k8s::volume::Wanted;
 use crate::k8s::{claim, class, namespace, node, volume};
-use crate::model::{ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Uid};
+use crate::model::{
+    ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, Uid,
+};
 
 /// How far what is known reaches.
 #[derive(Debug)]
 pub enum Reach {
     /// The input alone: that an object is missing proves nothing.
     Input,
-    /// A dump: what is not in it does not exist.
+    /// A dump: what is not in it does not exist where it holds all of a kind.
     Dump,
     /// A cluster that can be asked.
     Cluster(Cluster),
@@ -32,25 +38,48 @@ pub enum Reach {
 pub struct Known {
     /// How far it reaches.
     pub reach: Reach,
+    /// Which kinds of objects it holds completely.
+    pub listed: Listed,
     view: View,
     objects: BTreeMap<ObjectKey, Value>,
     changed: BTreeSet<ObjectKey>,
     expected: BTreeSet<ObjectKey>,
-    /// Pods by namespace; absent if nobody listed pods.
-    pods: Option<BTreeMap<String, Vec<Value>>>,
+    /// Pods by namespace.
+    pods: BTreeMap<String, Vec<Value>>,
     /// Claims of which a snapshot says that pods use them.
     used: BTreeSet<ClaimKey>,
-    /// Nodes; absent if nobody listed nodes.
-    nodes: Option<Vec<Node>>,
+    nodes: Vec<(Node, Option<Uid>)>,
+    /// The collections of which more was asked for than is known.
+    wanted: RefCell<BTreeSet<Collection>>,
 }
 
 impl Known {
-    /// Nothing known yet.
+    /// Nothing known yet; what a cluster lists is complete.
     pub fn new(reach: Reach) -> Self {
-        let (view, objects) = (View::default(), BTreeMap::new());
-        let (changed, expected) = (BTreeSet::new(), BTreeSet::new());
-        let used = BTreeSet::new();
-        Self { reach, view, objects, changed, expected, pods: None, used, nodes: None }
+        let mut listed = Listed::default();
+        if let Reach::Cluster(_) = reach {
+            let lists = [Collection::Volumes, Collection::Claims, Collection::Classes];
+            for collection in lists {
+                listed.add(collection);
+            }
+        }
+        Self {
+            reach,
+            listed,
+            view: View::default(),
+            objects: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            expected: BTreeSet::new(),
+            pods: BTreeMap::new(),
+            used: BTreeSet::new(),
+            nodes: Vec::new(),
+            wanted: RefCell::default(),
+        }
+    }
+
+    /// What a dump shows.
+    pub(in crate::cli) fn of_dump(view: View, listed: Listed) -> Self {
+        Self { listed, view, ..Self::new(Reach::Dump) }
     }
 
     /// What is known, for the rules.
@@ -74,16 +103,35 @@ impl Known {
         matches!(self.reach, Reach::Input)
     }
 
-    /// Whether an object that nobody has shown may be there all the same: a dump need not have namespaces.
+    /// Whether an object that nobody has shown may be there all the same.
     pub fn may_have(&self, key: &ObjectKey) -> bool {
-        self.is_input_alone() || key.kind == Kind::Namespace
+        let collection = key.kind.collection();
+        let is_whole = if key.kind.is_namespaced() {
+            self.listed.has_in(collection, &key.namespace.as_str().into())
+        } else {
+            self.listed.has(collection)
+        };
+        !is_whole
+    }
+
+    /// The collections of which more was asked for than is known.
+    pub fn wanted(&self) -> BTreeSet<Collection> {
+        self.wanted.borrow().clone()
+    }
+
+    /// Of these collections, those of which more is needed than is known.
+    pub fn lacking(&self, needed: &[(Collection, Option<ArcStr>)]) -> BTreeSet<Collection> {
+        let needed = needed.iter().map(|(collection, namespace)| (*collection, namespace.as_ref()));
+        let lacking = self.listed.lacking(needed);
+        self.wanted.borrow_mut().extend(lacking.iter().copied());
+        lacking
     }
 
     /// Whether the claims of this class may grow.
     pub(super) fn growth(&self, class: &ClassName) -> Growth {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
-            None if self.is_input_alone() => Growth::Unknown,
+            None if !self.listed.has(Collection::Classes) => Growth::Unknown,
             Some(Expansion::Refused) | None => Growth::Refused,
         }
     }
@@ -93,11 +141,11 @@ impl Known {
         let text = object.to_string();
         match key.kind {
             Kind::Volume => {
-                let volume = volume::volume(&text, Wanted::Both)?.value.volume;
+                let volume = volume::volume(&text, Wanted::Both)?.volume;
                 self.view.apply(Observed::Volume(Arc::new(volume)));
             }
             Kind::Claim => {
-                let claim = claim::claim(&text, &key.namespace)?.value;
+                let claim = claim::claim(&text, &key.namespace)?;
                 self.view.apply(Observed::Claim(Arc::new(claim)));
             }
             Kind::Class => self.view.apply(Observed::Class(Arc::new(class::class(&text)?))),
@@ -105,12 +153,12 @@ impl Known {
                 self.view.apply(Observed::Namespace(Arc::new(namespace::namespace(&text)?)));
             }
             Kind::Node => {
-                self.nodes.get_or_insert_default().push(node::node(&text)?);
+                let uid = object["metadata"]["uid"].as_str().map(Uid::new);
+                self.nodes.push((node::node(&text)?, uid));
                 return Ok(());
             }
             Kind::Pod => {
-                let pods = self.pods.get_or_insert_default();
-                pods.entry(key.namespace).or_default().push(object);
+                self.pods.entry(key.namespace).or_default().push(object);
                 return Ok(());
             }
         }
@@ -127,20 +175,6 @@ impl Known {
     /// Whether the input has this object.
     pub fn is_expected(&self, key: &ObjectKey) -> bool {
         self.expected.contains(key)
-    }
-
-    /// Notes that objects of a kind were listed, be there any or none. It matters to those of which a dump need
-    /// not have any.
-    pub fn mark_listed(&mut self, kind: Kind) {
-        match kind {
-            Kind::Pod => {
-                self.pods.get_or_insert_default();
-            }
-            Kind::Node => {
-                self.nodes.get_or_insert_default();
-            }
-            Kind::Volume | Kind::Claim | Kind::Class | Kind::Namespace => {}
-        }
     }
 
     /// Notes that a pod uses a claim.
@@ -168,7 +202,10 @@ impl Known {
         let open: Vec<Read> = open.cloned().collect();
         match &self.reach {
             Reach::Cluster(cluster) => cluster.read(&open, live),
-            Reach::Input | Reach::Dump => {}
+            Reach::Input | Reach::Dump => {
+                let collections = open.iter().filter_map(Collection::of).map(|of| of.0);
+                self.wanted.borrow_mut().extend(collections);
+            }
         }
     }
 
@@ -206,8 +243,9 @@ impl Known {
                 let key = (namespace.clone(), owner.clone());
                 put(&mut live.owners, &key, self.owner(namespace, owner))
             }
-            // No rule asks for these.
-            Read::LivePods(_) | Read::Node(_) => false,
+            Read::LivePods(key) => put(&mut live.live_pods, key, self.live_pods(key)),
+            // A dump shows no Leases; for a node no rule asks.
+            Read::Lease(..) | Read::Node(_) => false,
         }
     }
 
@@ -215,9 +253,24 @@ impl Known {
         if self.used.contains(key) {
             return Some(Answer::Found(Arc::new(PodUse::Used)));
         }
-        let items = self.pods.as_ref()?.get(&*key.namespace).cloned().unwrap_or_default();
+        let is_whole = self.listed.has_in(Collection::ClaimUses, &key.namespace);
+        let items = self.pods.get(&*key.namespace);
+        let items = items.filter(|_| is_whole).or(is_whole.then_some(const { &Vec::new() }))?;
         let used = pod_use(&json!({"items": items}).to_string(), key);
         Some(used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used))))
+    }
+
+    /// The pods that use a claim; whoever names them does without where a dump does not show all.
+    fn live_pods(&self, key: &ClaimKey) -> Option<Answer<Vec<Pod>>> {
+        if let Reach::Cluster(_) = self.reach {
+            return None;
+        }
+        if !self.listed.has_in(Collection::Pods, &key.namespace) {
+            return Some(Answer::Failed);
+        }
+        let items = self.pods.get(&*key.namespace).map_or(&[][..], Vec::as_slice);
+        let page = users_page(&json!({"items": items}).to_string(), key);
+        Some(page.map_or(Answer::Failed, |page| Answer::Found(Arc::new(page.users))))
     }
 
     /// A dump shows owners of the kinds that it lists whole.
@@ -239,33 +292,62 @@ impl Known {
                 })
             }
             ("v1", "Pod") => {
-                let pods = self.pods.as_ref()?.get(&**namespace).map_or(&[][..], Vec::as_slice);
+                let pods = self.pods.get(&**namespace).map_or(&[][..], Vec::as_slice);
                 let is_it = |pod: &&Value| pod["metadata"]["name"] == *owner.name;
-                Some(pods.iter().find(is_it).map_or(Answer::NotFound, |pod| {
-                    of_uid(pod["metadata"]["uid"].as_str().map(Uid::new).as_ref())
-                }))
+                let found = pods
+                    .iter()
+                    .find(is_it)
+                    .map(|pod| of_uid(pod["metadata"]["uid"].as_str().map(Uid::new).as_ref()));
+                let is_whole = self.listed.has_in(Collection::Pods, namespace);
+                found.or(is_whole.then_some(Answer::NotFound))
+            }
+            ("v1", "Node") if namespace.is_empty() => {
+                let found = self.nodes.iter().find(|(node, _)| node.name == owner.name);
+                let found = found.map(|(_, uid)| of_uid(uid.as_ref()));
+                found.or(self.listed.has(Collection::Nodes).then_some(Answer::NotFound))
             }
             _ => None,
         }
     }
 
-    /// A dump need not have the namespaces.
+    /// Reads a Namespace of the cluster, which lists none: only one that a manifest changes is wanted whole. One that
+    /// the account may not read counts as new, so that each label that is guarded is told of.
+    pub(super) fn see_namespace(&mut self, key: &ObjectKey) -> Result<(), Failure> {
+        let Reach::Cluster(cluster) = &self.reach else { return Ok(()) };
+        let text = match cluster.get(&format!("/api/v1/namespaces/{}", key.name)) {
+            Ok(text) => text,
+            Err(Refusal::Missing(_) | Refusal::Forbidden(_)) => return Ok(()),
+            Err(refusal @ Refusal::Failed(_)) => return Err(refusal.into()),
+        };
+        let unreadable = |error: serde_json::Error| super::unreadable(&error);
+        let object = serde_json::from_str(&text).map_err(unreadable)?;
+        self.store(key.clone(), object).map_err(unreadable)
+    }
+
     fn namespace(&self, name: &ArcStr) -> Option<Answer<Namespace>> {
+        let found = self.view.namespace_of(name).cloned().map(Answer::Found);
         match self.reach {
             Reach::Cluster(_) => None,
-            Reach::Input | Reach::Dump => self.view.namespace_of(name).cloned().map(Answer::Found),
+            Reach::Input | Reach::Dump => {
+                found.or(self.listed.has(Collection::Namespaces).then_some(Answer::NotFound))
+            }
         }
     }
 
     fn any_node(&self, term: &NodeTerm) -> Option<Answer<()>> {
-        let is_one = self.nodes.as_ref()?.iter().any(|node| term.admits(node));
-        Some(if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound })
+        let is_one = self.nodes.iter().any(|(node, _)| term.admits(node));
+        let found = is_one.then(|| Answer::Found(Arc::new(())));
+        found.or(self.listed.has(Collection::Nodes).then_some(Answer::NotFound))
     }
 
     fn default_class(&self) -> Option<Answer<Class>> {
         let found = self.view.default_class().cloned().map(Answer::Found);
         match self.reach {
-            Reach::Dump => Some(found.unwrap_or(Answer::NotFound)),
+            // Among classes that a dump does not hold may be a newer one.
+            Reach::Dump => {
+                let is_whole = self.listed.has(Collection::Classes);
+                is_whole.then(|| found.unwrap_or(Answer::NotFound))
+            }
             Reach::Input => found,
             Reach::Cluster(_) => None,
         }
@@ -277,7 +359,7 @@ impl Known {
         match found {
             _ if asks => None,
             Some(object) => Some(Answer::Found(Arc::clone(object))),
-            None if self.is_input_alone() => None,
+            None if self.may_have(key) => None,
             None => Some(Answer::NotFound),
         }
     }
@@ -298,6 +380,7 @@ pub fn namespace_key(name: &str) -> ObjectKey {
     ObjectKey { kind: Kind::Namespace, namespace: String::new(), name: name.to_owned() }
 }
 
-fn class_key(name: &str) -> ObjectKey {
+/// The key of a class.
+pub(super) fn class_key(name: &str) -> ObjectKey {
     ObjectKey { kind: Kind::Class, namespace: String::new(), name: name.to_owned() }
 }

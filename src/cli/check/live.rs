@@ -18,7 +18,8 @@ use crate::binding::{LiveReads, Read};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::cli::plan::state::CLAIM_USE;
+use crate::cli::listing::{Listing, collection};
+use crate::cli::plan::state::{CLAIM_USE, no_object};
 use crate::cli::snapshot;
 use crate::cluster::client::{Address, connect};
 use crate::cluster::reads;
@@ -124,7 +125,10 @@ pub(super) fn read(
     for path in paths {
         let is_input = path.as_os_str() == "-";
         let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
-        let taken = take_text(&mut known, &text, &name_of(path))?;
+        let Dump { taken, count } = take_text(&mut known, &text, &name_of(path))?;
+        if count == 0 {
+            return Err(no_object(&name_of(path)));
+        }
         let written = if is_input { Duration::ZERO } else { age_of(path) };
         // A snapshot says when it was taken, however often it was copied since.
         age = age.max(taken.map_or(written, since));
@@ -177,27 +181,34 @@ pub(in crate::cli) fn no_json(name: &str, text: &str, error: &serde_json::Error)
     Failure::usage(format!("{name}:{line}:{column}: is not readable as JSON; make a new dump"))
 }
 
+/// What is known of a dump.
+#[derive(Debug, Default)]
+struct Dump {
+    /// When it was taken, if it is a snapshot, which says so.
+    taken: Option<Timestamp>,
+    /// How many objects and lists it holds.
+    count: usize,
+}
+
 /// Takes in a dump. A large one is JSON, which is read without places.
-/// When it was taken, if it is a snapshot, which says so.
-fn take_text(known: &mut Known, text: &str, name: &str) -> Result<Option<Timestamp>, Failure> {
-    let mut taken = None;
+fn take_text(known: &mut Known, text: &str, name: &str) -> Result<Dump, Failure> {
+    let mut dump = Dump::default();
+    let mut add = |value: Value| {
+        dump.taken = dump.taken.or(taken_at(&value, name)?);
+        dump.count += take_document(known, value, name)?;
+        Ok::<(), Failure>(())
+    };
     if document::is_json(text) {
         for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-            let value = value.map_err(|error| no_json(name, text, &error))?;
-            taken = taken.or(taken_at(&value, name)?);
-            take(known, value, None, name)?;
+            add(value.map_err(|error| no_json(name, text, &error))?)?;
         }
-        return Ok(taken);
+        return Ok(dump);
     }
     let documents = document::read(text).map_err(|error| {
         Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
     })?;
-    for document in &documents {
-        let value = document.to_json();
-        taken = taken.or(taken_at(&value, name)?);
-        take(known, value, None, name)?;
-    }
-    Ok(taken)
+    documents.iter().try_for_each(|document| add(document.to_json()))?;
+    Ok(dump)
 }
 
 /// When a snapshot was taken; nothing of anything else.
@@ -213,8 +224,26 @@ fn taken_at(value: &Value, name: &str) -> Result<Option<Timestamp>, Failure> {
     })
 }
 
-fn take(
+/// Takes in one document: an object, or a list; how many objects and lists that say what they hold it has.
+pub(in crate::cli) fn take_document(
     known: &mut Known,
+    object: Value,
+    name: &str,
+) -> Result<usize, Failure> {
+    let text = |key: &str| object.pointer(key).and_then(Value::as_str).unwrap_or_default();
+    let mut listing = if object.get("items").is_some_and(Value::is_array) {
+        Listing::of(text("/kind"), !text("/metadata/continue").is_empty())
+    } else {
+        Listing::part()
+    };
+    let mut count = usize::from(listing.may_be_empty());
+    take(&mut (known, &mut listing, &mut count), object, None, name)?;
+    listing.conclude(&mut known.listed);
+    Ok(count)
+}
+
+fn take(
+    into: &mut (&mut Known, &mut Listing, &mut usize),
     mut object: Value,
     of_list: Option<&str>,
     name: &str,
@@ -223,15 +252,12 @@ fn take(
         object.get("kind").and_then(Value::as_str).or(of_list).unwrap_or_default().to_owned();
     let of_items = if kind == snapshot::KIND { Some("") } else { kind.strip_suffix("List") };
     if let (Some(of_items), Some(Value::Array(items))) = (of_items, object.get_mut("items")) {
-        // A snapshot has all that it can have.
-        let whole = if kind == snapshot::KIND { &[Kind::Pod, Kind::Node][..] } else { &[] };
-        for kind in whole.iter().copied().chain(Kind::from_name(of_items)) {
-            known.mark_listed(kind);
-        }
         let of_items = (!of_items.is_empty()).then_some(of_items);
         let mut items = std::mem::take(items).into_iter();
-        return items.try_for_each(|item| take(known, item, of_items, name));
+        return items.try_for_each(|item| take(into, item, of_items, name));
     }
+    let (known, listing, count) = into;
+    **count += usize::from(!kind.is_empty());
     let metadata = |key: &str| {
         let text = object.get("metadata").and_then(|metadata| metadata.get(key));
         text.and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -240,8 +266,15 @@ fn take(
         known.note_use(ClaimKey::new(metadata("namespace"), metadata("name")));
         return Ok(());
     }
+    if let Some(collection) = collection(&kind) {
+        listing.see(collection);
+    }
+    let namespace = metadata("namespace");
+    if !namespace.is_empty() {
+        listing.see_namespace(&namespace.as_str().into());
+    }
     let Some(kind) = Kind::from_name(&kind) else { return Ok(()) };
-    let namespace = if kind.is_namespaced() { metadata("namespace") } else { String::new() };
+    let namespace = if kind.is_namespaced() { namespace } else { String::new() };
     let key = ObjectKey { kind, namespace, name: metadata("name") };
     let label = key.to_string();
     known.store(key, object).map_err(|error| {

@@ -4,21 +4,26 @@
 //! decided by the same core as in the webhook (`judging`).
 
 mod api;
+mod creation;
 mod findings;
+mod foreign;
 pub(super) mod input;
 mod judging;
 mod known;
 pub(super) mod live;
 mod objects;
 mod server;
+mod sets;
 mod sources;
 mod templates;
 
+pub(in crate::cli) use creation::{Write, write};
 pub(in crate::cli) use findings::About;
 pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
 pub use known::{Known, Reach, claim_key, namespace_key, volume_key};
 pub use objects::{Kind, ObjectKey};
 pub use server::{created, replaced};
+pub(in crate::cli) use server::{stored, updated};
 
 use std::collections::BTreeMap;
 
@@ -31,6 +36,8 @@ use self::live::Source;
 use super::args::CheckArgs;
 use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
+use super::listing::lacks;
+use super::output::Colour;
 use super::report::{self, EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
 use crate::config::Configuration;
 use crate::k8s::review::ReviewError;
@@ -51,13 +58,18 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     let deletions = deletions(arguments)?;
     let (known, source) = live::read(&arguments.live, &arguments.cluster, arguments.max_age)?;
     let mut run = Run::new(arguments, configuration, known, &head, base)?;
+    run.source = source;
     run.judge_all(&head, &deletions)?;
     let now = run.now;
-    let mut report = run.report(source, head.others);
+    let mut report = run.report(head.others);
     if let Some(baseline) = baseline {
         baseline.accept(&mut report, now);
     }
-    report::write(&report, &arguments.report.output, report::colour(arguments.report.no_color))?;
+    report::write(
+        &report,
+        &arguments.report.output,
+        Colour::of_standard_output(arguments.report.no_color),
+    )?;
     Ok(exit(&report.summary, arguments))
 }
 
@@ -98,6 +110,8 @@ struct Run<'a> {
     edits: Vec<EditEntry>,
     summary: Summary,
     objects: Vec<JudgedObject>,
+    /// Where stored objects came from.
+    source: Option<Source>,
     now: Timestamp,
 }
 
@@ -129,6 +143,7 @@ impl<'a> Run<'a> {
             edits: Vec::new(),
             summary: Summary::default(),
             objects: Vec::new(),
+            source: None,
             now: Timestamp::now(),
         })
     }
@@ -137,6 +152,7 @@ impl<'a> Run<'a> {
         for manifest in &head.manifests {
             match manifest.key.kind {
                 Kind::Volume | Kind::Claim => self.manifest(manifest)?,
+                Kind::Namespace if self.is_about_namespace(manifest)? => self.manifest(manifest)?,
                 Kind::Class | Kind::Namespace => {
                     let object = manifest.node.to_json();
                     self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
@@ -147,7 +163,10 @@ impl<'a> Run<'a> {
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
         for manifest in gone {
             let stays = head.manifests.iter().any(|other| other.key == manifest.key);
-            let outlives = matches!(manifest.author, Author::StatefulSet(_));
+            let outlives = match &manifest.author {
+                Author::Applier => false,
+                Author::StatefulSet(member) => sets::outlives(&member.set, head),
+            };
             if !stays && !outlives && !is_kept(&manifest.node.to_json()) {
                 let origin = origin(&manifest);
                 match manifest.key.kind {
@@ -166,31 +185,54 @@ impl<'a> Run<'a> {
         head.reviews.iter().try_for_each(|review| self.review(review))
     }
 
+    /// Whether a rule has anything to say of a Namespace; of most, none has, and they are not storage.
+    fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
+        self.known.see_namespace(&manifest.key)?;
+        let proposal = self.of_manifest(manifest);
+        let judged = judge_proposal(&proposal, self.terms())
+            .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
+        Ok(!judged.verdict.rulings.is_empty())
+    }
+
     /// A manifest of the head: a creation, or an update of what is stored.
     fn manifest(&mut self, manifest: &Manifest) -> Result<(), Failure> {
-        let (key, how) = (&manifest.key, self.arguments.apply);
-        let object = object_of(manifest);
-        let old = self.known.object(key).map(|old| server::stored(key.kind, old));
-        if matches!(manifest.author, Author::StatefulSet(_)) && old.is_some() {
+        let key = &manifest.key;
+        let mut proposal = self.of_manifest(manifest);
+        if let (Author::StatefulSet(member), Some(old)) = (&manifest.author, &proposal.old) {
             // A set leaves a claim that it finds as it is.
+            let about = About { key, operation: "UPDATE", origin: Some(origin(manifest)) };
+            let found = sets::retention(member, old, self.terms(), about);
+            if let Some(found) = found {
+                self.add(about, vec![found]);
+            }
             return Ok(());
         }
+        let mut of_set = Vec::new();
+        if let (Author::StatefulSet(member), Some(new)) = (&manifest.author, &proposal.new) {
+            let about = About { key, operation: "CREATE", origin: Some(origin(manifest)) };
+            of_set = sets::of_template(member, new, self.terms(), about);
+            proposal.user = templates::maker();
+        }
+        self.proposal(&proposal, Some(origin(manifest)), of_set)
+    }
+
+    /// What a manifest of the head would make of what is stored.
+    fn of_manifest(&self, manifest: &Manifest) -> Proposal {
+        let (key, how) = (&manifest.key, self.arguments.apply);
+        let object = object_of(manifest);
+        let old = self.known.object(key).map(|old| stored(key.kind, old));
         let mut new = match &old {
             None => created(key.kind, &object, how),
             Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
             Some(old) => {
                 let before = self.base.get(key).map(object_of);
-                server::updated(key.kind, old, &object, before.as_ref(), how)
+                updated(key.kind, old, &object, before.as_ref(), how)
             }
         };
         if key.kind == Kind::Claim && old.is_none() {
             server::default_class(&mut new, &self.known.classes());
         }
-        let mut proposal = self.proposed(key, old, Some(new));
-        if matches!(manifest.author, Author::StatefulSet(_)) {
-            proposal.user = templates::maker();
-        }
-        self.proposal(&proposal, Some(origin(manifest)))
+        self.proposed(key, old, Some(new))
     }
 
     fn deletion(&mut self, key: &ObjectKey, origin: Option<Origin<'_>>) -> Result<(), Failure> {
@@ -209,7 +251,7 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
         };
-        self.proposal(&self.proposed(key, Some(old), None), origin)
+        self.proposal(&self.proposed(key, Some(old), None), origin, Vec::new())
     }
 
     fn proposed(&self, key: &ObjectKey, old: Option<Value>, new: Option<Value>) -> Proposal {
@@ -224,20 +266,40 @@ impl<'a> Run<'a> {
         Terms { known: &self.known, configuration: &self.configuration, now: self.now }
     }
 
-    fn proposal(&mut self, proposal: &Proposal, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+    /// Judges a change; `found` is what is known against it already.
+    fn proposal(
+        &mut self,
+        proposal: &Proposal,
+        origin: Option<Origin<'_>>,
+        mut found: Vec<Finding>,
+    ) -> Result<(), Failure> {
         let about = About { key: &proposal.key, operation: proposal.operation(), origin };
         let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
-        let judged = judge_proposal(proposal, self.terms()).map_err(refused)?;
-        let mut found = findings::of_api(proposal, &self.known, about);
+        found.extend(findings::of_api(proposal, &self.known, about));
+        let judged = match judge_proposal(proposal, self.terms()) {
+            Ok(judged) => judged,
+            // What cannot be read is never stored.
+            Err(_) if found.iter().any(|one| one.result == Outcome::Api) => {
+                self.add(about, found);
+                return Ok(());
+            }
+            Err(error) => return Err(refused(error)),
+        };
         found.extend(findings::of_verdict(&judged, &self.known, about));
         if self.known.is_input_alone() {
             findings::doubt(proposal, &mut found);
         }
+        let is_denied = |found: &[Finding]| {
+            let is_denial = |one: &Finding| matches!(one.result, Outcome::Denied | Outcome::Api);
+            found.iter().any(is_denial)
+        };
+        if !is_denied(&found) {
+            found.extend(findings::of_gaps(&self.known, self.live_name(), about));
+        }
         let ignorance = findings::of_ignorance(proposal, &found, self.terms(), about);
         found.extend(ignorance.map_err(refused)?);
         self.take_edits(&judged, about);
-        let is_refused =
-            found.iter().any(|finding| matches!(finding.result, Outcome::Denied | Outcome::Api));
+        let is_refused = is_denied(&found);
         self.add(about, found);
         if is_refused {
             return Ok(());
@@ -298,7 +360,9 @@ impl<'a> Run<'a> {
         let origin = Origin { file: &review.file, source: None, node };
         let about = About { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
-        self.add(about, findings::of_verdict(&judged, &self.known, about));
+        let mut found = findings::of_verdict(&judged, &self.known, about);
+        found.extend(findings::of_gaps(&self.known, self.live_name(), about));
+        self.add(about, found);
         Ok(())
     }
 
@@ -334,16 +398,33 @@ impl<'a> Run<'a> {
         self.findings.extend(found);
     }
 
-    fn report(self, source: Option<Source>, others: usize) -> Report {
+    /// What messages call the stored objects.
+    fn live_name(&self) -> &str {
+        self.source.as_ref().map_or("the input", |source| &source.name)
+    }
+
+    /// What of the stored objects was wanted and is not there.
+    fn notes(&self) -> Vec<String> {
+        let wanted = self.known.wanted();
+        let source = self.source.as_ref().filter(|_| !wanted.is_empty());
+        let note = source.map(|source| {
+            let lacks = lacks(&source.name, &self.known.listed, &wanted);
+            format!("what rests on what was not seen is unverified: {lacks}")
+        });
+        note.into_iter().collect()
+    }
+
+    fn report(self, others: usize) -> Report {
         Report {
             api_version: super::API_VERSION,
             kind: "Report",
-            live: source
+            notes: self.notes(),
+            live: self
+                .source
                 .map(|source| LiveSource { source: source.name, age: source.age.as_secs() }),
             findings: self.findings,
             edits: self.edits,
             summary: self.summary,
-            notes: Vec::new(),
             objects: self.objects,
             others,
         }
@@ -360,9 +441,9 @@ fn object_of(manifest: &Manifest) -> Value {
     if manifest.key.kind.is_namespaced() {
         object["metadata"]["namespace"] = json!(manifest.key.namespace);
     }
-    if let Author::StatefulSet(labels) = &manifest.author {
+    if let Author::StatefulSet(member) = &manifest.author {
         object["metadata"]["name"] = json!(manifest.key.name);
-        for (key, value) in labels.iter() {
+        for (key, value) in &member.set.labels {
             object["metadata"]["labels"][key] = value.clone();
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::binding::Collection;
+
 /// The kinds that verdicts know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -15,7 +17,7 @@ pub enum Kind {
     Pod,
     /// Node: read by verdicts, never judged.
     Node,
-    /// Namespace: its deletion is judged.
+    /// Namespace: its deletion is judged, and who it is said to belong to.
     Namespace,
 }
 
@@ -47,6 +49,18 @@ impl Kind {
             Self::Pod => "Pod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
+        }
+    }
+
+    /// The collection of its objects.
+    pub(super) fn collection(self) -> Collection {
+        match self {
+            Self::Volume => Collection::Volumes,
+            Self::Claim => Collection::Claims,
+            Self::Class => Collection::Classes,
+            Self::Pod => Collection::Pods,
+            Self::Node => Collection::Nodes,
+            Self::Namespace => Collection::Namespaces,
         }
     }
 

@@ -30,20 +30,24 @@ pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
     for key in OF_SERVER {
         metadata.remove(key);
     }
-    let finalizer = match kind {
-        Kind::Volume => VOLUME_PROTECTION,
-        Kind::Claim | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => CLAIM_PROTECTION,
+    let (finalizer, phase) = match kind {
+        Kind::Volume => (Some(VOLUME_PROTECTION), "Pending"),
+        Kind::Claim => (Some(CLAIM_PROTECTION), "Pending"),
+        Kind::Namespace => (None, "Active"),
+        Kind::Class | Kind::Pod | Kind::Node => (None, "Pending"),
     };
-    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
-    merge_set(finalizers, &json!([finalizer]), Clone::clone);
+    if let Some(finalizer) = finalizer {
+        let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+        merge_set(finalizers, &json!([finalizer]), Clone::clone);
+    }
     default_fields(kind, &mut object);
-    set(&mut object, "status", json!({"phase": "Pending"}));
+    set(&mut object, "status", json!({"phase": phase}));
     object
 }
 
 /// The object that an UPDATE of `stored` by `manifest` would store. `before` is the manifest as it
 /// was, where somebody knows.
-pub(super) fn updated(
+pub(in crate::cli) fn updated(
     kind: Kind,
     stored: &Value,
     manifest: &Value,
@@ -71,7 +75,7 @@ pub fn replaced(kind: Kind, stored: &Value, manifest: &Value) -> Value {
 }
 
 /// A stored object with the fields that the API server would have filled in.
-pub(super) fn stored(kind: Kind, object: &Value) -> Value {
+pub(in crate::cli) fn stored(kind: Kind, object: &Value) -> Value {
     let mut object = object.clone();
     default_fields(kind, &mut object);
     object

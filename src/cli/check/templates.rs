@@ -1,8 +1,8 @@
 //! The claims that the templates of a StatefulSet stand for, one for each ordinal.
 //!
 //! The controller of `StatefulSet`s makes them when they are missing and never changes nor deletes them after
-//! that, whatever becomes of the template. Not here: how long they are kept (`persistentVolumeClaimRetentionPolicy`),
-//! which is decided when a set is scaled or deleted.
+//! that, whatever becomes of the template; it deletes them only if `persistentVolumeClaimRetentionPolicy` says so.
+//! Not here: what is wrong with a set as a whole (`sets`).
 
 use std::sync::Arc;
 
@@ -26,21 +26,57 @@ pub(super) struct Templated {
     pub key: ObjectKey,
     /// The template with its places.
     pub node: Node,
-    /// The labels that the set puts on it.
-    pub labels: Arc<Map<String, Value>>,
+    /// Whose it is.
+    pub member: Member,
 }
 
-/// The claims of the set `node` in `namespace`; else the place and the reason why they cannot be told.
+/// A set, as far as its claims depend on it.
+#[derive(Debug)]
+pub(super) struct Set {
+    /// Its namespace and name.
+    pub key: (String, String),
+    /// The labels that it puts on its claims.
+    pub labels: Map<String, Value>,
+    /// How many pods it has.
+    pub replicas: u64,
+    /// Whether its claims are deleted with it (`whenDeleted`).
+    pub deletes_with_itself: bool,
+    /// Whether those of pods beyond its replicas are deleted (`whenScaled`).
+    pub deletes_when_scaled: bool,
+}
+
+/// A claim's place in its set.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    /// The set.
+    pub set: Arc<Set>,
+    /// Whether it is the first of its template: what is said of all of them is said of this one.
+    pub is_first: bool,
+}
+
+/// The set `node` in `namespace` and its claims; else the place and the reason why they cannot be told.
 ///
 /// Kubernetes: `pkg/controller/statefulset/stateful_set_utils.go`, `getPersistentVolumeClaims`.
-pub(super) fn claims(node: &Node, namespace: &str) -> Result<Vec<Templated>, (Position, String)> {
+pub(super) fn claims(
+    node: &Node,
+    namespace: &str,
+) -> Result<(Arc<Set>, Vec<Templated>), (Position, String)> {
     let at = |path: &[&str]| path.iter().try_fold(node, |node, key| node.get(key));
     let name = at(&["metadata", "name"]).and_then(Node::text).unwrap_or_default();
     let replicas = number(at(&["spec", "replicas"]), 1, "spec.replicas")?;
     let start = number(at(&["spec", "ordinals", "start"]), 0, "spec.ordinals.start")?;
     let labels = at(&["spec", "selector", "matchLabels"]).map(Node::to_json);
-    let labels =
-        Arc::new(labels.and_then(|labels| labels.as_object().cloned()).unwrap_or_default());
+    let deletes = |when| {
+        let kept = at(&["spec", "persistentVolumeClaimRetentionPolicy", when]);
+        kept.and_then(Node::text) == Some("Delete")
+    };
+    let set = Arc::new(Set {
+        key: (namespace.to_owned(), name.to_owned()),
+        labels: labels.and_then(|labels| labels.as_object().cloned()).unwrap_or_default(),
+        replicas,
+        deletes_with_itself: deletes("whenDeleted"),
+        deletes_when_scaled: deletes("whenScaled"),
+    });
     let mut claims = Vec::new();
     for template in at(&["spec", "volumeClaimTemplates"]).map(Node::items).unwrap_or_default() {
         let called = template.get("metadata").and_then(|metadata| metadata.get("name"));
@@ -50,10 +86,11 @@ pub(super) fn claims(node: &Node, namespace: &str) -> Result<Vec<Templated>, (Po
         for ordinal in start..start.saturating_add(replicas.min(ORDINALS_MAX)) {
             let name = format!("{called}-{name}-{ordinal}");
             let key = ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name };
-            claims.push(Templated { key, node: template.clone(), labels: Arc::clone(&labels) });
+            let member = Member { set: Arc::clone(&set), is_first: ordinal == start };
+            claims.push(Templated { key, node: template.clone(), member });
         }
     }
-    Ok(claims)
+    Ok((set, claims))
 }
 
 /// Who makes them.

@@ -23,7 +23,7 @@ use crate::k8s::registration::{Registration, Target, is_registered, name};
 use crate::k8s::review;
 use crate::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use crate::rules::judging::rule::address;
-use crate::rules::{Entry, Policy};
+use crate::rules::{Entry, Parameters, Policy};
 use crate::sim::{Outcome, Phase, Review, Reviewer};
 
 /// The registered entries and how they are reached.
@@ -70,6 +70,7 @@ impl Admission {
             target: Target::Url(base.to_owned()),
             ca_pem: ca_pem.to_owned(),
             own_controller: OWN_CONTROLLER.to_owned(),
+            namespace_labels: Parameters::default().namespace_labels,
         };
         let mutating = registration.mutating().webhooks.unwrap_or_default().into_iter();
         let validating = registration.validating().webhooks.unwrap_or_default().into_iter();
@@ -195,8 +196,8 @@ impl Registered {
         failure_policy: Option<&str>,
     ) -> Result<Self, DemoError> {
         let unknown = || DemoError::Client(format!("entry {hook} of the registration is unknown"));
-        let all = [Entry::Guard, Entry::Advise, Entry::Mutate, Entry::Restore];
-        let entry = all.into_iter().find(|entry| name(*entry) == hook).ok_or_else(unknown)?;
+        let entry =
+            Entry::ALL.into_iter().find(|entry| name(*entry) == hook).ok_or_else(unknown)?;
         let url = url.ok_or_else(unknown)?;
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(10);
         // Kubernetes tells the webhook how long it will wait in the query.

@@ -24,8 +24,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsStr;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::pin::pin;
 
@@ -35,6 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::DemoArgs;
 use super::exit::{Exit, Failure};
+use super::output::Colour;
 use crate::certificates::CertificateError;
 use crate::controller::mode::Mode;
 use crate::controller::run::LoopError;
@@ -62,15 +62,6 @@ pub enum Afterwards {
     End,
     /// The webhook stays up until it is interrupted.
     Serve,
-}
-
-/// Whether verdicts are coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
-    /// Plain text.
-    Off,
-    /// With the escape sequences of terminals.
-    On,
 }
 
 /// How a demo ended.
@@ -140,21 +131,10 @@ impl Default for DemoOptions {
     }
 }
 
-impl Colour {
-    /// On if standard output is a terminal and nobody has set `NO_COLOR` to anything.
-    pub fn for_standard_output() -> Self {
-        if io::stdout().is_terminal() && !is_switched_off(std::env::var_os("NO_COLOR").as_deref()) {
-            Self::On
-        } else {
-            Self::Off
-        }
-    }
-}
-
 /// Runs the command: clean only if every scene ended as documented.
 pub fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
     let afterwards = if arguments.serve { Afterwards::Serve } else { Afterwards::End };
-    let colour = Colour::for_standard_output();
+    let colour = Colour::of_standard_output(false);
     let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };
     match run_to(&options, &mut io::stdout().lock()) {
         Ok(DemoOutcome::AsDocumented) => Ok(Exit::Clean),
@@ -185,11 +165,6 @@ pub fn run_to(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome,
         };
         run_until(options, out, stop).await
     })
-}
-
-/// Whether the value of `NO_COLOR` switches colours off: any but the empty one.
-fn is_switched_off(no_color: Option<&OsStr>) -> bool {
-    no_color.is_some_and(|value| !value.is_empty())
 }
 
 /// The same until `stop` resolves.

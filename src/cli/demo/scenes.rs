@@ -158,7 +158,7 @@ pub(super) const SCENES: &[Scene] = &[
         title: "A tenant makes a claim that will wait for its pod; that it will is noted on it",
         word: Word::Repaired,
         acts: &[act(Tenant, Create(&CLAIM_DELAYED))],
-        tells: &["[delayed-binding]", "created"],
+        tells: &["created"],
         then: &[Then::Is(
             Target::Claim("qa", "scratch"),
             "/metadata/annotations/bindery.dev~1volume-binding-mode",

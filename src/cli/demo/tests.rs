@@ -158,10 +158,3 @@ async fn a_folder_that_cannot_be_made_is_told() {
     assert!(told.starts_with("/nowhere/at/all/bindery-demo-"), "{told}");
     assert!(told.ends_with("set TMPDIR to a folder of yours"), "{told}");
 }
-
-#[test]
-fn any_value_of_no_color_but_the_empty_one_switches_colours_off() {
-    assert!(!is_switched_off(None));
-    assert!(!is_switched_off(Some(OsStr::new(""))));
-    assert!(is_switched_off(Some(OsStr::new("0"))));
-}

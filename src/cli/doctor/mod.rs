@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::args::{DoctorArgs, Notation};
 use super::check::live::{Cluster, Refusal};
 use super::exit::{Exit, Failure};
+use super::output::{print, readable};
 use super::{API_VERSION, notation};
 use crate::config::{self, Configuration};
 use crate::k8s::installation::Installation;
@@ -38,10 +39,10 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     findings.extend(canary::findings(&patient)?);
     let is_well = findings.iter().all(|finding| finding.outcome != Outcome::Bad);
     match arguments.output {
-        None => findings.iter().for_each(|finding| super::print(&finding.line())),
+        None => findings.iter().try_for_each(|finding| print(&readable(&finding.line())))?,
         Some(notation) => {
             let report = Report { api_version: API_VERSION, kind: KIND, findings };
-            super::print(&written(&report, notation)?);
+            print(&written(&report, notation)?)?;
         }
     }
     Ok(if is_well { Exit::Clean } else { Exit::Refused })

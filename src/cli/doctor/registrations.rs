@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::{Finding, Found, Patient};
 use crate::cli::exit::Failure;
 use crate::k8s::registration::{Registration, Target};
-use crate::rules::judging::filter::OWN_CONTROLLER;
 
 const CHECK: &str = "registrations";
 
@@ -18,17 +17,19 @@ const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 /// A finding for each of both configurations.
 pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
     let installation = &patient.installation;
-    let own = patient.configuration()?.map(|configuration| configuration.own_controller);
+    let configuration = patient.configuration()?;
+    // Whose requests are not sent, and which labels are guarded, is told by the configuration.
+    let depth = if configuration.is_some() { Depth::Expressions } else { Depth::Names };
+    let configuration = configuration.unwrap_or_default();
     let wanted = Registration {
         target: Target::Service {
             namespace: installation.namespace().to_owned(),
             name: installation.name().to_owned(),
         },
         ca_pem: String::new(),
-        own_controller: own.clone().unwrap_or_else(|| OWN_CONTROLLER.to_owned()),
+        own_controller: configuration.own_controller,
+        namespace_labels: configuration.policy.parameters.namespace_labels,
     };
-    // Whose requests are not sent is told by the configuration.
-    let depth = if own.is_some() { Depth::Expressions } else { Depth::Names };
     let wanted = [
         ("validatingwebhookconfigurations", serde_json::to_value(wanted.validating())),
         ("mutatingwebhookconfigurations", serde_json::to_value(wanted.mutating())),

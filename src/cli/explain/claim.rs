@@ -2,22 +2,33 @@
 
 use super::command::fix;
 use super::nearness::{self, Miss};
-use super::repair::{Repair, helps, repair, unnamed};
+use super::repair::{Harm, Repair, helps, repair, unnamed};
 use super::report::{Awaited, Explanation, Fix, Object, Reach, Written};
-use super::world::World;
-use crate::binding::{Asker, ClaimOutcome, View, fit};
+use super::world::{Seen, World};
+use crate::binding::{Asker, ClaimOutcome, Collection, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::plan::outcome::Planner;
+use crate::cli::plan::report::ClaimFate;
 use crate::cli::plan::state::Pods;
 use crate::k8s::event::Event;
-use crate::model::{BindingMode, Claim, ClaimKey, Node, Provisioner, Volume, VolumeClass};
+use crate::model::annotations::SELECTED_NODE;
+use crate::model::{
+    BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,
+    VolumeClass, VolumePhase,
+};
+use crate::rules::edits::changed_since;
 
 /// How many of the nearest volumes are tried for a repair: each costs a settling of the whole cluster.
 const REPAIRS_TRIED: usize = 8;
+/// So many repairs are shown, where none is clearly right.
+const OPTIONS_MAX: usize = 3;
 
 /// Explains the claim of this name.
 pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
     let World { after, settlement, pods, .. } = world;
+    if let Some((_, reason)) = world.denied.claims.get(key) {
+        return Ok(Explanation::denied(Object::claim(key), &format!("claim \"{key}\""), reason));
+    }
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
         return Err(world.missing("claim", &key.to_string(), names));
@@ -40,6 +51,7 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
     explanation.is_delayed = Pods::matter_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);
     explanation.notes.extend(unseen.map(str::to_owned));
+    explanation.notes.extend(world.notes_on(&ObjectKey::Claim(key.clone())));
     let misses = misses(after, claim, outcome);
     explanation.candidates = misses.iter().map(Miss::of_volume).collect();
     match delay(after, claim, outcome) {
@@ -52,11 +64,78 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
     if let ClaimOutcome::WaitsForProvisioner(name) = outcome {
         explanation.provisioner = Some(awaited(&mut explanation.notes, world, key, name));
     }
-    if fate.is_stuck() {
-        explanation.fix = find_fix(after, claim, outcome, &misses);
+    explanation.notes.extend(changed_class(world, claim));
+    trouble(&mut explanation, world, claim);
+    if fate.is_stuck() && fate != ClaimFate::Unknown {
+        let mut fixes = find_fixes(world, claim, outcome, &misses).into_iter();
+        explanation.fix = fixes.next();
+        explanation.alternatives = fixes.collect();
         explanation.notes.extend(advice(claim, outcome, explanation.fix.as_ref()));
     }
     Ok(explanation)
+}
+
+/// Adds what is the matter with a claim beside its volume: then somebody has to do something.
+fn trouble(explanation: &mut Explanation, world: &World, claim: &Claim) {
+    let failed = explanation.provisioner.as_ref().and_then(|awaited| {
+        let event = awaited.last_event.as_ref()?;
+        let is_failure = event.reason == "ProvisioningFailed";
+        is_failure.then(|| format!("its provisioner failed: {}", event.message))
+    });
+    let troubles = [terminating(world, claim), growing(claim), gone_node(world, claim), failed];
+    for text in troubles.into_iter().flatten() {
+        explanation.stuck = true;
+        explanation.summary.push_str("; ");
+        explanation.summary.push_str(&text);
+    }
+}
+
+/// What is noted on a claim about its class and not true today, as far as all classes are known.
+fn changed_class(world: &World, claim: &Claim) -> Option<String> {
+    let name = claim.class().wanted().name()?.clone();
+    let class = world.after.class(&name).map(|class| &**class);
+    let is_known = class.is_some() || world.listed.has(Collection::Classes);
+    is_known.then(|| changed_since(claim, class)).flatten()
+}
+
+/// What keeps a claim that somebody has deleted.
+///
+/// Kubernetes: `pvc_protection_controller.go`: as long as a pod uses it.
+fn terminating(world: &World, claim: &Claim) -> Option<String> {
+    if claim.deletion != Deletion::Terminating {
+        return None;
+    }
+    let held: Vec<&str> = claim.finalizers.iter().collect();
+    let by = if held.is_empty() { "a finalizer".to_owned() } else { held.join(", ") };
+    let Seen { found: users, note } = world.users(&claim.key);
+    let users: Vec<String> = users.iter().map(|pod| format!("\"{}\"", pod.key)).collect();
+    let pods = match (users.as_slice(), note) {
+        ([], None) => "no pod uses it".to_owned(),
+        ([], Some(_)) => "which pods use it is not known".to_owned(),
+        (users, _) => format!("it goes once no pod uses it, and pods {} do", users.join(", ")),
+    };
+    Some(format!("it is being deleted and held by {by}; {pods}"))
+}
+
+/// A bound claim that asks for more than its volume has.
+fn growing(claim: &Claim) -> Option<String> {
+    let has = claim.reported.capacity.as_ref()?;
+    let is_bound = claim.phase == ClaimPhase::Bound;
+    (is_bound && claim.request > *has)
+        .then(|| format!("it has {has} and waits for a resize to {}", claim.request))
+}
+
+/// A node that a scheduler chose for the claim's volume, and that is gone: no provisioner can make one there.
+fn gone_node(world: &World, claim: &Claim) -> Option<String> {
+    let node = claim.annotations.get(SELECTED_NODE).filter(|_| claim.volume.is_none())?;
+    let Seen { found: nodes, note } = world.nodes();
+    let is_gone = note.is_none() && nodes.iter().all(|one| *one.name != *node);
+    is_gone.then(|| {
+        format!(
+            "node \"{node}\", which was chosen for it, does not exist any more; take the annotation \
+             {SELECTED_NODE} off, so that the scheduler chooses again"
+        )
+    })
 }
 
 /// What a claim does, in a sentence.
@@ -66,6 +145,7 @@ fn verb(outcome: &str) -> String {
         "lost" => "is lost".to_owned(),
         "conflict" => "is in conflict".to_owned(),
         "provisions" => "waits for a new volume".to_owned(),
+        "unknown" => "cannot be judged".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -76,7 +156,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
     let immediate = Asker::Controller(BindingMode::Immediate);
     let named = |name, asker| {
         let volume: Option<&Volume> = view.volume(name).map(AsRef::as_ref);
-        volume.and_then(|volume| nearness::miss(volume, claim, asker)).into_iter().collect()
+        volume.and_then(|volume| nearness::miss(view, volume, claim, asker)).into_iter().collect()
     };
     match outcome {
         ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) => {
@@ -90,9 +170,10 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
         }
         ClaimOutcome::Unfit(name, _) => named(name, Asker::Prebind),
         ClaimOutcome::Taken(name) => named(name, immediate),
+        // Those that were seen: there may be others.
+        ClaimOutcome::Unknown => nearness::volumes(view, claim, immediate),
         ClaimOutcome::Unseen
         | ClaimOutcome::Terminating
-        | ClaimOutcome::Unknown
         | ClaimOutcome::Bound(_)
         | ClaimOutcome::BoundDespite(..)
         | ClaimOutcome::GetsDefaultClass(_)
@@ -131,7 +212,8 @@ fn reach(explanation: &mut Explanation, world: &World, claim: &Claim) {
 fn on_node(view: &View, claim: &Claim, node: &Node) -> Reach {
     let kept = view.kept_for(&claim.key).filter_map(|name| view.volume(name));
     let volumes = kept.chain(view.free_for(claim));
-    let fitting = volumes.filter(|volume| fit(volume, claim, Asker::Scheduler(node)).is_ok());
+    let fitting = volumes
+        .filter(|volume| fit(volume, claim, view.home(claim), Asker::Scheduler(node)).is_ok());
     let volumes = fitting.map(|volume| volume.name.to_string()).collect();
     Reach { node: node.name.to_string(), volumes }
 }
@@ -165,28 +247,56 @@ fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// The first repair, from the nearest volume on, after which the core serves the claim.
-fn find_fix(
-    view: &View,
+/// Repairs after which the core serves the claim, the mildest first: those that change no claim, then those that
+/// ask for the same, then what another claim of the namespace left, then those that ask for less. One alone where it changes no claim, or where it is the last
+/// resort.
+fn find_fixes(
+    world: &World,
     claim: &Claim,
     outcome: &ClaimOutcome,
     misses: &[Miss<'_>],
-) -> Option<Fix> {
+) -> Vec<Fix> {
     if matches!(outcome, ClaimOutcome::Lost(_)) {
-        return None;
+        return Vec::new();
     }
-    let of_volumes = misses.iter().filter_map(|miss| repair(miss, view)).take(REPAIRS_TRIED);
-    let mut repairs: Vec<Repair> = of_volumes.collect();
+    let is_former = |miss: &&Miss<'_>| is_former(miss.volume, claim);
+    let former = misses.iter().filter(is_former);
+    let others = misses.iter().filter(|miss| !is_former(miss));
+    let of_volumes = former.chain(others).filter_map(|miss| repair(miss, world));
+    let mut repairs: Vec<Repair> = of_volumes.take(REPAIRS_TRIED).collect();
     if claim.volume.is_some() {
         repairs.push(unnamed());
     }
-    let found = repairs.iter().find(|repair| helps(repair, view, claim))?;
-    Some(fix(found, claim))
+    if misses.iter().any(|miss| is_former(&miss)) {
+        // Made anew, the claim would leave its own data behind.
+        repairs.retain(|repair| repair.volume.is_some());
+    }
+    repairs.sort_by_key(|repair| repair.harm(claim));
+    let mut fixes: Vec<Fix> = Vec::new();
+    for repair in repairs.iter().filter(|repair| helps(repair, world, claim)) {
+        // What a claim of another namespace left is shown to nobody who can have something else.
+        let is_last_resort = repair.harm(claim) == Harm::OtherNamespace;
+        if fixes.len() == OPTIONS_MAX || (is_last_resort && !fixes.is_empty()) {
+            break;
+        }
+        fixes.push(fix(repair, claim));
+        if is_last_resort || repair.harm(claim) == Harm::None {
+            break;
+        }
+    }
+    fixes
+}
+
+/// Whether the volume was this claim's before it was deleted and made again.
+fn is_former(volume: &Volume, claim: &Claim) -> bool {
+    volume.phase == VolumePhase::Released
+        && matches!(&volume.reservation, Reservation::Held(key, _) if *key == claim.key)
 }
 
 /// What to do where no command can do it.
 fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<String> {
-    if fix.is_some() {
+    let is_milder = fix.is_some_and(|fix| fix.harm == Harm::Less);
+    if fix.is_some() && !is_milder {
         return None;
     }
     if matches!(outcome, ClaimOutcome::Lost(_)) {
@@ -203,8 +313,10 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
     let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));
     let first =
         if names_another { "make the claim anew without spec.volumeName, and " } else { "" };
+    let beginning =
+        if is_milder { "to keep what the claim asks for, " } else { "no command fixes it; " };
     Some(format!(
-        "no command fixes it; {first}add {volume} of {} with {} and access modes {}, volume mode {}",
+        "{beginning}{first}add {volume} of {} with {} and access modes {}, volume mode {}",
         claim.class().wanted(),
         claim.request,
         claim.access_modes,

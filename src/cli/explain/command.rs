@@ -31,11 +31,12 @@ pub(super) fn fix(repair: &Repair, claim: &Claim) -> Fix {
         }
         ClaimChange::Anew(differences) => {
             commands.push(anew(claim, differences));
-            let told: Vec<String> = differences.iter().map(told).collect();
+            let told: Vec<String> = differences.iter().map(|one| told(one, claim)).collect();
             effects.push(format!("makes the claim anew, {}", told.join(", ")));
         }
     }
-    Fix { command: commands.join(" && "), effect: effects.join(", and ") }
+    let harm = repair.harm(claim);
+    Fix { command: commands.join(" && "), effect: effects.join(", and "), harm }
 }
 
 /// A word as a POSIX shell reads it back.
@@ -153,13 +154,15 @@ fn operation(difference: &Anew) -> Value {
     }
 }
 
-fn told(difference: &Anew) -> String {
+fn told(difference: &Anew, claim: &Claim) -> String {
     match difference {
         Anew::NoVolume => "without the name of a volume".to_owned(),
         Anew::NoSelector => "without a selector".to_owned(),
-        Anew::Request(size) => format!("asking for {size}"),
-        Anew::AccessModes(modes) => format!("with access modes {modes}"),
-        Anew::VolumeMode(mode) => format!("with volume mode {mode}"),
+        Anew::Request(size) => format!("asking for {size} instead of {}", claim.request),
+        Anew::AccessModes(modes) => {
+            format!("with access modes {modes} instead of {}", claim.access_modes)
+        }
+        Anew::VolumeMode(mode) => format!("with volume mode {mode} instead of {}", claim.mode),
         Anew::Class(Some(class)) => format!("with class \"{class}\""),
         Anew::Class(None) => "with no class".to_owned(),
         Anew::AttributesClass(Some(class)) => format!("with attributes class \"{class}\""),

@@ -24,7 +24,7 @@ pub(super) fn explain(cluster: &Cluster, target: &Target) -> Result<Explanation,
     match target {
         Target::Claim(key) => of_claim(cluster, key),
         Target::Pod(key) => {
-            let pod = world::pod(cluster, key)?;
+            let (pod, _) = world::pod(cluster, key)?;
             let claims: Result<Vec<Explanation>, Failure> =
                 pod.claims.iter().map(|claim| of_claim(cluster, claim)).collect();
             let mut explanation = pod::of_claims(&pod, claims?);
@@ -43,8 +43,7 @@ fn of_claim(cluster: &Cluster, key: &ClaimKey) -> Result<Explanation, Failure> {
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
     let text = found(cluster.get(&path), "claim", key)?;
     let claim = claim(&text, namespace)
-        .map_err(|error| Failure::usage(format!("claim \"{key}\" cannot be read: {error}")))?
-        .value;
+        .map_err(|error| Failure::usage(format!("claim \"{key}\" cannot be read: {error}")))?;
     let Seen { found: events, note } = world::events(cluster, key);
     let mut explanation = told(&claim, &events);
     explanation.notes.extend(note);

@@ -8,6 +8,7 @@ mod claim;
 mod command;
 mod limited;
 mod nearness;
+mod placement;
 mod pod;
 mod render;
 mod repair;
@@ -23,7 +24,8 @@ pub(super) use self::world::events_path;
 use self::world::{Sight, World};
 use super::args::{ExplainArgs, Form};
 use super::exit::{Exit, Failure};
-use super::files::{self, Readers};
+use super::files::Readers;
+use super::output::deliver;
 use crate::model::ClaimKey;
 
 /// Runs the command.
@@ -40,16 +42,13 @@ pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
     };
     for output in &arguments.output {
         let text = render::render(&explanation, output.format)?;
-        match &output.path {
-            Some(path) => files::write(path, &text, Readers::Everybody)?,
-            None => super::print(&text),
-        }
+        deliver(output.path.as_deref(), &text, Readers::Everybody)?;
     }
     Ok(if explanation.stuck { Exit::Refused } else { Exit::Clean })
 }
 
 /// Why the claim stands where it stands in a cluster of which these are lists; as on a screen.
 pub(super) fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
-    let world = World::of_texts(lists, "the cluster")?;
+    let world = World::of_lists(lists, "the cluster")?;
     render::render(&claim::explain(&world, key)?, Form::Text)
 }

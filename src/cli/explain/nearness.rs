@@ -20,22 +20,28 @@ pub(super) struct Miss<'a> {
 
 /// The volumes that miss `claim`, the nearest first.
 pub(super) fn volumes<'a>(view: &'a View, claim: &'a Claim, asker: Asker<'_>) -> Vec<Miss<'a>> {
-    let misses = view.volumes().filter_map(|volume| miss(volume, claim, asker));
+    let misses = view.volumes().filter_map(|volume| miss(view, volume, claim, asker));
     sorted(misses.collect())
 }
 
 /// The claims among `claims` that `volume` misses, the nearest first.
 pub(super) fn claims<'a>(
+    view: &View,
     volume: &'a Volume,
     claims: impl Iterator<Item = &'a Claim>,
     asker: Asker<'_>,
 ) -> Vec<Miss<'a>> {
-    sorted(claims.filter_map(|claim| miss(volume, claim, asker)).collect())
+    sorted(claims.filter_map(|claim| miss(view, volume, claim, asker)).collect())
 }
 
 /// The two, if they do not fit.
-pub(super) fn miss<'a>(volume: &'a Volume, claim: &'a Claim, asker: Asker<'_>) -> Option<Miss<'a>> {
-    let mismatches: NonEmpty<Mismatch> = fit(volume, claim, asker).err()?;
+pub(super) fn miss<'a>(
+    view: &View,
+    volume: &'a Volume,
+    claim: &'a Claim,
+    asker: Asker<'_>,
+) -> Option<Miss<'a>> {
+    let mismatches: NonEmpty<Mismatch> = fit(volume, claim, view.home(claim), asker).err()?;
     Some(Miss { volume, claim, mismatches: mismatches.iter().cloned().collect() })
 }
 
@@ -51,7 +57,8 @@ fn sorted(mut misses: Vec<Miss<'_>>) -> Vec<Miss<'_>> {
 }
 
 /// How hard a mismatch is to repair: a label or a class is a word on the volume; size, modes and kind
-/// need another claim; what another claim has is its to give; and a node or an end nobody changes.
+/// need another claim; what another claim has is its to give; a node or an end nobody changes, and another
+/// tenant's volume is nobody's to give.
 fn effort(mismatch: &Mismatch) -> u8 {
     match mismatch {
         Mismatch::WaitsForConsumer => 0,
@@ -64,8 +71,10 @@ fn effort(mismatch: &Mismatch) -> u8 {
         Mismatch::NotAvailable { .. } => 7,
         Mismatch::ReservedForOther { .. } => 8,
         Mismatch::ClaimElsewhere => 9,
-        Mismatch::NodeAffinity => 10,
-        Mismatch::Terminating => 11,
+        Mismatch::DataSource => 10,
+        Mismatch::NodeAffinity => 11,
+        Mismatch::Terminating => 12,
+        Mismatch::ForeignNamespace => 13,
     }
 }
 

@@ -3,23 +3,76 @@
 use std::collections::BTreeSet;
 
 use super::claim;
+use super::placement::{Placement, Verdict};
 use super::report::{Explanation, Object, Reach};
 use super::world::World;
+use crate::binding::Collection;
 use crate::cli::exit::Failure;
-use crate::model::{ClaimKey, Pod, PodKey};
+use crate::cli::plan::report::ClaimFate;
+use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
 pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failure> {
-    let pod = world.pod(key)?;
+    let (pod, constraints) = world.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
-        claims.push(if world.after.claim(claim).is_some() {
+        let is_denied = world.denied.claims.contains_key(claim);
+        claims.push(if is_denied || world.after.claim(claim).is_some() {
             claim::explain(world, claim)?
         } else {
-            missing(claim)
+            missing(world, claim)
         });
     }
-    Ok(of_claims(&pod, claims))
+    let placement = Placement { world, pod: &pod, constraints: &constraints, claims: &claims };
+    let verdict = placement.judge();
+    let taken = taken(world, &pod);
+    let mut explanation = of_claims(&pod, claims);
+    place(&mut explanation, verdict);
+    if let (Some(text), false) = (taken, explanation.stuck) {
+        end(&mut explanation, "stuck", &text);
+    }
+    Ok(explanation)
+}
+
+/// Adds what keeps the pod from nodes. What its claims lack comes first.
+fn place(explanation: &mut Explanation, verdict: Verdict) {
+    let Verdict { stuck, excluded, usable, event, notes } = verdict;
+    if let Some(usable) = usable {
+        explanation.nodes.retain(|reach| usable.contains(&reach.node));
+    }
+    explanation.excluded = excluded;
+    explanation.event = event;
+    explanation.notes.extend(notes);
+    let mut told = BTreeSet::new();
+    explanation.notes.retain(|note| told.insert(note.clone()));
+    if let (Some((outcome, text)), false) = (stuck, explanation.stuck) {
+        end(explanation, outcome, &text);
+    }
+}
+
+/// Gives the explanation another end.
+fn end(explanation: &mut Explanation, outcome: &str, text: &str) {
+    outcome.clone_into(&mut explanation.outcome);
+    explanation.stuck = true;
+    explanation.summary = {
+        let Object { namespace, name, .. } = &explanation.object;
+        format!("pod \"{}/{name}\" {text}", namespace.as_deref().unwrap_or_default())
+    };
+}
+
+/// That another pod has a claim that one pod alone may use.
+fn taken(world: &World, pod: &Pod) -> Option<String> {
+    pod.claims.iter().find_map(|key| {
+        let claim = world.after.claim(key)?;
+        let is_alone = claim.access_modes.has(AccessMode::ReadWriteOncePod);
+        let mut users = world.users(key).found.into_iter().filter(|_| is_alone);
+        let holder = users.find(|user| user.key != pod.key && user.node.is_some())?;
+        Some(format!(
+            "is kept waiting by pod \"{}\", which uses claim \"{key}\"; its access mode ReadWriteOncePod \
+             admits one pod",
+            holder.key
+        ))
+    })
 }
 
 /// A pod whose claims are explained.
@@ -51,10 +104,6 @@ pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
     let mut explanation =
         Explanation::of(Object::pod(&pod.key), outcome, outcome == "stuck", summary);
     explanation.nodes = nodes;
-    if !delayed.is_empty() {
-        let text = "only volumes are looked at, not what else the scheduler asks of a node";
-        explanation.notes.push(text.to_owned());
-    }
     explanation.fix = claims.iter().find_map(|claim| claim.fix.clone());
     explanation.claims = claims;
     explanation
@@ -81,7 +130,14 @@ fn waiting(claims: &[Explanation]) -> (&'static str, String) {
 }
 
 /// A claim that the pod names and that does not exist.
-fn missing(key: &ClaimKey) -> Explanation {
+fn missing(world: &World, key: &ClaimKey) -> Explanation {
+    if !world.listed.has_in(Collection::Claims, &key.namespace) {
+        let summary = format!(
+            "claim \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
+        );
+        let unknown = ClaimFate::Unknown.as_str();
+        return Explanation::of(Object::claim(key), unknown, true, summary);
+    }
     let summary =
         format!("claim \"{key}\" does not exist; the pod waits until somebody creates it");
     Explanation::of(Object::claim(key), "missing", true, summary)

@@ -6,6 +6,7 @@ use super::report::{Candidate, Explanation, Reach, Written};
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation::{self, cell};
+use crate::cli::output::readable;
 
 /// How much of a long list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +30,11 @@ const ROWS_MAX: usize = 100;
 /// The explanation in this form.
 pub(super) fn render(explanation: &Explanation, form: Form) -> Result<String, Failure> {
     match form {
-        Form::Text => Ok(text(explanation, Extent::Screen)),
-        Form::Wide => Ok(text(explanation, Extent::All)),
+        Form::Text => Ok(readable(&text(explanation, Extent::Screen))),
+        Form::Wide => Ok(readable(&text(explanation, Extent::All))),
         Form::Json => notation::json(explanation),
         Form::Yaml => notation::yaml(explanation),
-        Form::Markdown => Ok(markdown(explanation)),
+        Form::Markdown => Ok(readable(&markdown(explanation))),
     }
 }
 
@@ -41,6 +42,10 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     let mut out = format!("{}\n", explanation.summary);
     candidates(&mut out, &explanation.candidates, extent);
     nodes(&mut out, &explanation.nodes, extent);
+    for excluded in taken(&explanation.excluded, NODES_MAX, extent) {
+        let _ = writeln!(out, "  not on node {}: {}", excluded.node, excluded.reasons.join("; "));
+    }
+    more(&mut out, "  ", explanation.excluded.len(), NODES_MAX, extent);
     if let Some(awaited) = &explanation.provisioner {
         let _ = match &awaited.last_event {
             Some(event) => {
@@ -60,6 +65,9 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     // A pod's claims have told their own.
     if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
         let _ = writeln!(out, "fix ({}):\n{}", fix.effect, fix.command);
+        for fix in &explanation.alternatives {
+            let _ = writeln!(out, "or ({}):\n{}", fix.effect, fix.command);
+        }
     }
     out
 }
@@ -168,6 +176,13 @@ fn markdown(explanation: &Explanation) -> String {
             );
         }
     }
+    if !explanation.excluded.is_empty() {
+        out.push_str("\n| node | why not |\n|---|---|\n");
+        for excluded in explanation.excluded.iter().take(ROWS_MAX) {
+            let _ =
+                writeln!(out, "| `{}` | {} |", excluded.node, cell(&excluded.reasons.join("; ")));
+        }
+    }
     if let Some(awaited) = &explanation.provisioner {
         let _ = match &awaited.last_event {
             Some(event) => {
@@ -181,6 +196,9 @@ fn markdown(explanation: &Explanation) -> String {
     }
     if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
         let _ = write!(out, "\nTo fix it ({}):\n\n```\n{}\n```\n", cell(&fix.effect), fix.command);
+        for fix in &explanation.alternatives {
+            let _ = write!(out, "\nOr ({}):\n\n```\n{}\n```\n", cell(&fix.effect), fix.command);
+        }
     }
     for claim in &explanation.claims {
         let _ = write!(out, "\n{}", markdown(claim));

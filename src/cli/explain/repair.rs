@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use super::nearness::Miss;
-use crate::binding::{ClaimOutcome, Mismatch, Observed, View, settle};
+use super::world::World;
+use crate::binding::{ClaimOutcome, Collection, Mismatch, Observed, settle};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, LEGACY_CLASS};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Quantity, ReclaimPolicy,
@@ -23,6 +24,20 @@ pub(super) struct Repair {
     pub volume: Option<(VolumeName, VolumeChange)>,
     /// How the claim is changed.
     pub claim: ClaimChange,
+    /// Who left data on the volume.
+    pub left_by: LeftBy,
+}
+
+/// Who left the data that is on a volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LeftBy {
+    /// Nobody, or the claim itself before it was made anew.
+    #[default]
+    Nobody,
+    /// Another claim of the claim's namespace.
+    SameNamespace,
+    /// A claim of another namespace.
+    OtherNamespace,
 }
 
 /// Changes of a volume.
@@ -69,15 +84,56 @@ pub(super) enum Anew {
     AttributesClass(Option<ClassName>),
 }
 
+/// How much a repair changes of what somebody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Harm {
+    /// Nothing: the claim stays, or gets a class that it did not have.
+    None,
+    /// The claim is made anew, and asks for as much as before.
+    Anew,
+    /// The claim gets what another claim of its namespace left on its volume.
+    SameNamespace,
+    /// The claim asks for less, or for something else.
+    Less,
+    /// The claim gets what a claim of another namespace left on its volume.
+    OtherNamespace,
+}
+
+impl Repair {
+    /// How much it changes of what `claim` asks for.
+    pub(super) fn harm(&self, claim: &Claim) -> Harm {
+        let of_data = match self.left_by {
+            LeftBy::Nobody => Harm::None,
+            LeftBy::SameNamespace => Harm::SameNamespace,
+            LeftBy::OtherNamespace => Harm::OtherNamespace,
+        };
+        of_data.max(self.harm_to_request(claim))
+    }
+
+    fn harm_to_request(&self, claim: &Claim) -> Harm {
+        let differences = match &self.claim {
+            ClaimChange::None | ClaimChange::SetClass(_) => return Harm::None,
+            ClaimChange::Anew(differences) => differences,
+        };
+        let is_less = |difference: &Anew| match difference {
+            Anew::Request(size) => *size < claim.request,
+            Anew::AccessModes(modes) => !modes.offers(&claim.access_modes),
+            Anew::VolumeMode(_) => true,
+            Anew::NoVolume | Anew::NoSelector | Anew::Class(_) | Anew::AttributesClass(_) => false,
+        };
+        if differences.iter().any(is_less) { Harm::Less } else { Harm::Anew }
+    }
+}
+
 /// The changes that remove all mismatches of a pair, if there are any.
-pub(super) fn repair(miss: &Miss<'_>, view: &View) -> Option<Repair> {
+pub(super) fn repair(miss: &Miss<'_>, world: &World) -> Option<Repair> {
     let Miss { volume, claim, mismatches } = miss;
     let mut wanted = Wanted::default();
     for mismatch in mismatches {
         wanted.note(mismatch)?;
     }
     if wanted.is_held {
-        if !is_left_over(volume, view) {
+        if !is_left_over(volume, world) {
             return None;
         }
         // A volume that is kept for the claim is asked neither for its class nor for its labels.
@@ -86,7 +142,8 @@ pub(super) fn repair(miss: &Miss<'_>, view: &View) -> Option<Repair> {
             without: carried(volume, BOUND_BY_CONTROLLER),
             ..VolumeChange::default()
         };
-        return Some(whole(volume, change, wanted.anew));
+        let left_by = left_by(volume.reservation.key(), &claim.key);
+        return Some(Repair { left_by, ..whole(volume, change, wanted.anew) });
     }
     if !wanted.anew.is_empty() {
         wanted.anew.extend(wanted.class.map(|(_, offered)| Anew::Class(offered)));
@@ -96,7 +153,8 @@ pub(super) fn repair(miss: &Miss<'_>, view: &View) -> Option<Repair> {
     if let (Some((_, Some(offered))), false) = (&wanted.class, wanted.is_unselected)
         && claim.class() == ClassRequest::Unset
     {
-        return Some(Repair { volume: None, claim: ClaimChange::SetClass(offered.clone()) });
+        let claim = ClaimChange::SetClass(offered.clone());
+        return Some(Repair { claim, ..Repair::default() });
     }
     let class = wanted.class.map(|(requested, _)| match requested {
         Some(class) => ClassRequest::Named(class),
@@ -141,8 +199,11 @@ impl Wanted {
             Mismatch::ReservedForOther { .. } | Mismatch::NotAvailable { .. } => {
                 self.is_held = true;
             }
-            Mismatch::ClaimElsewhere
+            // Whom a volume admits is for its administrator to say.
+            Mismatch::ForeignNamespace
+            | Mismatch::ClaimElsewhere
             | Mismatch::Terminating
+            | Mismatch::DataSource
             | Mismatch::NodeAffinity
             | Mismatch::WaitsForConsumer => return None,
         }
@@ -152,13 +213,13 @@ impl Wanted {
 
 /// The claim made anew without the volume that it names.
 pub(super) fn unnamed() -> Repair {
-    Repair { volume: None, claim: ClaimChange::Anew(vec![Anew::NoVolume]) }
+    Repair { claim: ClaimChange::Anew(vec![Anew::NoVolume]), ..Repair::default() }
 }
 
 fn whole(volume: &Volume, change: VolumeChange, anew: Vec<Anew>) -> Repair {
     let volume = (change != VolumeChange::default()).then(|| (volume.name.clone(), change));
     let claim = if anew.is_empty() { ClaimChange::None } else { ClaimChange::Anew(anew) };
-    Repair { volume, claim }
+    Repair { volume, claim, left_by: LeftBy::Nobody }
 }
 
 /// The annotation, if the volume has it.
@@ -166,13 +227,23 @@ fn carried(volume: &Volume, annotation: &'static str) -> Option<&'static str> {
     volume.annotations.has(annotation).then_some(annotation)
 }
 
+/// Whose data a volume holds that `holder` had, for the claim of this name.
+fn left_by(holder: Option<&ClaimKey>, claim: &ClaimKey) -> LeftBy {
+    match holder {
+        Some(holder) if holder == claim => LeftBy::Nobody,
+        Some(holder) if holder.namespace == claim.namespace => LeftBy::SameNamespace,
+        Some(_) | None => LeftBy::OtherNamespace,
+    }
+}
+
 /// Whether a volume's claim is gone for good and its data is kept.
-fn is_left_over(volume: &Volume, view: &View) -> bool {
+fn is_left_over(volume: &Volume, world: &World) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
-    let holder = view.claim(key).and_then(|claim| claim.uid.as_ref());
-    volume.policy == ReclaimPolicy::Retain
-        && volume.phase == VolumePhase::Released
-        && holder != Some(uid)
+    let is_gone = match world.after.claim(key) {
+        Some(holder) => holder.uid.as_ref() != Some(uid),
+        None => world.listed.has_in(Collection::Claims, &key.namespace),
+    };
+    volume.policy == ReclaimPolicy::Retain && volume.phase == VolumePhase::Released && is_gone
 }
 
 /// The labels that the claim's selector misses.
@@ -185,15 +256,15 @@ fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
 
 /// Whether the claim is served, or waits for what comes by itself, once `repair` was made: asked of the
 /// same core that binds.
-pub(super) fn helps(repair: &Repair, view: &View, claim: &Claim) -> bool {
-    let mut view = view.clone();
+pub(super) fn helps(repair: &Repair, world: &World, claim: &Claim) -> bool {
+    let mut view = world.after.clone();
     if let Some((name, change)) = &repair.volume {
         let Some(volume) = view.volume(name) else { return false };
         let volume = changed_volume(volume, change);
         view.apply(Observed::Volume(Arc::new(volume)));
     }
     view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
-    let settlement = settle(&mut view, std::slice::from_ref(&claim.key));
+    let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &world.listed);
     match settlement.claim(&claim.key) {
         Some(
             ClaimOutcome::Bound(_)

@@ -5,8 +5,10 @@
 
 use serde::Serialize;
 
+use super::repair::Harm;
 use crate::binding::Mismatch;
 use crate::cli::API_VERSION;
+use crate::cli::plan::report::ClaimFate;
 
 /// Why an object stands where it stands.
 #[derive(Clone, Debug, Serialize)]
@@ -31,14 +33,19 @@ pub(super) struct Explanation {
     pub candidates: Vec<Candidate>,
     /// Where the claim could be served, if its class waits for the pod's node.
     pub nodes: Vec<Reach>,
+    /// Of a pod: the nodes that cannot take it.
+    pub excluded: Vec<Excluded>,
     /// The provisioner that is awaited.
     pub provisioner: Option<Awaited>,
-    /// What the binder wrote about the claim last, where volumes cannot be listed.
+    /// What the binder wrote about the claim last, where volumes cannot be listed; of a pod, what the scheduler
+    /// wrote.
     pub event: Option<Written>,
     /// What restricts the explanation.
     pub notes: Vec<String>,
     /// The command that fixes it.
     pub fix: Option<Fix>,
+    /// Other commands that would, the mildest first.
+    pub alternatives: Vec<Fix>,
     /// Of a pod: its claims.
     pub claims: Vec<Explanation>,
     /// Whether the claim gets its volume when a pod that uses it gets its node.
@@ -93,6 +100,15 @@ pub(super) struct Reach {
     pub volumes: Vec<String>,
 }
 
+/// A node that cannot take a pod.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Excluded {
+    /// The node.
+    pub node: String,
+    /// Everything that speaks against it.
+    pub reasons: Vec<String>,
+}
+
 /// A provisioner that is awaited.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,6 +139,9 @@ pub(super) struct Fix {
     pub command: String,
     /// What it does.
     pub effect: String,
+    /// How much it changes.
+    #[serde(skip)]
+    pub harm: Harm,
 }
 
 impl Explanation {
@@ -138,13 +157,21 @@ impl Explanation {
             partner: None,
             candidates: Vec::new(),
             nodes: Vec::new(),
+            excluded: Vec::new(),
             provisioner: None,
             event: None,
             notes: Vec::new(),
             fix: None,
+            alternatives: Vec::new(),
             claims: Vec::new(),
             is_delayed: false,
         }
+    }
+
+    /// One of `object`, which messages call `name`, that is not stored.
+    pub(super) fn denied(object: Object, name: &str, reason: &str) -> Self {
+        let outcome = ClaimFate::Conflict.as_str();
+        Self::of(object, outcome, true, format!("{name} is in {outcome}: {reason}"))
     }
 }
 
@@ -188,7 +215,9 @@ fn values(mismatch: &Mismatch) -> (Option<String>, Option<String>) {
         Mismatch::Selector { term } => (Some(term.clone()), None),
         Mismatch::ReservedForOther { .. }
         | Mismatch::ClaimElsewhere
+        | Mismatch::ForeignNamespace
         | Mismatch::Terminating
+        | Mismatch::DataSource
         | Mismatch::NodeAffinity
         | Mismatch::WaitsForConsumer => (None, None),
     }

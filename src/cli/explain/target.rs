@@ -3,6 +3,7 @@
 use super::report::Object;
 use crate::cli::exit::Failure;
 use crate::model::{ClaimKey, PodKey, VolumeName};
+use crate::rules::distance_if_similar;
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,31 +73,10 @@ impl Object {
 pub(super) fn nearby(missing: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let word = last(missing);
-    // More letters than a third is another word.
-    let limit = 1 + word.chars().count() / 3;
-    let near = names.filter_map(|name| {
-        let distance = distance(&last(&name), &word);
-        (distance <= limit).then_some((distance, name))
-    });
+    let near = names.filter_map(|name| Some((distance_if_similar(&last(&name), &word)?, name)));
     let mut near: Vec<(usize, String)> = near.collect();
     near.sort_unstable();
     near.into_iter().take(3).map(|(_, name)| name).collect()
-}
-
-/// How many letters must be put in, taken out or changed (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (place, letter) in one.chars().enumerate() {
-        let mut next = vec![place + 1];
-        for ((known, above), pair) in other.iter().zip(&row).zip(row.iter().skip(1)) {
-            let changed = above + usize::from(*known != letter);
-            let left = next.last().copied().unwrap_or_default();
-            next.push(changed.min(left + 1).min(pair + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -124,9 +104,5 @@ mod tests {
     fn the_nearest_names_are_those_with_the_fewest_letters_changed() {
         let names = ["db/dta", "qa/data", "db/date", "db/web"].map(str::to_owned);
         assert_eq!(nearby("db/data", names.into_iter()), ["qa/data", "db/date", "db/dta"]);
-        assert_eq!(
-            (distance("kitten", "sitting"), distance("", "ab"), distance("ab", "ab")),
-            (3, 2, 0)
-        );
     }
 }

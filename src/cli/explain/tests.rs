@@ -40,7 +40,7 @@ fn a_quoted_word_is_read_back_whole() {
 #[test]
 fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     let text = r#"{"metadata": {"namespace": "db", "name": "data", "uid": "u"}}"#;
-    let claim = claim(text, "").unwrap().value;
+    let claim = claim(text, "").unwrap();
     let (pv, class) = (VolumeName::new("pv"), ClassName::new("fast"));
     let misfit = || NonEmpty::from_vec(vec![Mismatch::Terminating]).unwrap();
     let outcomes = [

@@ -3,7 +3,7 @@
 use super::nearness::{self, Miss};
 use super::report::{Candidate, Explanation, Object};
 use super::world::World;
-use crate::binding::{Asker, ReleasedFor, VolumeOutcome, fit};
+use crate::binding::{Asker, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
 use crate::cli::plan::outcome::Planner;
 use crate::cli::plan::report::VolumeFate;
@@ -12,6 +12,13 @@ use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, V
 /// Explains the volume of this name.
 pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, Failure> {
     let World { after, settlement, pods, .. } = world;
+    if let Some(reason) = world.denied.volumes.get(name) {
+        return Ok(Explanation::denied(
+            Object::volume(name),
+            &format!("volume \"{name}\""),
+            reason,
+        ));
+    }
     let (Some(volume), Some(outcome)) = (after.volume(name), settlement.volume(name)) else {
         let names = after.volumes().map(|volume| volume.name.to_string());
         return Err(world.missing("volume", name.as_str(), names));
@@ -22,16 +29,18 @@ pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, F
         // Others can only wait for it if they name it.
         VolumeFate::Bound | VolumeFate::Binds => {
             let naming = waiting.filter(|claim| claim.volume.as_ref() == Some(name));
-            nearness::claims(volume, naming, immediate())
+            nearness::claims(after, volume, naming, immediate())
         }
-        VolumeFate::Free | VolumeFate::Released | VolumeFate::Reserved | VolumeFate::Failed => {
-            nearness::claims(volume, waiting, immediate())
-        }
+        VolumeFate::Free
+        | VolumeFate::Released
+        | VolumeFate::Reserved
+        | VolumeFate::Failed
+        | VolumeFate::Unknown => nearness::claims(after, volume, waiting, immediate()),
     };
     let is_free = planned.outcome == VolumeFate::Free;
-    let fitting = after
-        .claims()
-        .filter(|claim| is_free && is_waiting(claim) && fit(volume, claim, immediate()).is_ok());
+    let fitting = after.claims().filter(|claim| {
+        is_free && is_waiting(claim) && fit(volume, claim, after.home(claim), immediate()).is_ok()
+    });
     let fitting: Vec<String> = fitting.map(|claim| claim.key.to_string()).collect();
     let (stuck, told) = match fitting.as_slice() {
         [] => told(volume, outcome, misses.len()),
@@ -56,6 +65,7 @@ pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, F
     let mut explanation =
         Explanation::of(Object::volume(name), planned.outcome.as_str(), stuck, summary);
     explanation.partner = planned.claim;
+    explanation.notes.extend(world.notes_on(&ObjectKey::Volume(name.clone())));
     let fitting = fitting.into_iter();
     explanation.candidates =
         fitting.map(Candidate::fitting).chain(misses.iter().map(Miss::of_claim)).collect();
@@ -90,8 +100,11 @@ fn told(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, Stri
             true,
             "its claimRef lacks a namespace or a name, so that no claim can have it".to_owned(),
         ),
+        VolumeOutcome::ClaimUnknown if holder.is_empty() => {
+            (true, "whether a claim takes it is not known".to_owned())
+        }
         VolumeOutcome::ClaimUnknown => {
-            (false, format!("whether claim \"{holder}\" lives is not known"))
+            (true, format!("whether claim \"{holder}\" exists is not known"))
         }
         VolumeOutcome::AwaitsClaim(key) | VolumeOutcome::Serves(key) => {
             (false, format!("it is kept for claim \"{key}\", which has not taken it yet"))
@@ -118,12 +131,20 @@ fn released(why: &ReleasedFor, holder: &str) -> (bool, String) {
             let pods = pods.join(", ");
             (false, format!("{gone}; the recycler empties it once pods {pods} have finished"))
         }
+        ReleasedFor::OtherVolume(other) => (
+            true,
+            format!(
+                "{gone}, and the recycler does not empty it, because the files of volume \"{other}\" are inside or \
+                 around its path; set Retain, or give one of the two another path"
+            ),
+        ),
         ReleasedFor::Recycler => (false, format!("{gone}; the recycler empties it")),
         ReleasedFor::NoDeleter => {
-            (true, format!("{gone} and no driver deletes this kind of storage; delete it by hand"))
+            let advice = "set persistentVolumeReclaimPolicy to Retain and copy what is needed, then delete both by hand";
+            (true, format!("{gone} and no driver deletes this kind of storage; {advice}"))
         }
         ReleasedFor::UnknownPolicy => {
-            (true, format!("{gone} and its reclaim policy is unknown; set Retain or Delete"))
+            (true, format!("{gone} and its reclaim policy is unknown; set Retain to keep its data"))
         }
     }
 }

@@ -5,17 +5,21 @@
 
 use std::fmt::Display;
 
+use arcstr::ArcStr;
+
 use super::target::nearby;
-use crate::binding::{Settlement, View, settle};
+use crate::binding::{Collection, Listed, ObjectKey, Settlement, View, settle};
 use crate::cli::args::ExplainArgs;
 use crate::cli::check::input::told;
 use crate::cli::check::live::{Cluster, Refusal, name_of};
 use crate::cli::exit::Failure;
-use crate::cli::plan::state::{Other, Pods, Purpose, State};
+use crate::cli::listing::lacks;
+use crate::cli::plan::state::{Denied, Other, Pods, Purpose, State};
 use crate::k8s::event::{self, Event};
 use crate::k8s::node::node;
-use crate::k8s::pods::any_pod;
-use crate::model::{ClaimKey, Node, Pod, PodKey};
+use crate::k8s::pods::{any_pod, pod as unfinished};
+use crate::k8s::scheduling::{constraints, host};
+use crate::model::{ClaimKey, Constraints, Host, Node, Pod, PodKey};
 
 /// A settled cluster and where more can be learned of it.
 #[derive(Debug)]
@@ -24,8 +28,12 @@ pub(super) struct World {
     pub after: View,
     /// What became of each claim and volume.
     pub settlement: Settlement,
+    /// What `check` denies, so that it is not stored.
+    pub denied: Denied,
     /// Whether the pods are known that claims wait for.
     pub pods: Pods,
+    /// Which kinds of objects were all seen.
+    pub listed: Listed,
     source: Source,
 }
 
@@ -86,17 +94,32 @@ impl Sight {
 }
 
 impl World {
-    /// What these texts say, which come from `name`.
-    pub(super) fn of_texts(texts: &[String], name: &str) -> Result<Self, Failure> {
-        let state = State::of_texts(texts, name, Purpose::Explanation)?;
+    /// What a cluster by this name has listed of volumes, claims and classes.
+    pub(super) fn of_lists(lists: &[String], name: &str) -> Result<Self, Failure> {
+        let state = State::of_lists(lists, name, Purpose::Explanation)?;
         let source = Source::Dump { name: name.to_owned(), others: state.others.clone() };
         Ok(Self::settled(state, source))
     }
 
     fn settled(state: State, source: Source) -> Self {
-        let State { mut view, order, pods, .. } = state;
-        let settlement = settle(&mut view, &order);
-        Self { after: view, settlement, pods, source }
+        let State { mut view, order, pods, listed, denied, .. } = state;
+        let settlement = settle(&mut view, &order, &listed);
+        Self { after: view, settlement, denied, pods, listed, source }
+    }
+
+    /// What is said of an object of which too little is known, and of one whose manifest is denied.
+    pub(super) fn notes_on(&self, object: &ObjectKey) -> impl Iterator<Item = String> {
+        let open = self.settlement.open.get(object);
+        let open = open.map(|open| lacks(self.place(), &self.listed, open));
+        open.into_iter().chain(self.denied.note_on(object))
+    }
+
+    /// What messages call it.
+    pub(super) fn place(&self) -> &str {
+        match &self.source {
+            Source::Dump { name, .. } => name,
+            Source::Live(_) => "the cluster",
+        }
     }
 
     /// The failure for an object that does not exist, with the names that are near.
@@ -106,10 +129,7 @@ impl World {
         name: &str,
         names: impl Iterator<Item = String>,
     ) -> Failure {
-        let place = match &self.source {
-            Source::Dump { name, .. } => name.as_str(),
-            Source::Live(_) => "the cluster",
-        };
+        let place = self.place();
         let near = nearby(name, names);
         let advice = if near.is_empty() {
             "check name and namespace".to_owned()
@@ -121,55 +141,94 @@ impl World {
 
     /// The events about a claim.
     pub(super) fn events(&self, key: &ClaimKey) -> Seen<Event> {
+        self.events_on((CLAIM, &key.namespace, &key.name))
+    }
+
+    /// The events about a pod.
+    pub(super) fn pod_events(&self, key: &PodKey) -> Seen<Event> {
+        self.events_on(("Pod", &key.namespace, &key.name))
+    }
+
+    fn events_on(&self, object: About<'_>) -> Seen<Event> {
+        let (kind, namespace, called) = object;
         match &self.source {
             Source::Dump { name, others } => {
                 let about = |event: &Event| {
-                    event.kind == CLAIM
-                        && *event.namespace == *key.namespace
-                        && *event.name == *key.name
+                    event.kind == kind && *event.namespace == **namespace && *event.name == **called
                 };
                 let mut seen = read(others, "Event", name, event::event);
                 seen.found.retain(about);
+                if !self.listed.has_in(Collection::Events, namespace) {
+                    let fact = "whether there are events about it is not known";
+                    let none = self.lacking(name, Collection::Events, fact);
+                    seen.note.get_or_insert(none);
+                }
                 seen
             }
-            Source::Live(cluster) => events(cluster, key),
+            Source::Live(cluster) => asked(cluster, object),
         }
     }
 
     /// The nodes.
     pub(super) fn nodes(&self) -> Seen<Node> {
+        self.all(Collection::Nodes, "Node", "/api/v1/nodes", node)
+    }
+
+    /// The nodes, as a scheduler looks at them.
+    pub(super) fn hosts(&self) -> Seen<Host> {
+        self.all(Collection::Nodes, "Node", "/api/v1/nodes", host)
+    }
+
+    /// The pods that use a claim and have not finished.
+    pub(super) fn users(&self, key: &ClaimKey) -> Seen<Pod> {
+        let path = format!("/api/v1/namespaces/{}/pods", key.namespace);
+        let Seen { found, note } = self.all(Collection::Pods, "Pod", &path, unfinished);
+        let found = found.into_iter().flatten().filter(|pod| pod.uses(key)).collect();
+        Seen { found, note }
+    }
+
+    /// The objects of a kind; a note if not all of them were seen. `path` is where a cluster has them.
+    fn all<T>(
+        &self,
+        collection: Collection,
+        kind: &str,
+        path: &str,
+        object: impl Fn(&str) -> Result<T, serde_json::Error>,
+    ) -> Seen<T> {
         match &self.source {
             Source::Dump { name, others } => {
-                let Seen { found, note } = read(others, "Node", name, node);
-                let none = found.is_empty().then(|| {
-                    format!(
-                        "{name} has no nodes: on which of them the claim could be served is not known; add \
-                         them to the dump (kubectl get pv,pvc,sc,pods,nodes -A -o json)"
-                    )
-                });
+                let Seen { found, note } = read(others, kind, name, object);
+                let fact = format!("which {} there are is not known", collection.label());
+                let is_part = !self.listed.has(collection);
+                let none = is_part.then(|| self.lacking(name, collection, &fact));
                 Seen { found, note: note.or(none) }
             }
             Source::Live(cluster) => {
-                let list = match cluster.get("/api/v1/nodes") {
+                let list = match cluster.get(path) {
                     Ok(list) => list,
                     Err(refusal) => return Seen::nothing(&refusal.into()),
                 };
-                match State::of_texts(&[list], "cluster", Purpose::Explanation) {
-                    Ok(state) => read(&state.others, "Node", "cluster", node),
+                match State::of_lists(&[list], "cluster", Purpose::Explanation) {
+                    Ok(state) => read(&state.others, kind, "cluster", object),
                     Err(failure) => Seen::nothing(&failure),
                 }
             }
         }
     }
 
-    /// The pod of this name.
-    pub(super) fn pod(&self, key: &PodKey) -> Result<Pod, Failure> {
+    /// That `fact`, as the dump `name` does not show all of a kind.
+    fn lacking(&self, name: &str, collection: Collection, fact: &str) -> String {
+        format!("{fact}: {}", lacks(name, &self.listed, &[collection].into()))
+    }
+
+    /// The pod of this name, and what it asks of its node.
+    pub(super) fn pod(&self, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
         match &self.source {
             Source::Dump { name: source, others } => {
-                let Seen { found: pods, note } = read(others, "Pod", source, any_pod);
-                let found = pods.iter().find(|pod| pod.key == *key).cloned();
+                let Seen { found: pods, note } = read(others, "Pod", source, whole_pod);
+                let found = pods.iter().find(|(pod, _)| pod.key == *key).cloned();
                 let missing = || {
-                    let names = pods.iter().map(|pod| pod.key.to_string());
+                    let names = pods.iter().map(|(pod, _)| pod.key.to_string());
                     self.missing("pod", &key.to_string(), names)
                 };
                 found.ok_or_else(|| {
@@ -181,6 +240,13 @@ impl World {
             Source::Live(cluster) => pod(cluster, key),
         }
     }
+}
+
+/// Kind, namespace and name of an object.
+type About<'a> = (&'a str, &'a ArcStr, &'a ArcStr);
+
+fn whole_pod(text: &str) -> Result<(Pod, Constraints), serde_json::Error> {
+    Ok((any_pod(text)?, constraints(text)?))
 }
 
 const CLAIM: &str = "PersistentVolumeClaim";
@@ -214,16 +280,23 @@ fn read<T>(
 
 /// Where the events about a claim are.
 pub(in crate::cli) fn events_path(key: &ClaimKey) -> String {
-    let ClaimKey { namespace, name } = key;
+    path_of_events((CLAIM, &key.namespace, &key.name))
+}
+
+fn path_of_events((kind, namespace, name): About<'_>) -> String {
     format!(
-        "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3D{CLAIM},\
+        "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3D{kind},\
          involvedObject.name%3D{name}"
     )
 }
 
 /// The events about a claim, asked of the cluster.
 pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
-    let list = match cluster.get(&events_path(key)) {
+    asked(cluster, (CLAIM, &key.namespace, &key.name))
+}
+
+fn asked(cluster: &Cluster, object: About<'_>) -> Seen<Event> {
+    let list = match cluster.get(&path_of_events(object)) {
         Ok(list) => list,
         Err(refusal) => return Seen::nothing(&refusal.into()),
     };
@@ -233,11 +306,12 @@ pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
     }
 }
 
-/// A pod, asked of the cluster.
-pub(super) fn pod(cluster: &Cluster, key: &PodKey) -> Result<Pod, Failure> {
+/// A pod and what it asks of its node, asked of the cluster.
+pub(super) fn pod(cluster: &Cluster, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name);
     let text = found(cluster.get(&path), "pod", key)?;
-    any_pod(&text).map_err(|error| Failure::usage(format!("pod \"{key}\" cannot be read: {error}")))
+    whole_pod(&text)
+        .map_err(|error| Failure::usage(format!("pod \"{key}\" cannot be read: {error}")))
 }
 
 /// The answer about one object; that it does not exist is wrong input.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ByHash;
 use crate::binding::{ChosenBy, Left, View, Write};
+use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, Labels, Quantity, Reservation, Volume, VolumeClass,
     VolumeMode, VolumeName, VolumePhase,
@@ -65,6 +66,8 @@ struct Sort<'a> {
     attributes_class: Option<&'a ClassName>,
     access_modes: &'a AccessModes,
     size: &'a Quantity,
+    /// Whom it admits: the namespaces and the tenant.
+    audience: (Option<&'a str>, Option<&'a str>),
 }
 
 /// The volumes that are free, by sort and labels: a selector may tell those apart.
@@ -182,6 +185,7 @@ fn sort(volume: &Volume) -> Sort<'_> {
         attributes_class: volume.attributes_class.as_ref(),
         access_modes: &volume.access_modes,
         size: &volume.capacity,
+        audience: (volume.annotations.get(ALLOWED_NAMESPACES), volume.labels.get(TENANT)),
     }
 }
 

@@ -31,6 +31,8 @@ pub(in crate::cli) enum ClaimFate {
     Lost,
     /// The volume that it names can never be its own.
     Conflict,
+    /// The input does not hold all that decides.
+    Unknown,
 }
 
 impl ClaimFate {
@@ -44,14 +46,15 @@ impl ClaimFate {
             Self::Starves => "starves",
             Self::Lost => "lost",
             Self::Conflict => "conflict",
+            Self::Unknown => "unknown",
         }
     }
 
-    /// Whether somebody has to do something.
+    /// Whether somebody has to do something: for one of which nothing is known, make a whole dump.
     pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
             Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
-            Self::Starves | Self::Lost | Self::Conflict => true,
+            Self::Starves | Self::Lost | Self::Conflict | Self::Unknown => true,
         }
     }
 }
@@ -72,6 +75,8 @@ pub(in crate::cli) enum VolumeFate {
     Reserved,
     /// Reclaiming it failed.
     Failed,
+    /// The input does not hold all claims that it may be for.
+    Unknown,
 }
 
 impl VolumeFate {
@@ -84,6 +89,7 @@ impl VolumeFate {
             Self::Released => "released",
             Self::Reserved => "reserved",
             Self::Failed => "failed",
+            Self::Unknown => "unknown",
         }
     }
 }

@@ -9,8 +9,6 @@ mod sarif;
 mod text;
 mod wide;
 
-use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -18,9 +16,9 @@ use serde_json::Value;
 
 use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
-use super::files::{self, Readers};
+use super::files::Readers;
+use super::output::{Colour, deliver, is_standard, readable};
 use super::{notation, plain};
-pub(in crate::cli) use text::Colour;
 
 /// The report in this form.
 pub(in crate::cli) fn render(
@@ -30,19 +28,19 @@ pub(in crate::cli) fn render(
 ) -> Result<String, Failure> {
     match form {
         Format::Text => Ok(text::text(report, colour)),
-        Format::Wide => Ok(wide::wide(report)),
+        Format::Wide => Ok(readable(&wide::wide(report))),
         Format::Json => notation::json(report),
         Format::Yaml => notation::yaml(report),
         Format::Junit => junit::junit(report),
         Format::Sarif => sarif::sarif(report),
-        Format::Github => Ok(github::github(report)),
-        Format::Markdown => Ok(markdown::markdown(report)),
+        Format::Github => Ok(readable(&github::github(report))),
+        Format::Markdown => Ok(readable(&markdown::markdown(report))),
     }
 }
 
 /// Refuses outputs that would be written into each other.
 pub(in crate::cli) fn refuse_collisions(outputs: &[Output<Format>]) -> Result<(), Failure> {
-    if outputs.iter().filter(|output| output.path.is_none()).count() > 1 {
+    if outputs.iter().filter(|output| is_standard(output.path.as_deref())).count() > 1 {
         return Err(Failure::usage(
             "two outputs go to standard output; send one to a file, as in -o json=report.json",
         ));
@@ -57,13 +55,9 @@ pub(in crate::cli) fn write(
     colour: Colour,
 ) -> Result<(), Failure> {
     for output in outputs {
-        match &output.path {
-            Some(path) => {
-                let text = render(report, output.format, Colour::Off)?;
-                files::write(path, &text, Readers::Everybody)?;
-            }
-            None => super::print(&render(report, output.format, colour)?),
-        }
+        let path = output.path.as_deref();
+        let colour = if is_standard(path) { colour } else { Colour::Off };
+        deliver(path, &render(report, output.format, colour)?, Readers::Everybody)?;
     }
     let silent = outputs.iter().all(|output| output.format != Format::Text);
     if silent && report.summary.objects == 0 {
@@ -71,14 +65,6 @@ pub(in crate::cli) fn write(
         super::complain(&tally(report));
     }
     Ok(())
-}
-
-/// Whether standard output may be coloured.
-pub(in crate::cli) fn colour(refused: bool) -> Colour {
-    // By convention: set and not empty.
-    let is_set =
-        std::env::var_os("NO_COLOR").is_some_and(|value| value.as_os_str() != OsStr::new(""));
-    if refused || is_set || !std::io::stdout().is_terminal() { Colour::Off } else { Colour::On }
 }
 
 /// What a change comes to, from the harmless to the grave.

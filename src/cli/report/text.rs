@@ -3,15 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Outcome, Report, called, tally};
-
-/// Whether the output may be coloured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Colour {
-    /// It is a terminal that wants it.
-    On,
-    /// It is not.
-    Off,
-}
+use crate::cli::output::{Colour, readable};
 
 /// The report as text.
 pub(super) fn text(report: &Report, colour: Colour) -> String {
@@ -19,17 +11,19 @@ pub(super) fn text(report: &Report, colour: Colour) -> String {
     for finding in &report.findings {
         let result = painted(finding.result, colour);
         // A message may have several lines; each is a finding's of its own, so none does.
-        let _ = writeln!(out, "{}: {result}: {}", finding.place(), finding.message);
+        // Painted after the rest was made readable: the paint is what a terminal obeys.
+        let message = readable(&finding.message);
+        let _ = writeln!(out, "{}: {result}: {message}", finding.place());
     }
     for edit in &report.edits {
         let place = edit
             .place
             .clone()
             .unwrap_or_else(|| called(edit.kind, edit.namespace.as_deref(), &edit.name));
-        let _ = writeln!(out, "{place}: edited: {}", edit.warning);
+        let _ = writeln!(out, "{}", readable(&format!("{place}: edited: {}", edit.warning)));
     }
     for note in &report.notes {
-        let _ = writeln!(out, "note: {note}");
+        let _ = writeln!(out, "note: {}", readable(note));
     }
     let _ = writeln!(out, "{}", tally(report));
     out

@@ -1,22 +1,26 @@
 //! The findings of a scan: each volume and each claim before every rule.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::stock::Stock;
-use crate::binding::{Evidence, LiveReads, Read};
+use crate::binding::{Collection, Evidence, LiveReads, Read, View};
 use crate::cli::API_VERSION;
 use crate::cli::check::{About, ObjectKey, claim_key, volume_key};
+use crate::cli::listing::labels;
 use crate::cli::report::{
     Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
 };
+use crate::cli::similar::with_similar_name;
 use crate::cluster::ask::settle_blocking;
 use crate::model::{Claim, Created, Quantity, Volume};
+use crate::rules::edits::changed_since;
 use crate::rules::judging::exemption::carried;
 use crate::rules::{
-    Change, Detail, Effect, Entry, Extent, Judgement, Part, Policy, Question, RULES, Ruling,
-    Subject, Transition, User, inspect,
+    Change, Detail, Effect, Entry, Judgement, Part, Policy, Question, RULES, Ruling, Subject,
+    Transition, User, inspect,
 };
 
 /// What is said of an object that nobody changes.
@@ -53,12 +57,18 @@ impl<'a> Inspection<'a> {
         let subject = Subject::Volume(Transition::Create(Volume::clone(volume)));
         let judged = self.judged(subject);
         let carried = carried(RULES, volume, (self.now, self.policy.longest_exemption));
-        if is_silent(&judged) && carried.is_empty() {
+        let holder = volume.reservation.key().map(|key| &key.namespace);
+        // Another volume on its storage is looked for among all.
+        let mut needed = vec![(Collection::Volumes, None)];
+        needed.extend(holder.map(|namespace| (Collection::Claims, Some(namespace))));
+        let lacking = self.stock.lacking(&needed);
+        if is_silent(&judged) && carried.is_empty() && lacking.is_empty() {
             return self.summary.count(Outcome::Clean);
         }
         let key = volume_key(volume.name.as_str());
         let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
-        let mut found = of_judgement(&judged, &key, &stake);
+        let mut found = of_judgement(&judged, &self.stock.view, &key, &stake);
+        found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         for (rule, exemption) in carried {
             if found.iter().any(|finding| finding.rule.as_deref() == Some(rule.id)) {
                 continue;
@@ -81,15 +91,37 @@ impl<'a> Inspection<'a> {
     fn claim(&mut self, claim: &Arc<Claim>) {
         let subject = Subject::Claim(Transition::Create(Claim::clone(claim)));
         let judged = self.judged(subject);
-        if is_silent(&judged) {
+        let mut needed = Vec::new();
+        needed.extend(claim.volume.as_ref().map(|_| (Collection::Volumes, None)));
+        needed.extend(changed_since(claim, None).map(|_| (Collection::Classes, None)));
+        let lacking = self.stock.lacking(&needed);
+        let changed = self.changed_class(claim);
+        if is_silent(&judged) && changed.is_none() && lacking.is_empty() {
             return self.summary.count(Outcome::Clean);
         }
         let key = claim_key(&claim.key.namespace, &claim.key.name);
         let volume = claim.volume.as_ref().and_then(|name| self.stock.view.volume(name));
         let size = volume.map_or(&claim.request, |volume| &volume.capacity);
         let stake = Stake { created: claim.created, size, now: self.now };
-        let found = of_judgement(&judged, &key, &stake);
+        let mut found = of_judgement(&judged, &self.stock.view, &key, &stake);
+        found.extend(changed.map(|text| {
+            let mut finding =
+                about(&key).finding(Outcome::Warned, Some("spec.storageClassName"), text);
+            finding.rule = Some("delayed-binding".to_owned());
+            finding.standing = Some(stake.standing("low"));
+            finding
+        }));
+        found.extend(unseen(&key, &stake, &lacking).filter(|_| is_silent(&judged)));
         self.add(&key, found);
+    }
+
+    /// What is noted on a claim about its class and not true today. That the class was not seen proves nothing unless
+    /// all were.
+    fn changed_class(&self, claim: &Claim) -> Option<String> {
+        let name = claim.class().wanted().name()?.clone();
+        let class = self.stock.view.class(&name).map(|class| &**class);
+        let is_known = class.is_some() || self.stock.listed.has(Collection::Classes);
+        is_known.then(|| changed_since(claim, class)).flatten()
     }
 
     fn judged(&self, subject: Subject) -> Judgement {
@@ -97,9 +129,8 @@ impl<'a> Inspection<'a> {
         let change = Change {
             actor: self.policy.actor(&user),
             user,
-            parameters: self.policy.parameters,
+            parameters: self.policy.parameters.clone(),
             part: Part::Main,
-            extent: Extent::Whole,
             detail: Detail::default(),
             subject,
         };
@@ -141,10 +172,17 @@ impl<'a> Inspection<'a> {
     }
 }
 
-fn of_judgement(judged: &Judgement, key: &ObjectKey, stake: &Stake<'_>) -> Vec<Finding> {
+fn of_judgement(
+    judged: &Judgement,
+    view: &View,
+    key: &ObjectKey,
+    stake: &Stake<'_>,
+) -> Vec<Finding> {
     let rulings = judged.verdict.rulings.iter();
-    let mut found: Vec<Finding> =
-        rulings.filter_map(|ruling| finding(ruling, &judged.reads, key, stake)).collect();
+    let mut found: Vec<Finding> = rulings
+        .map(|ruling| with_similar_name(ruling, view))
+        .map(|ruling| finding(&ruling, &judged.reads, key, stake))
+        .collect();
     for warning in &judged.verdict.exemption_warnings {
         let field = Some("metadata.annotations");
         found.push(about(key).finding(Outcome::Warned, field, warning.clone()));
@@ -170,6 +208,20 @@ impl Stake<'_> {
     }
 }
 
+/// That an object may not be judged whole, as not all of these kinds were seen.
+fn unseen(key: &ObjectKey, stake: &Stake<'_>, lacking: &BTreeSet<Collection>) -> Option<Finding> {
+    if lacking.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "what is wrong with {key} beside others cannot be told: not all {} were seen; give a list of all",
+        labels(lacking)
+    );
+    let mut finding = about(key).finding(Outcome::Unverified, None, text);
+    finding.standing = Some(stake.standing("medium"));
+    Some(finding)
+}
+
 fn is_silent(judged: &Judgement) -> bool {
     judged.verdict.rulings.is_empty() && judged.verdict.exemption_warnings.is_empty()
 }
@@ -178,17 +230,13 @@ fn about(key: &ObjectKey) -> About<'_> {
     About { key, operation: OPERATION, origin: None }
 }
 
-/// What one ruling is in a report; nothing if it warns of what nobody could look at.
-fn finding(
-    ruling: &Ruling,
-    unread: &[Read],
-    key: &ObjectKey,
-    stake: &Stake<'_>,
-) -> Option<Finding> {
+/// What one ruling is in a report.
+fn finding(ruling: &Ruling, unread: &[Read], key: &ObjectKey, stake: &Stake<'_>) -> Finding {
     let is_unread = ruling.violation.rests_on.iter().any(|rest| unread.contains(&rest.read));
     let (result, severity) = match &ruling.effect {
-        Effect::Denied if is_unread => (Outcome::Unverified, "medium"),
-        Effect::Warned | Effect::Audited | Effect::Unconfirmed if is_unread => return None,
+        Effect::Denied | Effect::Warned | Effect::Audited if is_unread => {
+            (Outcome::Unverified, "medium")
+        }
         Effect::Denied => (Outcome::Denied, "high"),
         Effect::Warned => (Outcome::Warned, "medium"),
         Effect::Audited => (Outcome::Audited, "low"),
@@ -203,5 +251,5 @@ fn finding(
         let (until, reason) = (exemption.until.to_string(), exemption.reason.clone());
         finding.exempt = Some(Exempt { until, reason });
     }
-    Some(finding)
+    finding
 }

@@ -14,6 +14,7 @@ use self::stock::Stock;
 use super::args::ScanArgs;
 use super::baseline::{self, Baseline};
 use super::exit::{Exit, Failure};
+use super::output::Colour;
 use super::report::{self, Summary};
 
 /// Runs the command.
@@ -30,9 +31,13 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
         baseline.accept(&mut report, now);
     }
     if let Some(path) = &arguments.write_baseline {
-        baseline::write(path, &report, arguments.until, &arguments.reason)?;
+        baseline::write(path, &report, arguments.until, &arguments.reason, now)?;
     }
-    report::write(&report, &arguments.report.output, report::colour(arguments.report.no_color))?;
+    report::write(
+        &report,
+        &arguments.report.output,
+        Colour::of_standard_output(arguments.report.no_color),
+    )?;
     let exit = exit(&report.summary, arguments);
     // The process ends: to free some 100,000 objects one by one would be a tenth of its time.
     std::mem::forget((stock, report));

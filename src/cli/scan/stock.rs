@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde_json::Value;
 
-use crate::binding::{Answer, LiveReads, PodUse, Read, View};
+use crate::binding::{Answer, Collection, Confirmation, Listed, LiveReads, PodUse, Read, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
 use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
+use crate::cli::listing::lacks;
 use crate::cli::plan::state::{CLAIM_USE, Other, Purpose, State};
 use crate::k8s::node::node;
 use crate::k8s::pods::any_pod;
-use crate::model::{ClaimKey, Node, NodeTerm, NonEmpty};
+use crate::model::{ClaimKey, Node, NonEmpty};
 
 /// Everything that stands.
 #[derive(Debug)]
@@ -26,13 +28,14 @@ pub(super) struct Stock {
     pub source: String,
     /// What could not be seen, with what to do.
     pub notes: Vec<String>,
-    /// Nodes; absent if nobody listed them.
-    nodes: Option<Vec<Node>>,
-    /// Claims that pods use; absent if nobody listed pods.
-    used: Option<BTreeSet<ClaimKey>>,
+    /// Which kinds of objects were all seen.
+    pub listed: Listed,
+    nodes: Vec<Node>,
+    /// Claims that pods use.
+    used: BTreeSet<ClaimKey>,
     cluster: Option<Cluster>,
-    /// The kinds about which a question stayed open, as none of them was seen.
-    wanted: RefCell<BTreeSet<&'static str>>,
+    /// The kinds about which a question stayed open, as not all of them were seen.
+    wanted: RefCell<BTreeSet<Collection>>,
 }
 
 impl Stock {
@@ -63,7 +66,7 @@ impl Stock {
                 }
             }
         }
-        let state = State::of_texts(&lists, "cluster", Purpose::Verdicts)?;
+        let state = State::of_lists(&lists, "cluster", Purpose::Verdicts)?;
         let mut stock = Self::of_state(state, "cluster".to_owned())?;
         stock.notes = notes;
         stock.cluster = Some(cluster);
@@ -71,7 +74,7 @@ impl Stock {
     }
 
     fn of_state(state: State, source: String) -> Result<Self, Failure> {
-        let State { view, others, .. } = state;
+        let State { view, others, listed, .. } = state;
         let of = |kind: &'static str| others.iter().filter(move |other| &*other.kind == kind);
         let mut nodes = Vec::new();
         for other in of("Node") {
@@ -83,17 +86,8 @@ impl Stock {
             used.extend(pod.in_use().iter().cloned());
         }
         used.extend(of(CLAIM_USE).filter_map(|other| used_claim(&other.text)));
-        let is_snapshot = of(CLAIM_USE).next().is_some();
-        let has_pods = is_snapshot || of("Pod").next().is_some();
-        Ok(Self {
-            view,
-            source,
-            notes: Vec::new(),
-            nodes: (!nodes.is_empty()).then_some(nodes),
-            used: has_pods.then_some(used),
-            cluster: None,
-            wanted: RefCell::default(),
-        })
+        let (notes, cluster, wanted) = (Vec::new(), None, RefCell::default());
+        Ok(Self { view, source, notes, listed, nodes, used, cluster, wanted })
     }
 
     /// Answers `reads` as far as possible; those that nobody can answer stay open.
@@ -102,67 +96,72 @@ impl Stock {
         let open: Vec<Read> = open.cloned().collect();
         match &self.cluster {
             Some(cluster) if !open.is_empty() => cluster.read(&open, live),
-            Some(_) | None => {}
+            Some(_) => {}
+            None => open.iter().filter_map(Collection::of).for_each(|(one, _)| self.want(one)),
         }
     }
 
     /// Answers one read from what was seen; whether that was possible.
     fn answer_one(&self, read: &Read, live: &mut LiveReads) -> bool {
-        let has_seen = match read {
+        let is_whole = self.listed.settles(read);
+        match read {
             Read::AnyNode(term) => {
-                let answer = self.any_node(term);
-                return answer.map(|answer| live.any_nodes.insert(term.clone(), answer)).is_some();
+                let is_one = self.nodes.iter().any(|node| term.admits(node));
+                let answer = if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound };
+                let is_known = is_one || is_whole;
+                is_known && live.any_nodes.insert(term.clone(), answer).is_none()
             }
             Read::PodsUsing(key) => {
-                let Some(used) = &self.used else { return false };
-                let used = if used.contains(key) { PodUse::Used } else { PodUse::Unused };
-                live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
-                return true;
+                let is_used = self.used.contains(key);
+                let used = if is_used { PodUse::Used } else { PodUse::Unused };
+                let is_known = is_used || is_whole;
+                is_known && live.pods.insert(key.clone(), Answer::Found(Arc::new(used))).is_none()
             }
-            Read::Node(_) | Read::Owner(..) => return false,
-            Read::Volume(_) => self.has("volumes", self.view.volumes_count() > 0),
-            Read::Claim(_) => self.has("claims", self.view.claims_count() > 0),
-            Read::Class(_) | Read::DefaultClass => {
-                self.has("classes", self.view.classes().next().is_some())
+            Read::Volume(_)
+            | Read::Claim(_)
+            | Read::Class(_)
+            | Read::DefaultClass
+            | Read::Namespace(_)
+            | Read::LivePods(_)
+            | Read::Node(_)
+            | Read::Owner(..)
+            | Read::Lease(..) => {
+                let mut seen = LiveReads::default();
+                // A cluster goes on while it is listed: nothing there is absent before it was asked for.
+                let is_dump = self.cluster.is_none();
+                if let Some(one) = NonEmpty::from_vec(vec![read.clone()]).filter(|_| is_dump) {
+                    seen.answer_from(&self.view, &self.listed, &one);
+                }
+                let is_known = seen.confirmation(read) == Confirmation::Settled;
+                if is_known {
+                    live.merge(seen);
+                }
+                is_known
             }
-            Read::Namespace(_) => self.has("namespaces", self.view.namespaces().next().is_some()),
-            Read::LivePods(_) => self.has("pods", self.used.is_some()),
-        };
-        if has_seen && let Some(one) = NonEmpty::from_vec(vec![read.clone()]) {
-            // What is not among all that there is does not exist.
-            live.answer_from(&self.view, &one);
         }
-        has_seen
     }
 
-    /// Whether everything of a kind was seen. A cluster goes on while it is listed, so that nothing there is
-    /// absent before it was asked for; a dump of which a kind was left out has none of it.
-    fn has(&self, kind: &'static str, is_listed: bool) -> bool {
-        let is_dump = self.cluster.is_none();
-        if is_dump && !is_listed {
-            self.wanted.borrow_mut().insert(kind);
-        }
-        is_dump && is_listed
+    /// Notes that more of this collection was wanted.
+    fn want(&self, collection: Collection) {
+        self.wanted.borrow_mut().insert(collection);
     }
 
-    fn any_node(&self, term: &NodeTerm) -> Option<Answer<()>> {
-        let Some(nodes) = &self.nodes else {
-            self.wanted.borrow_mut().insert("nodes");
-            return None;
-        };
-        let is_one = nodes.iter().any(|node| term.admits(node));
-        Some(if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound })
+    /// Of what is needed, the collections of which a dump does not show all. A cluster is asked where a rule asks.
+    pub(super) fn lacking(&self, needed: &[(Collection, Option<&ArcStr>)]) -> BTreeSet<Collection> {
+        let lacking = self.listed.lacking(needed.iter().copied());
+        for collection in &lacking {
+            self.want(*collection);
+        }
+        lacking
     }
 
     /// What could not be seen and was asked for, with what to do.
     pub(super) fn all_notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
-        for kind in self.wanted.borrow().iter().filter(|_| self.cluster.is_none()) {
-            notes.push(format!(
-                "{} has no {kind}: what depends on them is not told; add them to the dump (kubectl get \
-                 pv,pvc,sc,ns,nodes,pods -A -o json), or use bindery snapshot",
-                self.source
-            ));
+        let wanted = self.wanted.borrow();
+        if !wanted.is_empty() {
+            let lacks = lacks(&self.source, &self.listed, &wanted);
+            notes.push(format!("what rests on what was not seen is unverified: {lacks}"));
         }
         notes
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use kube::Client;
-use tokio::sync::Semaphore;
 
-use super::{Missing, decoded, escaped, fetch};
+use super::shares::Shares;
+use super::text::{Missing, Text, fetch, fetch_page};
+use super::{decoded, escaped};
 use crate::binding::{Answer, Observed, PodUse, View};
 use crate::k8s::class::class;
 use crate::k8s::list::items;
@@ -15,8 +16,13 @@ use crate::model::{ClaimKey, Class, NodeTerm, Pod};
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
 const PODS_COUNT_MAX: usize = 50;
 
-/// Lists of pods under way at once: tenants choose how large their pods are.
-static POD_LISTS: Semaphore = Semaphore::const_new(4);
+/// Bytes of a page of several pods. 2 MiB: 50 pods of 40 KiB. Where they are larger fewer are asked for.
+const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Pages of pods under way at once, and lists of one namespace: tenants choose how many pods they have, and how large
+/// those are. Four pages take 8 MiB; whoever has a namespace of thousands waits for its own lists, and others for a
+/// page or two of it.
+static SHARES: Shares = Shares::new(4, 2);
 
 /// What a page of a list leaves to do.
 enum Turn<T> {
@@ -53,15 +59,24 @@ async fn pods<T>(
     key: &ClaimKey,
     mut take: impl FnMut(&str) -> Result<Turn<T>, serde_json::Error>,
 ) -> Answer<T> {
-    // It is never closed.
-    let _turn = POD_LISTS.acquire().await;
+    let list = SHARES.list(&key.namespace).await;
     let space = escaped(&key.namespace);
-    let mut token = String::new();
+    let (mut token, mut count) = (String::new(), PODS_COUNT_MAX);
     loop {
-        let path =
-            format!("/api/v1/namespaces/{space}/pods?limit={PODS_COUNT_MAX}&continue={token}");
+        let _page = list.page().await;
+        let path = format!("/api/v1/namespaces/{space}/pods?limit={count}&continue={token}");
+        let text = match fetch_page(client, &path, PAGE_BYTES_MAX).await {
+            Ok(text) => Ok(Text::from(text)),
+            Err(Missing::TooLong) if count > 1 => {
+                count /= 7;
+                continue;
+            }
+            // One pod that is larger than a page takes the turn of a large object.
+            Err(Missing::TooLong) => fetch(client, &key.namespace, &path).await,
+            Err(missing) => Err(missing),
+        };
         // A list is never absent: that it is not found says nothing.
-        let Ok(text) = fetch(client, &path).await else { return Answer::Failed };
+        let Ok(text) = text else { return Answer::Failed };
         match take(&text) {
             Ok(Turn::Done(found)) => return Answer::Found(Arc::new(found)),
             Ok(Turn::More(next)) => token = next,
@@ -78,19 +93,19 @@ pub(super) async fn any_node(client: &Client, term: &NodeTerm) -> Answer<()> {
     let Some(query) = term.query() else { return Answer::NotFound };
     let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
     let path = format!("/api/v1/nodes?limit=1&labelSelector={labels}&fieldSelector={fields}");
-    match fetch(client, &path).await {
+    match fetch(client, "", &path).await {
         Ok(text) => match items(&text) {
             Ok(nodes) if nodes.is_empty() => Answer::NotFound,
             Ok(_) => Answer::Found(Arc::new(())),
             Err(error) => decoded(Err(error)),
         },
-        Err(Missing::Absent | Missing::Forbidden | Missing::Failed) => Answer::Failed,
+        Err(_) => Answer::Failed,
     }
 }
 
 /// The class that claims without a class get.
 pub(super) async fn default_class(client: &Client) -> Answer<Class> {
-    let Ok(text) = fetch(client, "/apis/storage.k8s.io/v1/storageclasses").await else {
+    let Ok(text) = fetch(client, "", "/apis/storage.k8s.io/v1/storageclasses").await else {
         return Answer::Failed;
     };
     let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());

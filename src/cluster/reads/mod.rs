@@ -4,17 +4,17 @@
 
 mod lists;
 mod owners;
+mod shares;
+mod text;
 
 use std::fmt::Write as _;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request};
 use kube::Client;
 use tokio::time::timeout;
 
-use super::request::is_absent;
+use self::text::{Missing, fetch};
 use crate::binding::{Answer, LiveReads, Read};
 use crate::k8s::claim::claim;
 use crate::k8s::class::class;
@@ -22,12 +22,19 @@ use crate::k8s::namespace::namespace;
 use crate::k8s::node::node;
 use crate::k8s::volume::{Wanted, volume};
 
-/// Makes every read of `reads` at once, within `deadline`, and puts the answers into `live`.
-pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mut LiveReads) {
+/// Makes every read of `reads` at once, within `deadline`, and puts the answers into `live`. Returns how
+/// many of them ended in a panic: that is a failed read, and says nothing about the others.
+pub async fn read(
+    client: &Client,
+    reads: &[Read],
+    deadline: Duration,
+    live: &mut LiveReads,
+) -> usize {
     let mut under_way = tokio::task::JoinSet::new();
+    let mut asked = Vec::with_capacity(reads.len());
     for read in reads {
-        let (client, read) = (client.clone(), read.clone());
-        under_way.spawn(async move {
+        let (client, wanted, read) = (client.clone(), read.clone(), read.clone());
+        let task = under_way.spawn(async move {
             let answered = timeout(deadline, answer(&client, &read)).await;
             answered.unwrap_or_else(|_| {
                 let mut late = LiveReads::default();
@@ -35,18 +42,21 @@ pub async fn read(client: &Client, reads: &[Read], deadline: Duration, live: &mu
                 late
             })
         });
+        asked.push((task.id(), wanted));
     }
-    while let Some(done) = under_way.join_next().await {
+    let mut panics = 0;
+    while let Some(done) = under_way.join_next_with_id().await {
         match done {
-            Ok(answered) => live.merge(answered),
-            // A panic is no answer: it ends whoever asked, as it would without a task.
+            Ok((_, answered)) => live.merge(answered),
+            // Its message and place are in the log already.
             Err(ended) => {
-                if let Ok(panic) = ended.try_into_panic() {
-                    resume_unwind(panic);
-                }
+                panics += usize::from(ended.is_panic());
+                let failed = asked.iter().find(|(task, _)| *task == ended.id());
+                live.fail_all(failed.map_or(&[], |(_, read)| std::slice::from_ref(read)));
             }
         }
     }
+    panics
 }
 
 /// The answer to one read, and no other.
@@ -55,26 +65,26 @@ async fn answer(client: &Client, read: &Read) -> LiveReads {
     match read {
         Read::Volume(name) => {
             let path = format!("/api/v1/persistentvolumes/{}", escaped(name.as_str()));
-            let decode = |text: &str| volume(text, Wanted::Both).map(|read| read.value.volume);
-            live.volumes.insert(name.clone(), get(client, &path, decode).await);
+            let decode = |text: &str| volume(text, Wanted::Both).map(|read| read.volume);
+            live.volumes.insert(name.clone(), get(client, "", &path, decode).await);
         }
         Read::Claim(key) => {
             let (space, name) = (escaped(&key.namespace), escaped(&key.name));
             let path = format!("/api/v1/namespaces/{space}/persistentvolumeclaims/{name}");
-            let decode = |text: &str| claim(text, &key.namespace).map(|read| read.value);
-            live.claims.insert(key.clone(), get(client, &path, decode).await);
+            let decode = |text: &str| claim(text, &key.namespace);
+            live.claims.insert(key.clone(), get(client, &key.namespace, &path, decode).await);
         }
         Read::Class(name) => {
             let path = format!("/apis/storage.k8s.io/v1/storageclasses/{}", escaped(name.as_str()));
-            live.classes.insert(name.clone(), get(client, &path, class).await);
+            live.classes.insert(name.clone(), get(client, "", &path, class).await);
         }
         Read::Node(name) => {
             let path = format!("/api/v1/nodes/{}", escaped(name));
-            live.nodes.insert(name.clone(), get(client, &path, node).await);
+            live.nodes.insert(name.clone(), get(client, "", &path, node).await);
         }
         Read::Namespace(name) => {
             let path = format!("/api/v1/namespaces/{}", escaped(name));
-            live.namespaces.insert(name.clone(), get(client, &path, namespace).await);
+            live.namespaces.insert(name.clone(), get(client, name, &path, namespace).await);
         }
         Read::PodsUsing(key) => {
             live.pods.insert(key.clone(), lists::pod_use(client, key).await);
@@ -86,6 +96,12 @@ async fn answer(client: &Client, read: &Read) -> LiveReads {
             live.any_nodes.insert(term.clone(), lists::any_node(client, term).await);
         }
         Read::DefaultClass => live.default_class = Some(lists::default_class(client).await),
+        Read::Lease(space, name) => {
+            let (of, called) = (escaped(space), escaped(name));
+            let path = format!("/apis/coordination.k8s.io/v1/namespaces/{of}/leases/{called}");
+            let found = get(client, space, &path, |_| Ok(())).await;
+            live.leases.insert((space.clone(), name.clone()), found);
+        }
         Read::Owner(space, owner) => {
             let fate = owners::fate(client, space, owner).await;
             live.owners.insert((space.clone(), owner.clone()), fate);
@@ -94,13 +110,14 @@ async fn answer(client: &Client, read: &Read) -> LiveReads {
     live
 }
 
-/// The object at `path`, as `decode` reads it.
+/// The object at `path`, as `decode` reads it; in this namespace, empty where there is none.
 async fn get<T>(
     client: &Client,
+    namespace: &str,
     path: &str,
     decode: impl FnOnce(&str) -> Result<T, serde_json::Error>,
 ) -> Answer<T> {
-    match fetch(client, path).await {
+    match fetch(client, namespace, path).await {
         Ok(text) => decoded(decode(&text)),
         Err(missing) => missing.into(),
     }
@@ -116,41 +133,13 @@ fn decoded<T>(read: Result<T, serde_json::Error>) -> Answer<T> {
     }
 }
 
-/// Why there is no text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    /// The API server says that there is no such object.
-    Absent,
-    /// It does not let us see it.
-    Forbidden,
-    /// It did not answer.
-    Failed,
-}
-
 impl<T> From<Missing> for Answer<T> {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::Absent => Self::NotFound,
-            Missing::Forbidden | Missing::Failed => Self::Failed,
+            Missing::Forbidden | Missing::TooLong | Missing::Failed => Self::Failed,
         }
     }
-}
-
-async fn fetch(client: &Client, path: &str) -> Result<String, Missing> {
-    let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
-    let request = request.map_err(|_| Missing::Failed)?;
-    client.request_text(request).await.map_err(|error| {
-        if let kube::Error::Api(status) = &error {
-            if is_absent(status) {
-                return Missing::Absent;
-            }
-            if status.code == 403 {
-                return Missing::Forbidden;
-            }
-        }
-        tracing::warn!(%error, "a live read failed");
-        Missing::Failed
-    })
 }
 
 /// A name as a path segment. claimRef is free text: what is no name must not become a path.

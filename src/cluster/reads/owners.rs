@@ -8,9 +8,10 @@ use std::sync::Arc;
 use kube::Client;
 use serde::Deserialize;
 
-use super::{Missing, decoded, escaped, fetch};
+use super::text::{Missing, fetch};
+use super::{decoded, escaped};
 use crate::binding::{Answer, OwnerFate};
-use crate::k8s::list::resource_of;
+use crate::k8s::list::{items, resource_of};
 use crate::model::{Owner, Uid};
 
 /// Kinds that own claims and volumes every day, and where they are: no question about them needs two requests.
@@ -48,19 +49,47 @@ struct OwnedMetadata {
 /// What became of the owner of an object in this namespace; the name is empty where there is none.
 pub(super) async fn fate(client: &Client, namespace: &str, owner: &Owner) -> Answer<OwnerFate> {
     let hidden = || Answer::Found(Arc::new(OwnerFate::Hidden));
+    if namespace.is_empty() && is_node(owner) {
+        return node_fate(client, owner).await;
+    }
     let path = match path(client, namespace, owner).await {
         Ok(Some(path)) => path,
         Ok(None) | Err(Missing::Forbidden) => return hidden(),
-        Err(Missing::Absent | Missing::Failed) => return Answer::Failed,
+        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return Answer::Failed,
     };
-    match fetch(client, &path).await {
-        Ok(text) => decoded(serde_json::from_str::<Owned>(&text).map(|found| {
-            let is_same = Uid::new(&*found.metadata.uid) == owner.uid;
-            if is_same { OwnerFate::Alive } else { OwnerFate::Replaced }
-        })),
+    match fetch(client, namespace, &path).await {
+        Ok(text) => fate_of(&text, owner),
         Err(Missing::Forbidden) => hidden(),
         Err(missing) => missing.into(),
     }
+}
+
+fn is_node(owner: &Owner) -> bool {
+    &*owner.api_version == "v1" && &*owner.kind == "Node"
+}
+
+/// The same of a node that owns a volume: by a list of one, because the webhook may list nodes and not get them.
+/// The owners of claims are looked for by GET alone, so that nobody learns from them which nodes there are.
+async fn node_fate(client: &Client, owner: &Owner) -> Answer<OwnerFate> {
+    let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
+    let text = match fetch(client, "", &path).await {
+        Ok(text) => text,
+        Err(Missing::Forbidden) => return Answer::Found(Arc::new(OwnerFate::Hidden)),
+        // A list is never absent: that it is not found says nothing.
+        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return Answer::Failed,
+    };
+    match items(&text).map(|nodes| nodes.first().copied()) {
+        Ok(Some(node)) => fate_of(node, owner),
+        Ok(None) => Answer::NotFound,
+        Err(error) => decoded(Err(error)),
+    }
+}
+
+fn fate_of(text: &str, owner: &Owner) -> Answer<OwnerFate> {
+    decoded(serde_json::from_str::<Owned>(text).map(|found| {
+        let is_same = Uid::new(&*found.metadata.uid) == owner.uid;
+        if is_same { OwnerFate::Alive } else { OwnerFate::Replaced }
+    }))
 }
 
 /// Where the owner is; nothing where the garbage collector does not know either, and keeps what is owned.
@@ -92,7 +121,7 @@ async fn place(
     if let Some((_, _, resource, scope)) = usual {
         return Ok(Some(((*resource).to_owned(), *scope)));
     }
-    let text = match fetch(client, base).await {
+    let text = match fetch(client, "", base).await {
         Err(Missing::Absent) => return Ok(None),
         fetched => fetched?,
     };

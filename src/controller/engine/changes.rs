@@ -1,10 +1,12 @@
 //! Objects with a write under way: what they were before, and what is heard of them meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Engine;
+use super::turns::Waiters;
+use super::{CHECK_PAUSE, Engine};
 use crate::binding::{Answer, LiveReads, ObjectKey, Observed, View, Write};
 use crate::model::{Claim, ResourceVersion, Volume};
 
@@ -18,7 +20,9 @@ pub(super) struct Change {
     /// The newest that was heard of it since.
     heard: Option<(Observed, ResourceVersion)>,
     /// Objects whose decisions wait for the reply, in order.
-    parked: Vec<ObjectKey>,
+    parked: Waiters,
+    /// How often nobody could be asked what became of the write.
+    unanswered: u32,
 }
 
 /// How an object is found once the reply to a write is in.
@@ -35,18 +39,14 @@ pub(super) enum Found {
 impl Change {
     /// The volume as it was; nothing for a claim.
     pub(super) fn before_volume(&self) -> Option<&Arc<Volume>> {
-        match &self.before {
-            Observed::Volume(volume) => Some(volume),
-            Observed::VolumeGone(_)
-            | Observed::Claim(_)
-            | Observed::ClaimGone(_)
-            | Observed::Class(_)
-            | Observed::ClassGone(_)
-            | Observed::Pod(_)
-            | Observed::PodGone(_)
-            | Observed::Namespace(_)
-            | Observed::NamespaceGone(_) => None,
-        }
+        self.before.volume()
+    }
+
+    /// Notes that nobody could be asked what became of it; how long to wait before it is tried again.
+    pub(super) fn unanswered(&mut self) -> Duration {
+        let factor = 1_u32.checked_shl(self.unanswered).unwrap_or(u32::MAX);
+        self.unanswered = self.unanswered.saturating_add(1);
+        CHECK_PAUSE.0.saturating_mul(factor).min(CHECK_PAUSE.1)
     }
 
     /// Keeps what is heard of the object until the reply is in.
@@ -65,7 +65,13 @@ impl Engine {
         let object = write.object();
         // A write is only ever decided on an object that was seen.
         let Some(before) = shown(&self.view, &object) else { return };
-        let change = Change { owner: owner.clone(), before, heard: None, parked: Vec::new() };
+        let change = Change {
+            owner: owner.clone(),
+            before,
+            heard: None,
+            parked: Waiters::default(),
+            unanswered: 0,
+        };
         self.changes.insert(object, change);
         self.acting.insert(owner.clone());
         self.queue.note_write(owner, now);
@@ -74,10 +80,8 @@ impl Engine {
 
     /// Lets a decision about `key` wait for the reply to the write to `object`.
     pub(super) fn park(&mut self, key: &ObjectKey, object: &ObjectKey) {
-        if let Some(change) = self.changes.get_mut(object)
-            && !change.parked.contains(key)
-        {
-            change.parked.push(key.clone());
+        if let Some(change) = self.changes.get_mut(object) {
+            change.parked.push(key);
         }
     }
 
@@ -133,7 +137,7 @@ impl Engine {
             for key in concerned.into_iter().chain(served).filter(|key| *key != change.owner) {
                 self.queue.push(key, now);
             }
-            self.queue.push_first(change.parked);
+            self.queue.push_first(change.parked.into_order());
         }
         Some(change.owner)
     }

@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use super::recycling::gives_files;
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
@@ -72,6 +73,7 @@ impl Engine {
                 task
             }
             Next::Settled | Next::Write(_) | Next::Reclaim(Reclaim::ByDriver) => {
+                self.look_again(key, &why, now);
                 self.settled(key, why, now);
                 None
             }
@@ -85,7 +87,8 @@ impl Engine {
 
     /// The next live read or check, if another may be under way.
     pub(super) fn next_read(&mut self, now: Instant) -> Option<Task> {
-        if let Some((object, at)) = self.checks.iter().min_by_key(|(_, at)| **at)
+        if self.is_leading
+            && let Some((object, at)) = self.checks.iter().min_by_key(|(_, at)| **at)
             && *at <= now
         {
             let object = object.clone();
@@ -173,7 +176,10 @@ impl Engine {
         if self.awaits_turn(key, &write) {
             return None;
         }
-        let objects = std::iter::once(write.object()).chain(counterpart);
+        let objects: Vec<ObjectKey> = std::iter::once(write.object()).chain(counterpart).collect();
+        if gives_files(&write) && self.awaits_recycler(key, &objects) {
+            return None;
+        }
         let busy = objects.into_iter().find(|object| self.changes.contains_key(object));
         if let Some(busy) = busy {
             self.promise(&write);

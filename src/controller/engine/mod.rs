@@ -30,7 +30,6 @@ use self::changes::{Change, Found};
 use self::gone::Gone;
 use self::operations::Operations;
 pub use self::operations::{EndedOperation, Operation};
-use self::others::Foreign;
 use self::poison::Poison;
 use self::recent::Replies;
 use self::recycling::Recyclers;
@@ -46,7 +45,7 @@ use crate::cluster::listing::Listings;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::Sent;
 use crate::k8s::managers::InTree;
-use crate::model::{ResourceVersion, Volume};
+use crate::model::{ResourceVersion, Volume, VolumeName};
 
 /// Writes under way at once. An API server on two cores takes no more of them a second however many
 /// wait; a hundredth of what its priority levels queue.
@@ -65,8 +64,9 @@ const RESYNC_COUNT: usize = 200;
 /// From the beginning of one such round to that of the next, at least.
 const RESYNC_PERIOD: Duration = Duration::from_mins(5);
 
-/// Before an object is asked for again that could not be read.
-const CHECK_PAUSE: Duration = Duration::from_millis(500);
+/// First and longest pause before an object is asked for again that could not be read. An API server that is away for
+/// longer takes the lead away; one that is back has answered about all of them within the longest.
+const CHECK_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
 /// Something to be done outside.
 #[derive(Debug)]
@@ -87,12 +87,20 @@ pub enum Task {
 #[derive(Debug)]
 pub struct Engine {
     mode: Mode,
+    /// The mode in which it was started.
+    started_in: Mode,
+    /// The volume that another binder wrote to, and what it did.
+    other_binder: Option<(VolumeName, &'static str)>,
+    /// The same, until it is stored.
+    sighting: Option<String>,
+    /// What a person does for it to bind again beside a binder that is switched off.
+    remedy: String,
     view: View,
     queue: Queue,
     reads: Reads,
     /// Objects with a write under way.
     changes: BTreeMap<ObjectKey, Change>,
-    /// Objects whose write is to be checked at a time.
+    /// Objects whose write is to be checked at a time, by whoever leads: others wait until they do.
     checks: BTreeMap<ObjectKey, Instant>,
     /// Objects about which a decision is being carried out.
     acting: BTreeSet<ObjectKey>,
@@ -101,7 +109,6 @@ pub struct Engine {
     turns: Turns,
     telling: Telling,
     recyclers: Recyclers,
-    foreign: Foreign,
     poison: Poison,
     gone: Gone,
     replies: Replies,
@@ -122,7 +129,11 @@ impl Engine {
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
-            view: View::default(),
+            started_in: mode,
+            other_binder: None,
+            sighting: None,
+            remedy: String::new(),
+            view: View::for_binding(),
             queue: Queue::default(),
             reads: Reads::default(),
             changes: BTreeMap::new(),
@@ -133,7 +144,6 @@ impl Engine {
             turns: Turns::default(),
             telling: Telling::default(),
             recyclers: Recyclers::default(),
-            foreign: Foreign::default(),
             poison: Poison::default(),
             gone: Gone::default(),
             replies: Replies::default(),
@@ -190,6 +200,7 @@ impl Engine {
         self.is_leading = is_leading;
         if is_leading {
             self.tell_all_unreadable();
+            self.tell_other_binder();
         }
         if is_leading && self.is_synced() {
             self.begin(now);
@@ -282,7 +293,8 @@ impl Engine {
         let is_free = self.is_leading && self.notices_under_way < NOTICES_COUNT_MAX;
         let notices = self.telling.wakes_at().filter(|_| is_free);
         let notices = notices.map(|at| quiet.map_or(at, |until| at.max(until)));
-        self.checks.values().copied().chain(queue).chain(quiet).chain(notices).min()
+        let checks = self.checks.values().copied().filter(|_| self.is_leading);
+        checks.chain(queue).chain(quiet).chain(notices).min()
     }
 
     /// Takes in what became of a write.
@@ -318,11 +330,11 @@ impl Engine {
 
     /// Takes in what a check found; nothing if the API server could not be asked.
     pub fn checked(&mut self, object: &ObjectKey, answer: &LiveReads, now: Instant) {
-        match changes::check_in(answer, object) {
-            Some(found) => self.conclude(object, found, now),
-            None => {
-                self.checks.insert(object.clone(), now + CHECK_PAUSE);
-            }
+        if let Some(found) = changes::check_in(answer, object) {
+            self.conclude(object, found, now);
+        } else {
+            let pause = self.changes.get_mut(object).map_or(CHECK_PAUSE.1, Change::unanswered);
+            self.checks.insert(object.clone(), now + pause);
         }
     }
 

@@ -3,9 +3,6 @@
 //! Who binds alone and sees Kubernetes' own binder at work stops to bind: two would undo each other. Who
 //! looks on tells where the other chose what this one would not have chosen.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::Engine;
@@ -16,16 +13,6 @@ use crate::controller::mode::Mode;
 use crate::k8s::managers::InTree;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{BindingMode, Reservation, Stage, Volume, VolumeName, VolumePhase};
-
-/// So many volumes within [`FOREIGN_WINDOW`] are no leftovers of a binder that is just being switched off.
-const FOREIGN_VOLUMES_COUNT: usize = 3;
-
-/// How long a volume that another binder wrote to counts.
-const FOREIGN_WINDOW: Duration = Duration::from_mins(1);
-
-/// Volumes that Kubernetes' own binder wrote to, and when.
-#[derive(Debug, Default)]
-pub(super) struct Foreign(BTreeMap<VolumeName, Instant>);
 
 impl Engine {
     /// Looks at a change of a volume by somebody else, before it is taken in.
@@ -38,12 +25,16 @@ impl Engine {
         if !old.version.as_ref().is_some_and(|seen| version.is_newer_than(seen)) {
             return;
         }
-        let is_kept =
-            old.reservation != new.reservation && matches!(new.reservation, Reservation::Held(..));
+        // The author is that of the uid: whoever edits the rest of a reservation leaves it the other binder's.
+        let is_kept = old.reservation.uid() != new.reservation.uid()
+            && matches!(new.reservation, Reservation::Held(..));
         let is_bound = old.phase != new.phase && new.phase == VolumePhase::Bound;
         match self.mode {
-            Mode::Full if (is_kept && in_tree.reservation) || (is_bound && in_tree.phase) => {
-                self.note_foreign(new, now);
+            Mode::Full if is_kept && in_tree.reservation => {
+                self.note_foreign(&new.name, "reserved it", now);
+            }
+            Mode::Full if is_bound && in_tree.phase => {
+                self.note_foreign(&new.name, "made its phase Bound", now);
             }
             // One of several replicas tells it: who does not lead tells nothing and would only gather.
             Mode::Observe | Mode::Prebind
@@ -58,23 +49,59 @@ impl Engine {
         }
     }
 
-    fn note_foreign(&mut self, volume: &Volume, now: Instant) {
-        let foreign = &mut self.foreign.0;
-        foreign.retain(|_, at| now.duration_since(*at) < FOREIGN_WINDOW);
-        foreign.insert(volume.name.clone(), now);
-        if foreign.len() < FOREIGN_VOLUMES_COUNT {
+    /// One write is enough: whatever is bound after it may be undone.
+    fn note_foreign(&mut self, name: &VolumeName, deed: &'static str, now: Instant) {
+        self.sighting =
+            Some(format!("PersistentVolume \"{name}\": kube-controller-manager {deed}"));
+        self.other_binder = Some((name.clone(), deed));
+        self.give_way(true, now);
+    }
+
+    /// Tells whoever looks at the volume that gave another binder away, also once a replica leads that saw it before.
+    pub(super) fn tell_other_binder(&mut self) {
+        let Some((name, deed)) = &self.other_binder else { return };
+        let Some(volume) = self.view.volume(name).cloned() else { return };
+        let text = format!(
+            "kube-controller-manager binds volumes too: it {deed}; two binders would undo each other's bindings, so \
+             Bindery only observes from now on; start kube-controller-manager with \
+             --controllers=*,-persistentvolume-binder-controller, then {}",
+            self.remedy
+        );
+        self.tell_of(&volume, Severity::Warning, "ForeignBinder", text);
+    }
+
+    /// This loop, with what a person does for it to bind again.
+    pub fn cleared_by(self, remedy: String) -> Self {
+        Self { remedy, ..self }
+    }
+
+    /// What another binder did, once.
+    pub fn take_sighting(&mut self) -> Option<String> {
+        self.sighting.take()
+    }
+
+    /// Falls back from `full` while another binder is known to be at work, and returns to it afterwards. Either way
+    /// everything is decided about anew.
+    pub fn give_way(&mut self, is_other_at_work: bool, now: Instant) {
+        let mode = match self.started_in {
+            Mode::Full if is_other_at_work => Mode::Observe,
+            mode @ (Mode::Full | Mode::Observe | Mode::Prebind) => mode,
+        };
+        if mode == self.mode {
             return;
         }
-        self.mode = Mode::Observe;
-        self.view.forget_turns();
-        tracing::error!(
-            "Kubernetes' own binder is at work; two would undo each other, so that nothing is bound here \
-             any more; switch it off, then start this process again"
-        );
-        let text = "kube-controller-manager binds volumes too; Bindery only observes from now on; start \
-                    kube-controller-manager with --controllers=*,-persistentvolume-binder-controller, \
-                    then start the controller again";
-        self.tell_of(volume, Severity::Warning, "ForeignBinder", text.to_owned());
+        if !is_other_at_work {
+            self.other_binder = None;
+        }
+        let is_leading = self.is_leading;
+        self.lead(false, now);
+        self.mode = mode;
+        self.lead(is_leading, now);
+    }
+
+    /// Whether it writes less than it was started to.
+    pub fn has_given_way(&self) -> bool {
+        self.mode != self.started_in
     }
 
     /// Tells if a claim was given another volume than it would have been given here. Equal volumes count
@@ -104,7 +131,7 @@ impl Engine {
             Choice::Kept(_) | Choice::Free(_) | Choice::KeptOutOfReach(_) => return,
             // One that was just created is no news: it was not Available when it was seen last.
             Choice::Nothing if old.phase == VolumePhase::Pending => return,
-            Choice::Nothing => match fit(old, &claim, asker) {
+            Choice::Nothing => match fit(old, &claim, self.view.home(&claim), asker) {
                 Ok(_) => return,
                 Err(mismatches) => format!(
                     "kept for claim \"{}\" although it would not have been chosen here: {}",

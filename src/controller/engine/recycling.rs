@@ -3,13 +3,17 @@
 //!
 //! Not here: what a recycler does (`recycle`), and what follows from its report (`binding`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::tell::Why;
 use super::{Engine, Task};
-use crate::binding::{ObjectKey, Observed, Recycling, Write, after_recycling, announce_recycling};
+use crate::binding::{
+    ObjectKey, Observed, Recycling, ReleasedFor, VolumeOutcome, Write, after_recycling,
+    announce_recycling, share_files,
+};
 use crate::model::{Reservation, ResourceVersion, Uid, VolumeName, VolumePhase};
 
 /// First and longest pause after a recycling that failed: it starts a pod each time.
@@ -48,6 +52,8 @@ struct Recycler {
     failures: u32,
     /// Not again before this.
     paused_until: Option<Instant>,
+    /// Objects whose writes wait for its report.
+    waiters: BTreeSet<ObjectKey>,
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +91,7 @@ impl Engine {
     /// Takes in how a recycler ended.
     pub fn recycled(&mut self, order: RecycleOrder, end: Recycled, now: Instant) {
         let key = ObjectKey::Volume(order.volume.clone());
+        self.end_wait(&order.volume, now);
         if self.view.volume(&order.volume).is_none() {
             self.recyclers.0.remove(&order.volume);
             return;
@@ -96,6 +103,49 @@ impl Engine {
         };
         if self.is_leading {
             self.queue.push(key, now);
+        }
+    }
+
+    /// Looks again after a while at a volume that is not emptied because of another: what becomes of that one tells
+    /// nobody of this one.
+    pub(super) fn look_again(&mut self, key: &ObjectKey, why: &Why, now: Instant) {
+        if let Why::Volume(VolumeOutcome::Released(ReleasedFor::OtherVolume(_))) = why {
+            self.queue.wait_until(key.clone(), now + PAUSE.0);
+        }
+    }
+
+    /// Whether a write for `key` has to wait, because it would give one of these objects files that a recycler is
+    /// removing. Somebody may name another claim in a volume while it is emptied, or in one inside it.
+    pub(super) fn awaits_recycler(&mut self, key: &ObjectKey, objects: &[ObjectKey]) -> bool {
+        let running = |(name, recycler): (&VolumeName, &Recycler)| {
+            matches!(recycler.stage, Stage::Running).then(|| name.clone())
+        };
+        let running: Vec<VolumeName> = self.recyclers.0.iter().filter_map(running).collect();
+        for object in objects {
+            let ObjectKey::Volume(name) = object else { continue };
+            let touches = |other: &&VolumeName| {
+                let (here, there) = (self.view.volume(name), self.view.volume(other));
+                *other == name || here.zip(there).is_some_and(|(a, b)| share_files(a, b))
+            };
+            if let Some(other) = running.iter().find(touches)
+                && let Some(recycler) = self.recyclers.0.get_mut(other)
+            {
+                if recycler.waiters.insert(key.clone()) {
+                    tracing::info!(object = %key, volume = %other, "waits until the volume is emptied");
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A recycler has reported: whoever waited for it is decided about again.
+    fn end_wait(&mut self, name: &VolumeName, now: Instant) {
+        let Some(recycler) = self.recyclers.0.get_mut(name) else { return };
+        for waiter in std::mem::take(&mut recycler.waiters) {
+            if self.is_leading {
+                self.queue.push(waiter, now);
+            }
         }
     }
 
@@ -131,6 +181,25 @@ impl Engine {
         let about = ObjectKey::Volume(name.clone());
         self.telling.tell_once(&self.view, &about, announce_recycling(volume, &end));
         Some(write)
+    }
+}
+
+/// Whether a write gives the files of a volume to a claim, or offers them.
+pub(super) fn gives_files(write: &Write) -> bool {
+    match write {
+        Write::Reserve { .. } | Write::Unreserve { .. } | Write::Name { .. } => true,
+        Write::Phase { phase, .. } => match phase {
+            VolumePhase::Available | VolumePhase::Bound => true,
+            VolumePhase::Pending
+            | VolumePhase::Released
+            | VolumePhase::Failed
+            | VolumePhase::Unknown(_) => false,
+        },
+        Write::Status { .. }
+        | Write::SetClass { .. }
+        | Write::Ask { .. }
+        | Write::MigrateClaim { .. }
+        | Write::MigrateVolume { .. } => false,
     }
 }
 

@@ -5,21 +5,43 @@
 //! over, and one that names it waits until that turn is over. A volume that asks whom it serves is nobody
 //! else's either until it knows. Not here: the promise itself (`View`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use super::Engine;
 use crate::binding::{
-    Basis, Confirmation, Evidence, LiveReads, Next, ObjectKey, Write, decide_claim,
+    Basis, Confirmation, Evidence, Listed, LiveReads, Next, ObjectKey, Write, decide_claim,
 };
 use crate::controller::mode::Mode;
 use crate::model::{ClaimKey, Reservation, Volume, VolumeName};
 
 /// Objects whose decisions wait because somebody else comes first, by the volume that they want; in order.
 #[derive(Debug, Default)]
-pub(super) struct Turns(BTreeMap<VolumeName, Vec<ObjectKey>>);
+pub(super) struct Turns(BTreeMap<VolumeName, Waiters>);
+
+/// Objects in the order in which they came, each once; however many there are, as thousands of claims may name one
+/// volume.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    order: Vec<ObjectKey>,
+    known: BTreeSet<ObjectKey>,
+}
+
+impl Waiters {
+    /// Puts an object at the end, unless it is there.
+    pub(super) fn push(&mut self, key: &ObjectKey) {
+        if self.known.insert(key.clone()) {
+            self.order.push(key.clone());
+        }
+    }
+
+    /// All of them, in order.
+    pub(super) fn into_order(self) -> Vec<ObjectKey> {
+        self.order
+    }
+}
 
 impl Turns {
     /// Forgets who waits: whoever leads again begins anew.
@@ -50,7 +72,7 @@ impl Engine {
                     if !reads.iter().all(is_new) {
                         return;
                     }
-                    live.answer_from(&self.view, &reads);
+                    live.answer_from(&self.view, Listed::everything(), &reads);
                 }
                 Next::Settled | Next::Reclaim(_) => return,
             }
@@ -65,10 +87,7 @@ impl Engine {
             || self.reads.is_awaited_by(&ObjectKey::Volume(name.clone()));
         let awaits = is_others && self.view.volume(name).is_some_and(is_free);
         if awaits {
-            let waiting = self.turns.0.entry(name.clone()).or_default();
-            if !waiting.contains(key) {
-                waiting.push(key.clone());
-            }
+            self.turns.0.entry(name.clone()).or_default().push(key);
         }
         awaits
     }
@@ -91,7 +110,7 @@ impl Engine {
             return false;
         }
         let is_taken = self.changes.contains_key(&volume);
-        for key in self.turns.0.remove(name).unwrap_or_default() {
+        for key in self.turns.0.remove(name).unwrap_or_default().into_order() {
             if is_taken {
                 self.park(&key, &volume);
             } else {

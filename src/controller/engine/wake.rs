@@ -1,7 +1,7 @@
 //! Which objects an observation concerns.
 //!
-//! A constant number per event, but for classes, which change rarely: then every claim that is not bound
-//! yet is looked at.
+//! A constant number per event, but for classes and for tenants, which change rarely: then every claim that is
+//! not bound yet is looked at, or every one of the namespace.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Engine, RESYNC_COUNT, RESYNC_PERIOD};
 use crate::binding::{ObjectKey, Observed};
 use crate::controller::mode::Mode;
 use crate::model::{
-    Claim, ClaimKey, ClaimPhase, PodKey, Reservation, Volume, VolumeName, VolumePhase,
+    Claim, ClaimKey, ClaimPhase, Namespace, PodKey, Reservation, Volume, VolumeName, VolumePhase,
 };
 
 impl Engine {
@@ -41,7 +41,9 @@ impl Engine {
             Observed::Class(_) | Observed::ClassGone(_) => self.unbound(),
             Observed::Pod(pod) => pod.claims.iter().cloned().map(ObjectKey::Claim).collect(),
             Observed::PodGone(key) => self.of_pod(key),
-            Observed::Namespace(_) | Observed::NamespaceGone(_) => Vec::new(),
+            Observed::Namespace(namespace) => self.of_tenant(namespace),
+            // Nothing in it is given a volume any more.
+            Observed::NamespaceGone(_) => Vec::new(),
         };
         self.view.apply(observed);
         concerned
@@ -101,6 +103,17 @@ impl Engine {
     fn of_pod(&self, key: &PodKey) -> Vec<ObjectKey> {
         let claims = self.view.pod(key).into_iter().flat_map(|pod| &pod.claims);
         claims.cloned().map(ObjectKey::Claim).collect()
+    }
+
+    /// The claims of a namespace that came to be another tenant's: other volumes admit them.
+    fn of_tenant(&self, now: &Namespace) -> Vec<ObjectKey> {
+        let before = self.view.namespace_of(&now.name).and_then(|before| before.tenant());
+        if before == now.tenant() {
+            return Vec::new();
+        }
+        let claims = self.view.claims_in(&now.name);
+        let claims = claims.filter(|claim| claim.phase != ClaimPhase::Bound);
+        claims.map(|claim| ObjectKey::Claim(claim.key.clone())).collect()
     }
 
     fn unbound(&self) -> Vec<ObjectKey> {

@@ -17,7 +17,7 @@ use crate::cluster::send::FIELD_MANAGER;
 use crate::model::{Uid, VolumeName};
 use crate::telemetry::logging::cause;
 
-/// How long one request may take.
+/// How long one request may take, where the lease leaves so much.
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Events of a pod that are looked at; a kubelet writes the same one again rather than many.
@@ -28,6 +28,8 @@ const EVENTS_COUNT_MAX: usize = 50;
 pub(super) struct Api {
     pub(super) client: Client,
     pub(super) namespace: String,
+    /// How long one request may take.
+    pub(super) patience: Duration,
 }
 
 /// A pod that exists: only what has this uid is believed.
@@ -183,7 +185,7 @@ impl Api {
     ) -> Result<T, Trouble> {
         let request = request(method, path, body);
         let request = request.map_err(|error| Trouble::Unknown(error.to_string()))?;
-        let sent = timeout(REQUEST_TIMEOUT, self.client.request(request)).await;
+        let sent = timeout(self.patience, self.client.request(request)).await;
         let late = |_| Trouble::Unknown("no reply in time".to_owned());
         sent.map_err(late)?.map_err(|error| {
             let kube::Error::Api(status) = error else { return Trouble::Unknown(cause(&error)) };
@@ -242,7 +244,11 @@ mod tests {
         let service = service_fn(move |_: Request<Body>| async move {
             Response::builder().status(404).body(Body::from(text.as_bytes().to_vec()))
         });
-        Api { client: Client::new(service, "default"), namespace: "a".to_owned() }
+        Api {
+            client: Client::new(service, "default"),
+            namespace: "a".to_owned(),
+            patience: REQUEST_TIMEOUT,
+        }
     }
 
     #[tokio::test]

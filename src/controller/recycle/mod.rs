@@ -21,7 +21,7 @@ use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
 use self::watching::Fate;
 use super::engine::{RecycleOrder, Recycled};
 use crate::binding::Recycling;
-use crate::cluster::lease::Until;
+use crate::cluster::lease::{Timing, Until};
 use crate::config::Recycler;
 use crate::model::Uid;
 
@@ -43,6 +43,8 @@ pub(super) struct Recyclers {
     own_namespace: String,
     turns: Arc<Semaphore>,
     until: watch::Receiver<Until>,
+    /// How long one request may take.
+    patience: Duration,
     under_way: JoinSet<(RecycleOrder, Recycled, Duration)>,
 }
 
@@ -61,7 +63,7 @@ impl Recyclers {
         client: &Client,
         recycler: Arc<ArcSwap<Recycler>>,
         own_namespace: String,
-        until: watch::Receiver<Until>,
+        (until, timing): (watch::Receiver<Until>, Timing),
     ) -> Self {
         Self {
             client: client.clone(),
@@ -69,6 +71,7 @@ impl Recyclers {
             own_namespace,
             turns: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
             until,
+            patience: timing.within(REQUEST_TIMEOUT),
             under_way: JoinSet::new(),
         }
     }
@@ -77,14 +80,14 @@ impl Recyclers {
     pub(super) fn begin(&mut self, order: RecycleOrder) {
         let (turns, recycler) = (Arc::clone(&self.turns), Arc::clone(&self.recycler));
         let (client, own_namespace) = (self.client.clone(), self.own_namespace.clone());
-        let until = self.until.clone();
+        let (until, patience) = (self.until.clone(), self.patience);
         self.under_way.spawn(async move {
             // It is never closed.
             let _turn = turns.acquire().await;
             let begun = Instant::now();
             let recycler = recycler.load_full();
             let namespace = recycler.namespace.clone().unwrap_or(own_namespace);
-            let worker = Worker { api: Api { client, namespace }, recycler, until };
+            let worker = Worker { api: Api { client, namespace, patience }, recycler, until };
             let end = worker.recycle(&order).await;
             (order, end, begun.elapsed())
         });
@@ -141,7 +144,10 @@ impl Worker {
             tracing::warn!(pod = made.name, reason = %trouble, "a recycler pod was not deleted");
         }
         match (fate, removed) {
-            (Fate::VolumeChanged, _) => Ok(Recycled::Changed),
+            (Fate::VolumeChanged, _) => {
+                self.wait_until_gone(order, uid).await;
+                Ok(Recycled::Changed)
+            }
             (Fate::Failed(reason), _) => Err(wrapped(&reason)),
             (Fate::Succeeded, Err(trouble)) => {
                 Err(format!("failed to delete recycler pod: {trouble}"))
@@ -177,6 +183,15 @@ impl Worker {
         }
     }
 
+    /// Waits until no pod of ours can remove a file of the volume any more: somebody may have named another claim in it,
+    /// which is given nothing before.
+    async fn wait_until_gone(&self, order: &RecycleOrder, uid: &Uid) {
+        while let Err(reason) = self.remove_leftovers(uid).await {
+            tracing::warn!(volume = %order.volume, reason, "a recycler pod does not end");
+            sleep(10 * LEFTOVER_PERIOD).await;
+        }
+    }
+
     async fn remove(&self, pod: &Made) -> Result<(), Trouble> {
         self.lease().await;
         self.api.delete(pod).await
@@ -187,7 +202,7 @@ impl Worker {
     async fn lease(&self) {
         let suffices = |until: &Until| {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            left.is_some_and(|left| left > REQUEST_TIMEOUT)
+            left.is_some_and(|left| left > self.api.patience)
         };
         let mut until = self.until.clone();
         if until.wait_for(suffices).await.is_err() {

@@ -1,8 +1,11 @@
 //! Bounded reading: however large or odd an object is, only so much of it is collected.
 //!
 //! The API server accepts objects with tens of thousands of labels, and nobody stops a stranger
-//! from sending worse. An object is never refused for that: collections stop growing, and whoever
-//! reads the object is told that it was not read whole. Text is cut where no name can be that long.
+//! from sending worse. What decisions read by its name is read however much else there is. Each
+//! part that a user may make long has an allowance of its own ([`Section`]) and stops growing there;
+//! whoever reads the part is told. Text is cut where no name can be that long.
+
+mod labels;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -14,17 +17,34 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::annotations::{
-    ATTACHER_PREFIX, JUDGED_LABELS, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
+    ATTACHER_PREFIX, LAST_APPLIED, Unordered, is_read, is_read_finalizer,
 };
-use crate::model::{Annotations, Finalizers, Labels};
+use crate::model::{AccessMode, AccessModes, Annotations, Finalizers};
 
-/// How many bytes are collected from one object, or from all of one review together.
-///
-/// 864 KiB: two valid objects of which every annotation is read. Kubernetes: `validation/objectmeta.go`,
-/// `TotalAnnotationSizeLimitB`: 256 KiB each, at least 18 bytes an entry, that is 427 KiB as they are
-/// kept. So no valid object is cut for its annotations, and a request costs less than 1 MiB beyond
-/// its body.
+pub use self::labels::{MatchLabels, ReadLabels};
+
+/// How many bytes are collected from one object beside its sections: of a pod, its volumes; of a
+/// node or a volume that is stored, its labels. 864 KiB: 30,000 labels, which is what the API server
+/// was seen to take.
 pub const ALLOWANCE_BYTES: usize = 864 * 1024;
+
+/// How many bytes of annotations are collected from one object.
+///
+/// 432 KiB: every annotation of a valid object. Kubernetes: `validation/objectmeta.go`,
+/// `TotalAnnotationSizeLimitB`: 256 KiB, at least 18 bytes an entry, that is 427 KiB as they are
+/// kept. An object with more was never stored, nor will it be.
+pub const ANNOTATIONS_BYTES: usize = 432 * 1024;
+
+/// How many bytes are collected from a section. 48 KiB: 300 expressions of a selector or names of
+/// nodes, where a handful is usual. With two objects of nothing but annotations and three sections
+/// at once, a request costs less than 1 MiB beyond its body.
+pub const SECTION_BYTES: usize = 48 * 1024;
+
+/// How many finalizers of attachers are kept: a volume has one for each driver that attaches it.
+const ATTACHERS_COUNT_MAX: usize = 16;
+
+/// How many access modes that are not known here are kept: an API has a handful in all.
+const NEWER_MODES_COUNT_MAX: usize = 16;
 
 /// What an entry of a list or map takes beside its text: itself, its share of room that is not used
 /// yet, and what the allocator adds. Measured with 20,000 entries.
@@ -37,29 +57,8 @@ thread_local! {
     /// What may still be collected for the object that this thread is reading. serde gives a
     /// visitor no context of ours, and a seed for each type would double this file.
     static BYTES_LEFT: Cell<usize> = const { Cell::new(ALLOWANCE_BYTES) };
-    static IS_SHARED: Cell<bool> = const { Cell::new(false) };
     static IS_CUT: Cell<bool> = const { Cell::new(false) };
     static LABELS: Cell<LabelUse> = const { Cell::new(LabelUse::Collect) };
-}
-
-/// While it lives, everything that this thread reads shares one allowance: a review brings two
-/// objects and more.
-#[derive(Debug)]
-pub struct SharedAllowance(());
-
-impl SharedAllowance {
-    /// Begins with a whole allowance.
-    pub fn begin() -> Self {
-        BYTES_LEFT.set(ALLOWANCE_BYTES);
-        IS_SHARED.set(true);
-        Self(())
-    }
-}
-
-impl Drop for SharedAllowance {
-    fn drop(&mut self) {
-        IS_SHARED.set(false);
-    }
 }
 
 /// Which labels of an object are wanted: matching reads all, a verdict a few. The labels that a selector
@@ -83,7 +82,7 @@ pub struct Bounded<T> {
     pub is_cut: bool,
 }
 
-/// Reads one value from JSON text, with an allowance of its own unless one is shared.
+/// Reads one value from JSON text, with an allowance of its own.
 pub fn read<'a, T: Deserialize<'a>>(
     text: &'a str,
     labels: LabelUse,
@@ -103,9 +102,7 @@ pub fn read_bytes<'a, T: Deserialize<'a>>(
 }
 
 fn begin(labels: LabelUse) {
-    if !IS_SHARED.get() {
-        BYTES_LEFT.set(ALLOWANCE_BYTES);
-    }
+    BYTES_LEFT.set(ALLOWANCE_BYTES);
     IS_CUT.set(false);
     LABELS.set(labels);
 }
@@ -117,6 +114,26 @@ fn collects(bytes: usize) -> bool {
     BYTES_LEFT.set(left.unwrap_or(0));
     IS_CUT.set(IS_CUT.get() || left.is_none());
     left.is_some()
+}
+
+/// A part of an object with an allowance of its own: however much of it there is, nothing else of the
+/// object is read less for it, nor it for the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Section<T> {
+    /// What was read.
+    pub value: T,
+    /// Whether collections had to stop.
+    pub is_cut: bool,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Section<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let outside = (BYTES_LEFT.replace(SECTION_BYTES), IS_CUT.replace(false));
+        let read = T::deserialize(deserializer);
+        BYTES_LEFT.set(outside.0);
+        let is_cut = IS_CUT.replace(outside.1);
+        Ok(Self { value: read?, is_cut })
+    }
 }
 
 /// A value that is written as a map. What serde derives also takes a list of the fields in their
@@ -191,7 +208,7 @@ fn cut(text: &str) -> Box<str> {
     format!("{head}… ({} bytes)", text.len()).into()
 }
 
-fn duplicate<E: Error>(key: &str) -> E {
+pub(super) fn duplicate<E: Error>(key: &str) -> E {
     E::custom(format!("duplicate key `{}`", key.escape_debug()))
 }
 
@@ -281,10 +298,11 @@ impl<'de> Deserialize<'de> for ReadFinalizers {
                 mut names: A,
             ) -> Result<ReadFinalizers, A::Error> {
                 let mut kept = BTreeSet::<Box<str>>::new();
+                let mut attachers = 0;
                 while let Some(name) = names.next_element::<KeptFinalizer>()? {
                     let Some(name) = name.0.filter(|name| !kept.contains(name)) else { continue };
-                    // The handful of plain ones are essentials: no allowance is too small for them.
-                    if !name.starts_with(ATTACHER_PREFIX) || collects(ENTRY_BYTES + name.len()) {
+                    attachers += usize::from(name.starts_with(ATTACHER_PREFIX));
+                    if !name.starts_with(ATTACHER_PREFIX) || attachers <= ATTACHERS_COUNT_MAX {
                         kept.insert(name);
                     }
                 }
@@ -316,6 +334,39 @@ impl<'de> Deserialize<'de> for KeptFinalizer {
     }
 }
 
+/// Access modes, each once: the API server takes as many of the same as a list may hold.
+#[derive(Debug, Default)]
+pub struct ReadModes(pub AccessModes);
+
+impl<'de> Deserialize<'de> for ReadModes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ModesVisitor;
+        impl<'de> Visitor<'de> for ModesVisitor {
+            type Value = ReadModes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E>(self) -> Result<ReadModes, E> {
+                Ok(ReadModes::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<ReadModes, A::Error> {
+                let mut kept = BTreeSet::new();
+                while let Some(Text(name)) = names.next_element()? {
+                    let is_known = AccessMode::ALL.iter().any(|mode| mode.as_str() == name);
+                    if is_known || kept.len() < NEWER_MODES_COUNT_MAX {
+                        kept.insert(name);
+                    }
+                }
+                Ok(ReadModes(AccessModes::from_names(kept.iter().map(|name| &**name))))
+            }
+        }
+        deserializer.deserialize_any(ModesVisitor)
+    }
+}
+
 /// Annotations that decisions read; the others are skipped without being kept.
 #[derive(Debug, Default)]
 pub struct ReadAnnotations(pub Annotations);
@@ -335,7 +386,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadAnnotations, A::Error> {
-                let mut kept = Unordered::default();
+                let (mut kept, mut bytes) = (Unordered::default(), 0);
                 while let Some(KeptKey(key)) = map.next_key()? {
                     let Some(key) = key else {
                         map.next_value::<IgnoredAny>()?;
@@ -348,9 +399,13 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                     } else {
                         map.next_value::<Option<Text<'_>>>()?.unwrap_or_default()
                     };
-                    if collects(key.len() + Unordered::ENTRY_BYTES) {
-                        kept.push(&key, &value.0);
+                    bytes += key.len() + value.0.len() + Unordered::ENTRY_BYTES;
+                    if bytes > ANNOTATIONS_BYTES {
+                        return Err(A::Error::custom(format_args!(
+                            "the annotations take more than {ANNOTATIONS_BYTES} bytes; no API server stores so many"
+                        )));
                     }
+                    kept.push(&key, &value.0);
                 }
                 let kept = Annotations::new(kept);
                 kept.map(ReadAnnotations).map_err(|key| duplicate(&key))
@@ -375,100 +430,6 @@ impl<'de> Deserialize<'de> for KeptKey {
 
             fn visit_str<E>(self, key: &str) -> Result<KeptKey, E> {
                 Ok(KeptKey(is_read(key).then(|| cut(key))))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
-
-/// The labels of an object, if they are wanted.
-#[derive(Debug, Default)]
-pub struct ReadLabels(pub Labels);
-
-impl<'de> Deserialize<'de> for ReadLabels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LabelsVisitor(LABELS.get())).map(Self)
-    }
-}
-
-/// The labels that a selector names.
-#[derive(Debug, Default)]
-pub struct MatchLabels(pub Labels);
-
-impl<'de> Deserialize<'de> for MatchLabels {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LabelsVisitor(LabelUse::Collect)).map(Self)
-    }
-}
-
-struct LabelsVisitor(LabelUse);
-
-impl<'de> Visitor<'de> for LabelsVisitor {
-    type Value = Labels;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map of labels")
-    }
-
-    fn visit_unit<E>(self) -> Result<Labels, E> {
-        Ok(Labels::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-        let mut kept = Unordered::default();
-        match self.0 {
-            LabelUse::Collect => collect_labels(&mut map, &mut kept)?,
-            LabelUse::Judged => {
-                while let Some(JudgedKey(key)) = map.next_key()? {
-                    let Some(key) = key else {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    };
-                    let value = map.next_value::<Option<Text<'_>>>()?.unwrap_or_default();
-                    if collects(ENTRY_BYTES) {
-                        kept.push(key, &value.0);
-                    }
-                }
-            }
-            LabelUse::Skip => while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {},
-        }
-        Labels::new(kept).map_err(|key| duplicate(&key))
-    }
-}
-
-fn collect_labels<'de, A: MapAccess<'de>>(
-    map: &mut A,
-    kept: &mut Unordered,
-) -> Result<(), A::Error> {
-    while BYTES_LEFT.get() > 0 {
-        let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? else {
-            return Ok(());
-        };
-        if collects(ENTRY_BYTES) {
-            kept.push(&key.0, &value.unwrap_or_default().0);
-        }
-    }
-    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-        collects(ENTRY_BYTES);
-    }
-    Ok(())
-}
-
-/// A key of a label, kept only if a verdict reads it.
-struct JudgedKey(Option<&'static str>);
-
-impl<'de> Deserialize<'de> for JudgedKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl Visitor<'_> for KeyVisitor {
-            type Value = JudgedKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E>(self, key: &str) -> Result<JudgedKey, E> {
-                Ok(JudgedKey(JUDGED_LABELS.into_iter().find(|judged| *judged == key)))
             }
         }
         deserializer.deserialize_str(KeyVisitor)

@@ -13,6 +13,8 @@ const MAX: usize = ALLOWANCE_BYTES / (ENTRY_BYTES + 1);
 struct Sample<'a> {
     #[serde(borrow)]
     list: List<Text<'a>>,
+    section: Section<List<Text<'a>>>,
+    modes: ReadModes,
     nested: List<Object<Sample<'a>>>,
     finalizers: ReadFinalizers,
     annotations: ReadAnnotations,
@@ -39,29 +41,28 @@ fn map(count: usize, prefix: &str) -> String {
     format!("{{{}}}", entries.join(","))
 }
 
-/// How many entries of a list, a selector and annotations of `count` each are collected, and
-/// whether that counts as cut.
-fn collected(count: usize) -> [(usize, bool); 3] {
-    let list = sample(&format!(r#"{{"list":{}}}"#, list(count)));
-    let terms = sample(&format!(r#"{{"terms":{}}}"#, map(count, "k")));
-    let notes = sample(&format!(r#"{{"annotations":{}}}"#, map(count, "pv.kubernetes.io/")));
-    [
-        (list.value.list.0.len(), list.is_cut),
-        (terms.value.terms.0.iter().count(), terms.is_cut),
-        (notes.value.annotations.0.with_prefix("").count(), notes.is_cut),
-    ]
-}
-
 #[test]
 fn an_object_that_uses_up_its_allowance_is_whole_and_what_comes_then_is_left_out() {
     let exactly = sample(&format!(r#"{{"list":{}}}"#, list(MAX)));
     assert_eq!((exactly.value.list.0.len(), exactly.is_cut), (MAX, false));
     let more = sample(&format!(r#"{{"list":{}}}"#, list(MAX + 1)));
     assert!(more.is_cut && more.value.list.0.len() <= MAX);
-    for (kept, is_cut) in collected(40_000) {
-        assert!(is_cut && kept > 1_000, "{kept}");
+}
+
+/// Neither takes anything from the other, in whatever order they stand.
+#[test]
+fn a_section_is_bounded_by_itself() {
+    for (count, is_cut) in [(300, false), (40_000, true)] {
+        let section = format!(r#""section":{}"#, list(count));
+        let rest = format!(r#""list":{}"#, list(MAX));
+        for text in [format!("{{{section},{rest}}}"), format!("{{{rest},{section}}}")] {
+            let read = sample(&text);
+            let Section { value: List(kept), is_cut: section_is_cut } = &read.value.section;
+            assert_eq!((*section_is_cut, kept.len() < count), (is_cut, is_cut));
+            assert!(kept.len() >= 300);
+            assert_eq!((read.value.list.0.len(), read.is_cut), (MAX, false));
+        }
     }
-    assert_eq!(collected(5_000), [(5_000, false); 3]);
 }
 
 /// Long texts are paid for by what is collected after them.
@@ -75,44 +76,45 @@ fn no_list_of_long_texts_takes_more_than_the_allowance() {
 
 /// As many as the API server accepts: 256 KiB of the shortest keys that are read.
 #[test]
-fn two_valid_objects_of_nothing_but_annotations_are_read_whole() {
-    let notes: Vec<String> =
-        (0..9_999).map(|number| format!("\"pv.kubernetes.io/{number:05}\":\"1234\"")).collect();
-    let text = format!(r#"{{"annotations":{{{}}}}}"#, notes.join(","));
-    assert!(notes.len() * 26 > 253 * 1024);
-    let _allowance = SharedAllowance::begin();
-    for _ in 0..2 {
-        let read = sample(&text);
-        assert_eq!((read.value.annotations.0.with_prefix("").count(), read.is_cut), (9_999, false));
-    }
+fn a_valid_object_of_nothing_but_annotations_is_read_whole_and_more_is_no_object() {
+    let notes = |count: usize| {
+        let notes: Vec<String> =
+            (0..count).map(|number| format!("\"pv.kubernetes.io/{number:05}\":\"1234\"")).collect();
+        format!(r#"{{"list":{},"annotations":{{{}}}}}"#, list(MAX + 1), notes.join(","))
+    };
+    let read = sample(&notes(9_999));
+    assert_eq!(read.value.annotations.0.with_prefix("").count(), 9_999);
+    let told = refusal(&notes(40_000));
+    assert!(told.starts_with("the annotations take more than 442368 bytes; "), "{told}");
 }
 
 #[test]
-fn the_allowance_is_one_for_all_collections_of_an_object_and_new_for_the_next() {
-    let half = list(MAX / 2 + 1);
-    let text = format!(r#"{{"list":{half},"nested":[{{"list":{half}}}]}}"#);
-    assert!(sample(&text).is_cut);
-    let whole = || sample(&format!(r#"{{"list":{half}}}"#)).is_cut;
-    assert!(!whole() && !whole());
-    let shared = SharedAllowance::begin();
-    assert!(!whole() && whole());
-    drop(shared);
-    assert!(!whole());
-}
-
-#[test]
-fn plain_finalizers_are_kept_when_nothing_else_is() {
+fn plain_finalizers_are_kept_however_many_others_there_are() {
     let attachers: Vec<String> =
         (0..=MAX).map(|number| format!("\"external-attacher/{number}\"")).collect();
     let attachers = attachers.join(",");
     let text = format!(
         r#"{{"list":{},"finalizers":["x",{attachers},"{VOLUME_PROTECTION}","{CLAIM_PROTECTION}"]}}"#,
-        list(MAX)
+        list(MAX + 1)
     );
     let read = sample(&text);
-    let kept: Vec<&str> = read.value.finalizers.0.iter().collect();
+    let plain = |name: &&str| !name.starts_with(ATTACHER_PREFIX);
+    let kept: Vec<&str> = read.value.finalizers.0.iter().filter(plain).collect();
     assert_eq!(kept, [VOLUME_PROTECTION, CLAIM_PROTECTION]);
-    assert!(read.is_cut);
+    assert_eq!(read.value.finalizers.0.iter().count(), 2 + ATTACHERS_COUNT_MAX);
+}
+
+#[test]
+fn access_modes_are_kept_once_each() {
+    let text = format!(
+        r#"{{"modes":[{}"ReadWriteOnce",{}]}}"#,
+        "\"ReadOnlyMany\",".repeat(40_000),
+        (0..100).map(|number| format!("\"Newer{number}\"")).collect::<Vec<_>>().join(",")
+    );
+    let read = sample(&text);
+    let modes = &read.value.modes.0;
+    assert!(modes.has(AccessMode::ReadOnlyMany) && modes.has(AccessMode::ReadWriteOnce));
+    assert!(modes.count() <= 2 + NEWER_MODES_COUNT_MAX);
 }
 
 #[test]
@@ -127,8 +129,6 @@ fn what_nothing_reads_costs_no_allowance() {
     let read = sample(&text);
     assert_eq!((read.value.list.0.len(), read.is_cut), (MAX, false));
     assert_eq!(read.value.labels.0.iter().count(), 0);
-    let wanted = super::read::<Sample<'_>>(&text, LabelUse::Collect).unwrap();
-    assert!(wanted.is_cut);
 }
 
 #[test]

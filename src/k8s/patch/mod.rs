@@ -13,6 +13,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::review::is_shortened;
 use crate::rules::Edit;
 
 #[cfg(test)]
@@ -39,6 +40,13 @@ struct MetadataShape<'a> {
     annotations: Option<&'a RawValue>,
     #[serde(borrow)]
     finalizers: Option<&'a RawValue>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SelectorShape<'a> {
+    #[serde(borrow)]
+    match_labels: Option<&'a RawValue>,
 }
 
 /// Of a claim and of a volume other fields are read. One that is there twice was refused where it is read; where it
@@ -97,6 +105,21 @@ impl Patch {
         Ok(Some(Self(json_patch::Patch(writer.operations))))
     }
 
+    /// Whether all that `edits` put back is whole in the object of text `old`: long texts of a review are shortened
+    /// before they are read, and nobody wants the rest of one.
+    pub fn is_whole(edits: &[Edit], old: &str) -> Result<bool, serde_json::Error> {
+        let restored = Self::of(edits, "{}", old)?;
+        let operations = restored.map(|patch| patch.0.0).unwrap_or_default();
+        Ok(operations.iter().all(|operation| match operation {
+            PatchOperation::Add(AddOperation { value, .. })
+            | PatchOperation::Replace(ReplaceOperation { value, .. }) => has_no_cut(value),
+            PatchOperation::Remove(_)
+            | PatchOperation::Move(_)
+            | PatchOperation::Copy(_)
+            | PatchOperation::Test(_) => true,
+        }))
+    }
+
     /// The operations.
     pub fn operations(&self) -> &json_patch::Patch {
         &self.0
@@ -106,6 +129,16 @@ impl Patch {
     pub fn to_base64(&self) -> String {
         let text = serde_json::to_vec(&self.0).unwrap_or_default();
         base64::engine::general_purpose::STANDARD.encode(text)
+    }
+}
+
+/// Whether no text in it was shortened.
+fn has_no_cut(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !is_shortened(text),
+        Value::Array(items) => items.iter().all(has_no_cut),
+        Value::Object(fields) => fields.values().all(has_no_cut),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
@@ -184,19 +217,18 @@ impl Writer {
         key: &str,
         value: Value,
     ) -> Result<(), serde_json::Error> {
-        let selector: Value =
-            selector.map_or(Ok(Value::Null), |text| serde_json::from_str(text.get()))?;
+        // As large as a tenant makes it: only where its labels are is looked at.
+        let is_map = |text: &&RawValue| text.get().starts_with('{');
         let labels = json!({key: value});
-        match selector.get("matchLabels") {
-            Some(Value::Object(_)) => {
-                self.add(&["spec", "selector", "matchLabels", key], value);
-            }
-            Some(_) | None if selector.is_object() => {
-                self.add(&["spec", "selector", "matchLabels"], labels);
-            }
-            Some(_) | None => {
-                self.put("selector", json!({"matchLabels": labels}), false);
-            }
+        let Some(selector) = selector.filter(is_map) else {
+            self.put("selector", json!({"matchLabels": labels}), false);
+            return Ok(());
+        };
+        let shape: SelectorShape<'_> = serde_json::from_str(selector.get())?;
+        if shape.match_labels.as_ref().is_some_and(is_map) {
+            self.add(&["spec", "selector", "matchLabels", key], value);
+        } else {
+            self.add(&["spec", "selector", "matchLabels"], labels);
         }
         Ok(())
     }

@@ -6,10 +6,12 @@
 //! mean.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
 use super::ReviewError;
+use crate::model::annotations::VOLUME_PREFIX;
 
 /// Kubernetes: `encoding/json`, `maxNestingDepth`: deeper objects are refused by the API server.
 pub(super) const OBJECT_NESTING_MAX: usize = 10_000;
@@ -20,6 +22,13 @@ const ENVELOPE_NESTING: usize = 2;
 /// Texts above this many bytes are shortened. 16 KiB: names have at most 253, exemptions and notes a
 /// few hundred; what is longer is a manifest or a driver's own, and neither is read.
 pub(super) const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// A text under a key with this prefix is one that repairs put back as it is, and stays whole.
+const RESTORED_PREFIX: &[u8] = VOLUME_PREFIX.as_bytes();
+
+/// Up to so many bytes: all annotations of an object have 256 KiB together (Kubernetes: `validation/objectmeta.go`,
+/// `TotalAnnotationSizeLimitB`), of which each may be written in six.
+const RESTORED_BYTES_MAX: usize = 6 * 256 * 1024;
 
 /// Bytes of the head that is kept, so that with the mark it stays below what a field keeps.
 const HEAD_BYTES: usize = 900;
@@ -40,16 +49,20 @@ pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
         return Ok(());
     }
     let (mut depth, mut place) = (0_usize, 0);
+    let mut before = 0..0;
     while let Some(byte) = body.get(place) {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => {
                 let Some(end) = end_of_text(body, place) else { return Ok(()) };
-                if end - place > TEXT_BYTES_MAX {
+                let length = end - place;
+                let is_restored = length <= RESTORED_BYTES_MAX && is_key(body, before, place);
+                if length > TEXT_BYTES_MAX && !is_restored {
                     let token = body.get_mut(place..=end).unwrap_or_default();
                     shorten(token).map_err(|reason| ReviewError::Text { place, reason })?;
                 }
+                before = place + 1..end;
                 place = end;
             }
             _ => {}
@@ -60,6 +73,23 @@ pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
         place += 1;
     }
     Ok(())
+}
+
+/// Whether the text in `before` is the key, and one that repairs put back, of what opens at `value`.
+fn is_key(body: &[u8], before: Range<usize>, value: usize) -> bool {
+    let between = body.get(before.end + 1..value).unwrap_or_default();
+    let key = body.get(before).unwrap_or_default();
+    key.starts_with(RESTORED_PREFIX) && between.trim_ascii() == b":"
+}
+
+/// Whether this text looks as one that was shortened does.
+pub fn is_shortened(text: &str) -> bool {
+    let mark = text.rsplit_once("… (").and_then(|(_, mark)| mark.strip_suffix(')'));
+    let Some((bytes, hash)) = mark.and_then(|mark| mark.split_once(" bytes, ")) else {
+        return false;
+    };
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash && bytes.parse::<usize>().is_ok_and(|bytes| bytes >= TEXT_BYTES_MAX)
 }
 
 /// Where the text that opens at `open` has its closing quote.
@@ -138,6 +168,28 @@ mod tests {
         let [first, second] = texts.each_ref().map(|text| text.as_str().unwrap());
         assert!(first.starts_with(&"x".repeat(899)) && first.contains("… (16384 bytes, "));
         assert_ne!(first, second);
+    }
+
+    /// What a repair puts back has to be what was there.
+    #[test]
+    fn what_repairs_put_back_stays_whole_and_what_is_cut_shows_it() {
+        let long = "x".repeat(200 * 1024);
+        let body = serde_json::json!({
+            "pv.kubernetes.io/note": long, "other": "y", "list": ["pv.kubernetes.io/a", "short"],
+        });
+        assert_eq!(prepared(&body), body);
+        for (cut, place) in [
+            (serde_json::json!({"list": ["pv.kubernetes.io/a", long]}), "/list/1"),
+            (serde_json::json!({"pv.kubernetes.io/a": {"b": long}}), "/pv.kubernetes.io~1a/b"),
+            (
+                serde_json::json!({"pv.kubernetes.io/": "x".repeat(RESTORED_BYTES_MAX)}),
+                "/pv.kubernetes.io~1",
+            ),
+        ] {
+            let read = prepared(&cut);
+            let text = |body: &Value| body.pointer(place).unwrap().as_str().unwrap().to_owned();
+            assert_eq!((is_shortened(&text(&cut)), is_shortened(&text(&read))), (false, true));
+        }
     }
 
     #[test]

@@ -13,20 +13,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 mod body;
+mod namespaces;
 #[cfg(test)]
 mod tests;
 
 use self::body::OBJECT_NESTING_MAX;
-pub use self::body::prepare;
-use super::bounded::{LabelUse, List, Object, SharedAllowance, Text, read, read_bytes};
+pub use self::body::{is_shortened, prepare};
+use self::namespaces::namespaces;
+use super::bounded::{LabelUse, List, Object, Section, Text, read, read_bytes};
 use super::claim::claim_of;
-use super::metadata::or_empty;
-use super::namespace::namespace_of;
+use super::metadata::{Metadata, or_empty};
 use super::object::ObjectWire;
 use super::patch::Patch;
 use super::volume::{spec_after, spec_of, text_of, volume_of};
 use crate::model::Owner;
-use crate::rules::{Change, Detail, Extent, Field, Part, Policy, Subject, Transition, User};
+use crate::rules::{
+    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Subject, Transition, User,
+};
 
 /// Why a request cannot be read. Each is one line.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +72,9 @@ pub enum ReviewError {
     )]
     OtherResource(String),
     /// A subresource that is not judged here.
-    #[error("subresource {0:?} is not judged here; register no subresource but status")]
+    #[error(
+        "subresource {0:?} is not judged here; register no subresource but status, and finalize of namespaces"
+    )]
     OtherSubresource(String),
     /// An operation that is not judged here.
     #[error("operation {0:?} is not judged here; register CREATE, UPDATE and DELETE only")]
@@ -160,7 +165,7 @@ struct ResourceWire<'a> {
 struct UserWire<'a> {
     #[serde(borrow)]
     username: Text<'a>,
-    groups: List<Text<'a>>,
+    groups: Section<List<Text<'a>>>,
 }
 
 /// A request as it was read.
@@ -194,7 +199,6 @@ pub enum DryRun {
 
 /// Reads a review that was prepared. `policy` says who is trusted.
 pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
-    let _allowance = SharedAllowance::begin();
     let read = read_bytes::<ReadReview<'_>>(body).map_err(|error| explain(body, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
@@ -203,20 +207,30 @@ pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     let kind = kind(&request.resource.0)?;
     let user = User {
         name: request.user_info.0.username.0.to_string(),
-        groups: request.user_info.0.groups.0.iter().map(|group| group.0.to_string()).collect(),
+        groups: request
+            .user_info
+            .0
+            .groups
+            .value
+            .0
+            .iter()
+            .map(|group| group.0.to_string())
+            .collect(),
     };
     let uid = request.uid.into_owned();
     let dry_run = if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No };
     let owners_added = owners_added(&objects);
-    let (subject, detail, is_cut) = match kind {
+    let (subject, detail) = match kind {
         Kind::Volume => volumes(objects)?,
-        Kind::Claim => claims(objects, or_empty(request.namespace.as_ref()))?,
-        Kind::Namespace => (namespaces(objects), Detail::default(), false),
+        Kind::Claim => (claims(objects, or_empty(request.namespace.as_ref()))?, Detail::default()),
+        Kind::Namespace => {
+            let keys = &policy.parameters.namespace_labels;
+            (namespaces(objects, texts(body)?, keys)?, Detail::default())
+        }
     };
-    let extent = if read.is_cut || is_cut { Extent::Essentials } else { Extent::Whole };
     let detail = Detail { owners_added, ..detail };
-    let (actor, parameters) = (policy.actor(&user), policy.parameters);
-    let change = Change { user, actor, parameters, part, extent, detail, subject };
+    let (actor, parameters) = (policy.actor(&user), policy.parameters.clone());
+    let change = Change { user, actor, parameters, part, detail, subject };
     Ok(Request { uid, change, dry_run })
 }
 
@@ -278,6 +292,7 @@ fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
     match text_of(request.sub_resource.as_ref()) {
         None | Some("") => Ok(Part::Main),
         Some("status") => Ok(Part::Status),
+        Some("finalize") if &*request.resource.0.resource.0 == "namespaces" => Ok(Part::Finalize),
         Some(other) => Err(ReviewError::OtherSubresource(other.to_owned())),
     }
 }
@@ -323,26 +338,31 @@ fn transition<O>(
 }
 
 /// The owners that the new object has and the old one has not.
-fn owners_added(objects: &Transition<ObjectWire<'_>>) -> Vec<Owner> {
-    let owners = |wire: &ObjectWire<'_>| wire.metadata.0.owners().collect::<Vec<Owner>>();
-    match objects {
-        Transition::Create(new) => owners(new),
-        Transition::Update { old, new } => {
-            let old = owners(old);
-            let is_new = |owner: &Owner| old.iter().all(|former| former.uid != owner.uid);
-            owners(new).into_iter().filter(is_new).collect()
-        }
-        Transition::Delete(_) => Vec::new(),
+fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
+    let (old, new) = match objects {
+        Transition::Create(new) => (None, &new.metadata.0),
+        Transition::Update { old, new } => (Some(&old.metadata.0), &new.metadata.0),
+        Transition::Delete(_) => return AddedOwners::default(),
+    };
+    if old.is_some_and(|old| old.owner_references.is_as(&new.owner_references)) {
+        return AddedOwners::default();
+    }
+    let former: Vec<Owner> = old.into_iter().flat_map(Metadata::owners).collect();
+    let is_new = |owner: &Owner| former.iter().all(|former| former.uid != owner.uid);
+    let added: Vec<Owner> = new.owners().filter(is_new).take(OWNERS_ADDED_MAX + 1).collect();
+    if new.owner_references.is_cut() || added.len() > OWNERS_ADDED_MAX {
+        AddedOwners::TooMany
+    } else {
+        AddedOwners::These(added)
     }
 }
 
-fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool), ReviewError> {
+fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail), ReviewError> {
     let at = |field| move |error| ReviewError::Object { field, error };
-    let (transition, detail, is_cut) = match objects {
+    let (transition, detail) = match objects {
         Transition::Create(new) => {
             let spec = spec_of(&new).map_err(at(SPEC))?;
-            let new = volume_of(new, spec);
-            (Transition::Create(new.value.volume), Detail::default(), new.is_cut)
+            (Transition::Create(volume_of(new, spec).volume), Detail::default())
         }
         Transition::Update { old, new } => {
             let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
@@ -350,55 +370,31 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail, bool
             let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
-                spec: field(old.value.spec, new.value.spec),
-                mount_options: field(old.value.mount_options, new.value.mount_options),
-                owners_added: Vec::new(),
+                spec: field(old.spec, new.spec),
+                mount_options: field(old.mount_options, new.mount_options),
+                owners_added: AddedOwners::default(),
             };
-            let is_cut = old.is_cut || new.is_cut;
-            let (old, new) = (old.value.volume, new.value.volume);
-            (Transition::Update { old, new }, detail, is_cut)
+            (Transition::Update { old: old.volume, new: new.volume }, detail)
         }
         Transition::Delete(old) => {
             let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
-            let old = volume_of(old, spec);
-            (Transition::Delete(old.value.volume), Detail::default(), old.is_cut)
+            (Transition::Delete(volume_of(old, spec).volume), Detail::default())
         }
     };
-    Ok((Subject::Volume(transition), detail, is_cut))
+    Ok((Subject::Volume(transition), detail))
 }
 
-fn claims(
-    objects: Transition<ObjectWire<'_>>,
-    namespace: &str,
-) -> Result<(Subject, Detail, bool), ReviewError> {
+fn claims(objects: Transition<ObjectWire<'_>>, namespace: &str) -> Result<Subject, ReviewError> {
     let read = |field, wire| {
         claim_of(wire, namespace).map_err(|error| ReviewError::Object { field, error })
     };
-    let (transition, is_cut) = match objects {
-        Transition::Create(new) => {
-            let new = read(SPEC, new)?;
-            (Transition::Create(new.value), new.is_cut)
-        }
+    Ok(Subject::Claim(match objects {
+        Transition::Create(new) => Transition::Create(read(SPEC, new)?),
         Transition::Update { old, new } => {
-            let (old, new) = (read(OLD_SPEC, old)?, read(SPEC, new)?);
-            (Transition::Update { old: old.value, new: new.value }, old.is_cut || new.is_cut)
+            Transition::Update { old: read(OLD_SPEC, old)?, new: read(SPEC, new)? }
         }
-        Transition::Delete(old) => {
-            let old = read(OLD_SPEC, old)?;
-            (Transition::Delete(old.value), old.is_cut)
-        }
-    };
-    Ok((Subject::Claim(transition), Detail::default(), is_cut))
-}
-
-fn namespaces(objects: Transition<ObjectWire<'_>>) -> Subject {
-    Subject::Namespace(match objects {
-        Transition::Create(new) => Transition::Create(namespace_of(new)),
-        Transition::Update { old, new } => {
-            Transition::Update { old: namespace_of(old), new: namespace_of(new) }
-        }
-        Transition::Delete(old) => Transition::Delete(namespace_of(old)),
-    })
+        Transition::Delete(old) => Transition::Delete(read(OLD_SPEC, old)?),
+    }))
 }
 
 /// What to answer.

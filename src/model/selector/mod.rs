@@ -11,6 +11,7 @@ mod tests;
 
 use std::fmt;
 
+use super::name_syntax::{is_qualified_name, is_simple_name};
 use super::pairs::{Pairs, Unordered};
 
 /// Labels of an object, ordered by key.
@@ -64,6 +65,11 @@ pub struct Selector {
 }
 
 impl Selector {
+    /// One that has more terms than are read: it matches nothing, as whether it would is not known.
+    pub fn unread() -> Self {
+        Self { terms: [Term { key: "spec.selector".into(), test: Test::Unread }].into() }
+    }
+
     /// The terms keep their order, in which the first unmatched one is looked for.
     pub fn new(terms: Vec<Term>) -> Self {
         Self { terms: terms.into() }
@@ -99,6 +105,8 @@ pub(super) enum Test {
     NotIn(Values),
     Exists,
     DoesNotExist,
+    /// Whatever it asks was not read.
+    Unread,
 }
 
 /// A set of label values, sorted, so that equal sets are equal and print alike. Nearly always there
@@ -190,7 +198,17 @@ impl Term {
         match &self.test {
             Test::In(values) => Some(values.iter().next().unwrap_or_default()),
             Test::Exists => Some(""),
-            Test::NotIn(_) | Test::DoesNotExist => None,
+            Test::NotIn(_) | Test::DoesNotExist | Test::Unread => None,
+        }
+    }
+
+    /// What holds just where this does not, if it asks for values.
+    pub(super) fn opposite(&self) -> Option<Self> {
+        match &self.test {
+            Test::In(values) => {
+                Some(Self { key: self.key.clone(), test: Test::NotIn(values.clone()) })
+            }
+            Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Unread => None,
         }
     }
 
@@ -207,6 +225,7 @@ impl Term {
             Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
             Test::Exists => value.is_some(),
             Test::DoesNotExist => value.is_none(),
+            Test::Unread => false,
         }
     }
 
@@ -230,45 +249,16 @@ fn misshapen(key: &str, operator: &str) -> TermError {
 /// Kubernetes: `IsQualifiedName`, a name of at most 63 bytes, perhaps after a DNS name of at most
 /// 253 and a slash.
 pub(super) fn check_key(key: &str) -> Result<(), TermError> {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    if is_name(name) && prefix.is_none_or(is_dns_name) {
-        Ok(())
-    } else {
-        Err(TermError::InvalidKey(key.into()))
-    }
+    if is_qualified_name(key) { Ok(()) } else { Err(TermError::InvalidKey(key.into())) }
 }
 
 /// Kubernetes: `IsValidLabelValue`, nothing or a name.
 pub(super) fn check_value(key: &str, value: &str) -> Result<(), TermError> {
-    if value.is_empty() || is_name(value) {
+    if value.is_empty() || is_simple_name(value) {
         Ok(())
     } else {
         Err(TermError::InvalidValue { key: key.into(), value: value.into() })
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let bytes = name.as_bytes();
-    bytes.len() <= 63 && outer(bytes.first()) && outer(bytes.last()) && name.bytes().all(inner)
-}
-
-fn is_dns_name(name: &str) -> bool {
-    let outer = |byte: Option<&u8>| byte.is_some_and(|byte| is_lower(*byte));
-    let is_part = |part: &[u8]| {
-        outer(part.first())
-            && outer(part.last())
-            && part.iter().all(|byte| is_lower(*byte) || *byte == b'-')
-    };
-    name.len() <= 253 && name.as_bytes().split(|byte| *byte == b'.').all(is_part)
-}
-
-fn is_lower(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
 impl Values {
@@ -306,6 +296,7 @@ impl fmt::Display for Term {
             },
             Test::Exists => formatter.write_str(key),
             Test::DoesNotExist => write!(formatter, "!{key}"),
+            Test::Unread => write!(formatter, "{key}, which is too long to be read"),
         }
     }
 }

@@ -10,7 +10,8 @@ impl NodeAffinity {
     /// name, for different values.
     pub fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Unrestricted, _) | (_, Self::Unrestricted) => false,
+            (Self::Unrestricted | Self::Unread(_), _)
+            | (_, Self::Unrestricted | Self::Unread(_)) => false,
             (Self::Required(mine), Self::Required(theirs)) => {
                 mine.iter().all(|mine| theirs.iter().all(|theirs| mine.excludes(theirs)))
             }

@@ -13,6 +13,7 @@ mod widening;
 use std::fmt;
 
 use super::selector::{self, Labels, Term, TermError};
+pub use widening::WiderLabel;
 
 /// What is known of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum NodeAffinity {
     Unrestricted,
     /// `required.nodeSelectorTerms`: the nodes that one of the terms admits. Without terms: none.
     Required(Vec<NodeTerm>),
+    /// More terms than are read, by a digest of their text: which nodes they admit is not known.
+    Unread([u64; 2]),
 }
 
 /// Conditions that a node must all fulfil. Without any it admits no node.
@@ -105,7 +108,7 @@ pub enum NodeTermError {
 }
 
 impl NodeAffinity {
-    /// Whether the node can reach the volume.
+    /// Whether the node surely can reach the volume.
     ///
     /// **Differs from Kubernetes**: its scheduler and kubelet ask a volume's affinity about the
     /// labels only, so that `matchFields` admits every node. The API documents and validates
@@ -115,6 +118,7 @@ impl NodeAffinity {
         match self {
             Self::Unrestricted => true,
             Self::Required(terms) => terms.iter().any(|term| term.admits(node)),
+            Self::Unread(_) => false,
         }
     }
 }
@@ -234,6 +238,7 @@ impl fmt::Display for NodeAffinity {
             Self::Unrestricted => return formatter.write_str("any node"),
             Self::Required(terms) if terms.is_empty() => return formatter.write_str("no node"),
             Self::Required(terms) => terms,
+            Self::Unread(_) => return formatter.write_str("more terms than are read"),
         };
         join(formatter, terms, " or ")
     }

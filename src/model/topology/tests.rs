@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::widening::successor;
+use super::widening::{WiderLabel, successor};
 use super::{Node, NodeAffinity, NodeExpression, NodeName, NodeTerm, NodeTermError};
 use crate::model::TermError;
 
@@ -187,6 +187,54 @@ fn widening_is_told_from_every_other_change() {
         (one(BETA_ZONE, "In", &["a"]), one("topology.kubernetes.io/region", "In", &["a"]), false),
     ] {
         assert_eq!(old.widened_by(&new), widened, "from {old} to {new}");
+    }
+}
+
+#[test]
+fn a_label_that_spans_more_is_a_question_to_the_nodes() {
+    const REGION: &str = "topology.kubernetes.io/region";
+    const HOST: &str = "kubernetes.io/hostname";
+    let wider = |lost: &str, remaining: &str| vec![(lost.to_owned(), remaining.to_owned())];
+    let region = wider(
+        "topology.kubernetes.io/zone in (a,b),topology.kubernetes.io/region!=r",
+        "topology.kubernetes.io/zone in (a,b),topology.kubernetes.io/region=r",
+    );
+    let renamed = wider(
+        "topology.gke.io/zone=a,topology.kubernetes.io/zone!=a",
+        "topology.gke.io/zone=a,topology.kubernetes.io/zone=a",
+    );
+    let zone = wider(
+        "kubernetes.io/hostname=n1,topology.kubernetes.io/zone!=a",
+        "kubernetes.io/hostname=n1,topology.kubernetes.io/zone=a",
+    );
+    let old = one(ZONE, "In", &["a", "b"]);
+    let both = required(&[term(&[label(ZONE, "In", &["a"]), label("rack", "Exists", &[])])]);
+    for (old, new, expected) in [
+        (&old, one(REGION, "In", &["r"]), Some(region)),
+        (&one("topology.gke.io/zone", "In", &["a"]), one(ZONE, "In", &["a"]), Some(renamed)),
+        (&one(HOST, "In", &["n1"]), one(ZONE, "In", &["a"]), Some(zone)),
+        // What follows anyhow is no question.
+        (&old, one(ZONE, "In", &["a", "b", "c"]), Some(Vec::new())),
+        (&both, one(ZONE, "In", &["a"]), Some(Vec::new())),
+        // Moved, narrowed, or another kind of label.
+        (&old, one(ZONE, "In", &["c"]), None),
+        (&one(REGION, "In", &["r"]), one(ZONE, "In", &["a"]), None),
+        (&one(ZONE, "In", &["a"]), one(HOST, "In", &["n1"]), None),
+        (&old, one("example.com/rack", "In", &["r"]), None),
+        (&old, one(REGION, "Exists", &[]), None),
+        (&one(ZONE, "Exists", &[]), one(REGION, "In", &["r"]), None),
+        (&NodeAffinity::Unrestricted, one(REGION, "In", &["r"]), None),
+        (
+            &old,
+            required(&[term(&[label(REGION, "In", &["r"]), label("rack", "Exists", &[])])]),
+            None,
+        ),
+    ] {
+        let wider = old.widened_if(&new).map(|wider| {
+            let told = |wider: &WiderLabel| (wider.lost.to_string(), wider.remaining.to_string());
+            wider.iter().map(told).collect::<Vec<_>>()
+        });
+        assert_eq!(wider, expected, "from {old} to {new}");
     }
 }
 

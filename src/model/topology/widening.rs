@@ -2,10 +2,19 @@
 //! reachable from: what the rule on the affinity of bound volumes asks.
 //!
 //! Not here: an exact decision. Affinities are compared condition by condition, and a doubt is
-//! a no.
+//! a no; but whether a label that spans more, a region for a zone, admits the same nodes is a question to the nodes.
 
 use super::super::selector::Test;
 use super::{NodeAffinity, NodeExpression, NodeName, NodeTerm};
+
+/// The nodes that decide whether a label that spans more admits every node that another label admitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiderLabel {
+    /// Nodes that would no longer be admitted. There must be none.
+    pub lost: NodeTerm,
+    /// Nodes that stay admitted. There must be one: a label that no node has proves nothing.
+    pub remaining: NodeTerm,
+}
 
 impl NodeAffinity {
     /// Whether `new` surely admits every node that this affinity admits.
@@ -19,7 +28,10 @@ impl NodeAffinity {
     pub fn widened_by(&self, new: &Self) -> bool {
         match (self, new) {
             (_, Self::Unrestricted) => true,
-            (Self::Unrestricted, Self::Required(_)) => false,
+            (Self::Unread(old), Self::Unread(new)) => old == new,
+            (Self::Unrestricted, Self::Required(_) | Self::Unread(_))
+            | (Self::Required(_), Self::Unread(_))
+            | (Self::Unread(_), Self::Required(_)) => false,
             (Self::Required(old), Self::Required(new)) => old
                 .iter()
                 .filter(|term| !term.is_empty())
@@ -28,7 +40,56 @@ impl NodeAffinity {
     }
 }
 
+impl NodeAffinity {
+    /// Under which conditions `new` admits every node that this affinity admits: under none, if it surely does
+    /// ([`Self::widened_by`]). `None` if it does not as far as conditions and labels tell.
+    ///
+    /// Kubernetes: KEP-5381, `MutablePVNodeAffinity`: a disk that becomes regional has a region where it had a zone.
+    pub fn widened_if(&self, new: &Self) -> Option<Vec<WiderLabel>> {
+        if self.widened_by(new) {
+            return Some(Vec::new());
+        }
+        let (Self::Required(old), Self::Required(new)) = (self, new) else { return None };
+        let mut wider = Vec::new();
+        for term in old.iter().filter(|term| !term.is_empty()) {
+            if !new.iter().any(|new| term.widened_by(new)) {
+                wider.extend(new.iter().find_map(|new| term.widened_if(new))?);
+            }
+        }
+        Some(wider)
+    }
+}
+
 impl NodeTerm {
+    fn widened_if(&self, new: &Self) -> Option<Vec<WiderLabel>> {
+        let name_follows = |new: &NodeName| self.names.iter().any(|old| old.implies(new));
+        if new.is_empty() || !new.names.iter().all(name_follows) {
+            return None;
+        }
+        let open = |new: &&NodeExpression| !self.expressions.iter().any(|old| old.implies(new));
+        new.expressions.iter().filter(open).map(|wider| self.within(wider)).collect()
+    }
+
+    /// What it takes for `wider` to hold on every node of this term.
+    fn within(&self, wider: &NodeExpression) -> Option<WiderLabel> {
+        let NodeExpression::Label(label) = wider else { return None };
+        let spans_more = |old: &NodeExpression| match old {
+            NodeExpression::Label(old) => {
+                matches!(old.test(), Test::In(_)) && spans_more(old.key(), label.key())
+            }
+            NodeExpression::Above(_) | NodeExpression::Below(_) => false,
+        };
+        if !self.expressions.iter().any(spans_more) {
+            return None;
+        }
+        let and = |more: NodeExpression| {
+            let expressions = self.expressions.iter().cloned().chain([more]).collect();
+            Self { expressions, names: self.names.clone() }
+        };
+        let outside = NodeExpression::Label(label.opposite()?);
+        Some(WiderLabel { lost: and(outside), remaining: and(wider.clone()) })
+    }
+
     /// Labels follow from labels and names from names, so that the answer holds whether or not
     /// names are asked about (see `admits`). A term that lost all its conditions admits nothing.
     fn widened_by(&self, new: &Self) -> bool {
@@ -85,8 +146,25 @@ fn test_implies(mine: &Test, theirs: &Test) -> bool {
         (Test::NotIn(_), Test::In(_) | Test::Exists | Test::DoesNotExist)
         | (Test::Exists, Test::In(_) | Test::NotIn(_) | Test::DoesNotExist)
         | (Test::DoesNotExist, Test::In(_) | Test::Exists)
-        | (Test::In(_), Test::DoesNotExist) => false,
+        | (Test::In(_), Test::DoesNotExist)
+        | (Test::Unread, _)
+        | (_, Test::Unread) => false,
     }
+}
+
+/// What a label names, from the narrowest on. Kubernetes and drivers end their labels alike:
+/// `topology.kubernetes.io/zone`, `topology.gke.io/zone`, `topology.ebs.csi.aws.com/zone`.
+///
+/// Kubernetes: `csi-translation-lib/plugins`, which replaces one of them by another.
+const SPANS: [&str; 3] = ["hostname", "zone", "region"];
+
+/// Whether `wider` is another label, for places at least as large.
+fn spans_more(key: &str, wider: &str) -> bool {
+    let span = |key: &str| {
+        let (_, name) = key.rsplit_once('/')?;
+        SPANS.iter().position(|span| *span == name)
+    };
+    key != wider && span(key).zip(span(wider)).is_some_and(|(old, new)| new >= old)
 }
 
 /// The label that replaced a beta label.

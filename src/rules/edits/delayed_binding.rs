@@ -2,11 +2,12 @@
 
 use super::prelude::*;
 use crate::model::annotations::{BINDING_MODE_NOTE, PROVISIONER_NOTE};
-use crate::model::{BindingMode, ClassRequest, Provisioner};
+use crate::model::{BindingMode, Claim, Class, ClassRequest, Provisioner, Stage};
 
 pub(super) static REPAIR: Repair = Repair {
     id: "delayed-binding",
     switch: Switch::On,
+    warning: WarningMode::Silent,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Claims, Operation::Update),
@@ -16,7 +17,7 @@ pub(super) static REPAIR: Repair = Repair {
         consequence: "People take it for broken; once the class is changed or gone, nobody can \
             tell what was meant.",
         instead: "The claim is annotated with the binding mode, and with the provisioner that is \
-            expected to act. A note for people: no decision reads it.",
+            expected to act. No decision reads it; `explain` and `scan` compare it with the class of today.",
     },
     edits: &[
         Example {
@@ -101,4 +102,34 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
         ),
         rests_on: vec![Rest::on(Read::Class(name), lookup)],
     })
+}
+
+/// What has become of the class of a claim that is not bound, by what was noted when the claim was made; nothing if
+/// that is still true, or was not noted. `class` is the class of today, if there is one.
+///
+/// Kubernetes: mode and provisioner of a class cannot be changed; somebody deleted it and made another.
+pub fn changed_since(claim: &Claim, class: Option<&Class>) -> Option<String> {
+    claim.annotations.get(BINDING_MODE_NOTE)?;
+    if claim.stage() == Stage::Completed || claim.volume.is_some() {
+        return None;
+    }
+    let name = claim.class().wanted().name()?.clone();
+    let noted = claim.annotations.get(PROVISIONER_NOTE);
+    let today = match class {
+        None => "does not exist any more".to_owned(),
+        Some(class) if class.binding_mode == BindingMode::Immediate => "binds at once".to_owned(),
+        Some(class) => match (&class.provisioner, noted) {
+            (Provisioner::Named(now), Some(then)) if **now != *then => {
+                format!("has provisioner \"{now}\" instead of \"{then}\"")
+            }
+            (Provisioner::Static, Some(then)) => format!("lacks its provisioner \"{then}\""),
+            (Provisioner::Named(now), None) => format!("has a provisioner, \"{now}\""),
+            (Provisioner::Named(_), Some(_)) | (Provisioner::Static, None) => return None,
+        },
+    };
+    Some(format!(
+        "when PVC \"{}\" was made, StorageClass \"{name}\" waited for a pod's node; today it {today}; the PVC \
+         may get another volume than was meant; create the StorageClass again as it was, or leave it if that is right",
+        claim.key
+    ))
 }

@@ -7,6 +7,7 @@ use crate::model::annotations::LEGACY_CLASS;
 pub(super) static REPAIR: Repair = Repair {
     id: "legacy-class",
     switch: Switch::On,
+    warning: WarningMode::Warned,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Volumes, Operation::Create),

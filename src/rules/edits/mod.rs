@@ -23,6 +23,8 @@ repairs! {
     repair_stale_claim_ref
 }
 
+pub use delayed_binding::changed_since;
+
 /// The repair of this id.
 pub fn find(id: &str) -> Option<&'static Repair> {
     REPAIRS.iter().find(|repair| repair.id == id).copied()
@@ -31,7 +33,7 @@ pub fn find(id: &str) -> Option<&'static Repair> {
 /// What a repair's file needs besides the model.
 mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
-    pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair, Switch};
+    pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair, Switch, WarningMode};
     pub(super) use crate::rules::judging::change::{Change, Transition};
     pub(super) use crate::rules::judging::rule::{
         Example, Fact, Operation, Page, Persona, Resource, Route, Send,

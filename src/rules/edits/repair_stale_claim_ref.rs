@@ -2,26 +2,53 @@
 
 use super::prelude::*;
 use crate::model::Reservation;
+use crate::model::annotations::BOUND_BY_CONTROLLER;
 
 pub(super) static REPAIR: Repair = Repair {
     id: "repair-stale-claim-ref",
     switch: Switch::On,
+    warning: WarningMode::Warned,
     routes: &[Route::mutate(Resource::Volumes, Operation::Create)],
     page: Page {
         hazard: "A volume is made with spec.claimRef.uid of a claim that is gone, or was made anew.",
         consequence: "The binder takes the claim for deleted and releases the volume at once; with the \
             policy Delete its storage is destroyed.",
-        instead: "uid and resourceVersion are removed once the API server says that no such claim exists: \
-            the volume then waits for the claim of that name.",
+        instead: "uid and resourceVersion are removed once the API server says that no such claim exists, and \
+            with them the annotation `pv.kubernetes.io/bound-by-controller`, by which a binder would forget the \
+            name later: the volume is then reserved for the claim of that name. What a service account creates \
+            with the annotation `pv.kubernetes.io/provisioned-by` is left to the rule `stale-claim-ref`: if that \
+            account is a provisioner, nobody would ever delete the storage of the edited volume.",
     },
     edits: &[
+        Example {
+            title: "the export of a dynamically provisioned volume whose claim is gone",
+            given: "",
+            by: Persona::Admin,
+            send: Send::Create(
+                "volume pvc-dead0000-0000-4000-8000-000000000000 10Gi RWO policy=Delete \
+                 csi=disk.example.com dead=db/data \
+                 annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+                 finalizer=external-provisioner.volume.kubernetes.io/finalizer",
+            ),
+            then: &[Fact::Lacks(
+                "pv/pvc-dead0000-0000-4000-8000-000000000000",
+                "/spec/claimRef/uid",
+            )],
+        },
         Example {
             title: "an exported volume whose claim is gone",
             given: "",
             by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO dead=db/data"),
+            send: Send::Create(
+                "volume pv-a 10Gi RWO dead=db/data \
+                 annotation=pv.kubernetes.io/bound-by-controller:yes",
+            ),
             then: &[
                 Fact::Lacks("pv/pv-a", "/spec/claimRef/uid"),
+                Fact::Lacks(
+                    "pv/pv-a",
+                    "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+                ),
                 Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\""),
             ],
         },
@@ -56,8 +83,10 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
     if lookup.present().is_some() {
         return None;
     }
+    let mark = new.annotations.has(BOUND_BY_CONTROLLER);
+    let mark = mark.then_some(Edit::RemoveAnnotation(BOUND_BY_CONTROLLER));
     Some(Plan {
-        edits: vec![Edit::ForgetHolder],
+        edits: [Edit::ForgetHolder].into_iter().chain(mark).collect(),
         warning: format!(
             "uid was taken out of spec.claimRef of volume \"{}\": it is that of no claim; the volume \
              waits for a claim named \"{key}\"",

@@ -1,28 +1,35 @@
-//! Puts back what a re-applied manifest dropped from a bound volume.
+//! Puts back what a re-applied manifest dropped from a bound volume or a bound claim.
 
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
-use crate::model::annotations::{VOLUME_PREFIX, VOLUME_PROTECTION};
-use crate::model::{Claim, Deletion, Reservation, Volume, VolumePhase};
+use crate::model::annotations::{
+    BIND_COMPLETED, CLAIM_PROTECTION, VOLUME_PREFIX, VOLUME_PROTECTION,
+};
+use crate::model::{Claim, ClaimPhase, Deletion, Reservation, Volume, VolumePhase};
+use crate::rules::judging::change::Subject;
 use crate::rules::judging::rule::Entry;
 
 pub(super) static REPAIR: Repair = Repair {
     id: "restore-binding",
     switch: Switch::On,
-    routes: &[Route {
-        entry: Entry::Restore,
-        resource: Resource::Volumes,
-        operation: Operation::Update,
-    }],
+    warning: WarningMode::Warned,
+    routes: &[
+        Route {
+            entry: Entry::Restore,
+            resource: Resource::Volumes,
+            operation: Operation::Update,
+        },
+        Route { entry: Entry::Restore, resource: Resource::Claims, operation: Operation::Update },
+    ],
     page: Page {
-        hazard: "A manifest of a bound volume is applied or replaced again, without what the binder \
+        hazard: "A manifest of a bound volume or claim is applied or replaced again, without what the binder \
             has written since.",
         consequence: "The volume loses its owner; the claim turns Lost and the next claimant reads \
-            its files.",
+            its files. A claim is taken for one that was never bound.",
         instead: "The uid of claimRef is put back while its name stays, or the reverse; and, where a \
             manifest drops them all together, claimRef, the protection finalizer and the \
-            annotations under pv.kubernetes.io/. Removing or re-pointing claimRef alone is refused, \
-            not repaired.",
+            annotations under pv.kubernetes.io/. A claim gets these annotations and its protection finalizer back. \
+            Removing or re-pointing claimRef alone is refused, not repaired; so is removing bind-completed alone.",
     },
     edits: &[
         Example {
@@ -54,6 +61,28 @@ pub(super) static REPAIR: Repair = Repair {
                 ),
             ],
         },
+        Example {
+            title: "a manifest of a claim that drops everything the binder wrote",
+            given: "pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1",
+            by: Persona::Tenant,
+            send: Send::Merge {
+                target: "pvc/db/data",
+                patch: r#"{"metadata":{"finalizers":null,"annotations":null}}"#,
+            },
+            then: &[
+                Fact::Is(
+                    "pvc/db/data",
+                    "/metadata/annotations/pv.kubernetes.io~1bind-completed",
+                    "\"yes\"",
+                ),
+                Fact::Is(
+                    "pvc/db/data",
+                    "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+                    "\"yes\"",
+                ),
+                Fact::Is("pvc/db/data", "/metadata/finalizers/0", "\"kubernetes.io/pvc-protection\""),
+            ],
+        },
     ],
     leaves: &[Example {
         title: "clearing the uid of a volume whose claim is gone",
@@ -66,9 +95,45 @@ pub(super) static REPAIR: Repair = Repair {
 };
 
 fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
-    let (old, new) = change.volume_update()?;
+    if change.actor.is_binder() {
+        return None;
+    }
+    match &change.subject {
+        Subject::Volume(Transition::Update { old, new }) => of_volume(old, new, evidence),
+        Subject::Claim(Transition::Update { old, new }) => of_claim(old, new),
+        Subject::Volume(Transition::Create(_) | Transition::Delete(_))
+        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | Subject::Namespace(_) => None,
+    }
+}
+
+/// The binder's annotations of a bound claim, if all are dropped together, as by `kubectl replace`.
+///
+/// Kubernetes: `pv_controller.go`, `syncClaim`: without bind-completed, a claim is bound anew, or never if its
+/// volume is not free.
+fn of_claim(old: &Claim, new: &Claim) -> Option<Plan> {
+    let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
+    let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
+    if old.phase != ClaimPhase::Bound || !old.annotations.has(BIND_COMPLETED) || keeps_note {
+        return None;
+    }
+    let restored = notes.into_iter().map(|(key, _)| Edit::RestoreAnnotation(key.to_owned()));
+    let drops_protection =
+        old.finalizers.has(CLAIM_PROTECTION) && !new.finalizers.has(CLAIM_PROTECTION);
+    let protection = drops_protection.then_some(Edit::RestoreFinalizer(CLAIM_PROTECTION));
+    Some(Plan {
+        edits: protection.into_iter().chain(restored).collect(),
+        warning: format!(
+            "what the manifest drops of the binder's annotations of claim \"{}\" was put back; it is bound",
+            old.key.name
+        ),
+        rests_on: Vec::new(),
+    })
+}
+
+fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Plan> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
-    if old.phase != VolumePhase::Bound || change.actor.is_binder() {
+    if old.phase != VolumePhase::Bound {
         return None;
     }
     let edits = dropped(old, new)?;

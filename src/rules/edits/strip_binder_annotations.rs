@@ -9,6 +9,7 @@ use crate::model::annotations::{
 pub(super) static REPAIR: Repair = Repair {
     id: "strip-binder-annotations",
     switch: Switch::On,
+    warning: WarningMode::Warned,
     routes: &[Route::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim is made from an exported manifest, with the binder's annotations in it.",

@@ -7,6 +7,7 @@ use crate::model::{Provisioner, Term};
 pub(super) static REPAIR: Repair = Repair {
     id: "tenant-selector",
     switch: Switch::Off,
+    warning: WarningMode::Warned,
     routes: &[Route::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim of a tenant is matched to whatever volume fits, whoever it belongs to.",

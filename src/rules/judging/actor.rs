@@ -1,7 +1,7 @@
 //! Who makes a change, as far as a rule treats one differently from another.
 //!
 //! Identity is the second key: rules recognise the pattern of a legitimate write first. Storage
-//! drivers run under names that differ per installation and are never recognised by name.
+//! drivers run under names that differ per installation; how a provisioner is known is in `creator`.
 
 /// The user of a request as the API server names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,16 +16,25 @@ pub struct User {
 pub const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 /// The scheduler.
 pub const SCHEDULER: &str = "system:kube-scheduler";
-/// Group of all service accounts of the control plane's namespace.
-pub const SYSTEM_ACCOUNTS: &str = "system:serviceaccounts:kube-system";
+/// What the accounts of the control plane's own controllers begin with.
+pub const CONTROLLERS_PREFIX: &str = "system:serviceaccount:kube-system:";
 /// Group of all kubelets.
 pub const NODES: &str = "system:nodes";
+/// What the names of kubelets begin with.
+pub const NODE_PREFIX: &str = "system:node:";
+/// Whoever is in this group may do everything.
+///
+/// Kubernetes: `apiserver/pkg/authentication/user`, `SystemPrivilegedGroup`, which no authorizer is asked about.
+pub const SUPERUSERS: &str = "system:masters";
 /// Whoever is in this group is not judged. Nobody is in it by accident: it has to be impersonated.
 pub const BREAK_GLASS: &str = "bindery.dev:break-glass";
 
-const BINDER: &str = "system:serviceaccount:kube-system:persistent-volume-binder";
-const VOLUME_PROTECTION: &str = "system:serviceaccount:kube-system:pv-protection-controller";
-const CLAIM_PROTECTION: &str = "system:serviceaccount:kube-system:pvc-protection-controller";
+/// The in-tree binder.
+pub const BINDER: &str = "system:serviceaccount:kube-system:persistent-volume-binder";
+/// The controller that takes the protection finalizer off volumes.
+pub const PV_PROTECTION: &str = "system:serviceaccount:kube-system:pv-protection-controller";
+/// The controller that takes the protection finalizer off claims.
+pub const PVC_PROTECTION: &str = "system:serviceaccount:kube-system:pvc-protection-controller";
 const GARBAGE_COLLECTOR: &str = "system:serviceaccount:kube-system:generic-garbage-collector";
 
 impl User {
@@ -36,8 +45,39 @@ impl User {
 
     /// Whether the user is a program's account rather than a person.
     pub fn is_service_account(&self) -> bool {
-        self.name.starts_with("system:serviceaccount:")
+        self.service_account().is_some()
     }
+
+    /// Namespace and name of the user's service account, if it is one.
+    ///
+    /// Kubernetes: `apiserver/pkg/authentication/serviceaccount`, `SplitUsername`.
+    pub fn service_account(&self) -> Option<ServiceAccount<'_>> {
+        let (namespace, name) = self.name.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
+        Some(ServiceAccount { namespace, name })
+    }
+}
+
+/// Kubernetes: what the user name of every service account begins with.
+pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+
+/// A service account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceAccount<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// The user names that the configuration trusts besides those of the control plane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trusted {
+    /// Binders.
+    pub binders: Vec<String>,
+    /// Populators, which move a volume from one claim to another.
+    pub populators: Vec<String>,
+    /// Provisioners, which create volumes for storage that they have made.
+    pub provisioners: Vec<String>,
 }
 
 /// What a user is to the rules.
@@ -57,22 +97,26 @@ pub enum Actor {
     GarbageCollector,
     /// A populator that the configuration trusts.
     Populator,
+    /// A provisioner that the configuration trusts.
+    Provisioner,
     /// Everybody else.
     Anyone,
 }
 
 impl Actor {
-    /// Who `user` is, given the binders and populators that the configuration trusts.
-    pub fn of(user: &User, binders: &[String], populators: &[String]) -> Self {
+    /// Who `user` is, given the users whom the configuration trusts.
+    pub fn of(user: &User, trusted: &Trusted) -> Self {
+        let is_in = |names: &[String]| names.contains(&user.name);
         match user.name.as_str() {
             CONTROLLER_MANAGER => Self::ControllerManager,
             BINDER => Self::Binder,
             SCHEDULER => Self::Scheduler,
-            VOLUME_PROTECTION => Self::VolumeProtection,
-            CLAIM_PROTECTION => Self::ClaimProtection,
+            PV_PROTECTION => Self::VolumeProtection,
+            PVC_PROTECTION => Self::ClaimProtection,
             GARBAGE_COLLECTOR => Self::GarbageCollector,
-            name if binders.iter().any(|binder| binder == name) => Self::Binder,
-            name if populators.iter().any(|populator| populator == name) => Self::Populator,
+            _ if is_in(&trusted.binders) => Self::Binder,
+            _ if is_in(&trusted.populators) => Self::Populator,
+            _ if is_in(&trusted.provisioners) => Self::Provisioner,
             _ => Self::Anyone,
         }
     }

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use super::change::{Change, Extent};
+use super::change::Change;
+use super::creator::{Creator, creator};
 use super::judge::{Question, unread};
 use super::rule::{Example, Page, Route, is_routed};
 use super::verdict::warning;
@@ -18,6 +19,8 @@ pub struct Repair {
     pub id: &'static str,
     /// Whether it is made unless the configuration says otherwise.
     pub switch: Switch,
+    /// Whether the asker is warned. The audit log is told in any case.
+    pub warning: WarningMode,
     /// The requests that it looks at: the only source of registrations.
     pub routes: &'static [Route],
     /// Its reference page.
@@ -37,6 +40,15 @@ pub enum Switch {
     On,
     /// It is not.
     Off,
+}
+
+/// Whether the asker of a change that is edited is warned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarningMode {
+    /// With the text of the plan.
+    Warned,
+    /// Not: what is edited is the rule rather than the exception, and changes nothing that was asked for.
+    Silent,
 }
 
 impl fmt::Debug for Repair {
@@ -100,8 +112,8 @@ impl Rest {
 pub struct Amendment {
     /// Reads to make; empty when the amendment stands.
     pub reads: Vec<Read>,
-    /// The plans that hold, by repair.
-    pub plans: Vec<(&'static str, Plan)>,
+    /// The plans that hold, each with its repair.
+    pub plans: Vec<(&'static Repair, Plan)>,
     /// Warnings about repairs that could not be checked.
     pub unchecked: Vec<String>,
 }
@@ -109,7 +121,9 @@ pub struct Amendment {
 impl Amendment {
     /// The warnings that go with the edits.
     pub fn warnings(&self) -> Vec<String> {
-        let told = self.plans.iter().map(|(id, plan)| format!("[{id}] {}", plan.warning));
+        let is_told = |(repair, _): &&(&Repair, Plan)| repair.warning == WarningMode::Warned;
+        let told = self.plans.iter().filter(is_told);
+        let told = told.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
         told.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
     }
 }
@@ -124,11 +138,14 @@ pub fn amend(
     evidence: &Evidence<'_>,
 ) -> Amendment {
     let mut amendment = Amendment::default();
+    // A volume without its claim's uid is one that its driver never deletes: what may be a provisioner's is left to
+    // the rules.
+    if creator(question.change, evidence) != Creator::Other {
+        return amendment;
+    }
     for repair in repairs {
         let looks = is_routed(repair.routes, question.change, question.entry)
-            && question.change.extent == Extent::Whole
             && !question.change.is_terminating()
-            && !question.change.is_provisioner_create()
             && question.policy.switch(repair) == Switch::On;
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
             continue;
@@ -142,7 +159,7 @@ pub fn amend(
             continue;
         }
         amendment.reads.extend(reads);
-        amendment.plans.push((repair.id, plan));
+        amendment.plans.push((repair, plan));
     }
     amendment.reads.sort();
     amendment.reads.dedup();

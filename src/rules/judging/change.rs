@@ -5,8 +5,7 @@
 
 use super::actor::{Actor, User};
 use super::policy::Parameters;
-use crate::model::annotations::{EXTERNAL_DELETION, LAST_APPLIED, PROVISIONED_BY};
-use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Reservation, Volume};
+use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Volume};
 
 /// A requested change of one object.
 #[derive(Clone, Debug)]
@@ -19,8 +18,6 @@ pub struct Change {
     pub parameters: Parameters,
     /// Which part of the object the request may write.
     pub part: Part,
-    /// How much of the object was read.
-    pub extent: Extent,
     /// What the request says beside the objects as decisions keep them.
     pub detail: Detail,
     /// The object, before and after.
@@ -34,16 +31,8 @@ pub enum Part {
     Main,
     /// Status and, as the API server lets it through, metadata.
     Status,
-}
-
-/// How much of an object was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// All that decisions read.
-    Whole,
-    /// Too many labels, annotations or terms to collect: phase, reservation, deletion and
-    /// finalizers only.
-    Essentials,
+    /// The finalizers of a namespace's `spec` and, as the API server lets it through, metadata.
+    Finalize,
 }
 
 /// What a request says that no view keeps.
@@ -54,7 +43,27 @@ pub struct Detail {
     /// Whether an update changes `spec.mountOptions` of a volume.
     pub mount_options: Field,
     /// The owners that an object has at once, or that an update adds.
-    pub owners_added: Vec<Owner>,
+    pub owners_added: AddedOwners,
+}
+
+/// So many owners that one request adds are looked at. 8: an object has one or two, each costs a live
+/// read, and a requester must not make its own review as slow as it likes.
+pub const OWNERS_ADDED_MAX: usize = 8;
+
+/// Owners that a request adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddedOwners {
+    /// These, at most [`OWNERS_ADDED_MAX`].
+    These(Vec<Owner>),
+    /// More.
+    TooMany,
+}
+
+impl Default for AddedOwners {
+    /// None.
+    fn default() -> Self {
+        Self::These(Vec::new())
+    }
 }
 
 /// Whether an update changes a field, in any part of it, known to us or not.
@@ -180,20 +189,5 @@ impl Change {
             }
         };
         deletion == Some(Deletion::Terminating)
-    }
-
-    /// Whether this is a provisioner registering the storage that it has just made. If that were
-    /// refused, the provisioner would destroy the storage after a few tries.
-    ///
-    /// Kubernetes: `sig-storage-lib-external-provisioner`, `provisionClaimOperation`.
-    pub fn is_provisioner_create(&self) -> bool {
-        let Some(Transition::Create(volume)) = self.volume() else { return false };
-        let Reservation::Held(_, uid) = &volume.reservation else { return false };
-        let made_by_provisioner =
-            volume.name.as_str().strip_prefix("pvc-").is_some_and(|name| uid.is(name))
-                || volume.finalizers.has(EXTERNAL_DELETION);
-        volume.annotations.has(PROVISIONED_BY)
-            && !volume.annotations.has(LAST_APPLIED)
-            && made_by_provisioner
     }
 }

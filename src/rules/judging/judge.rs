@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 
 use super::change::{Change, Subject, Transition};
+use super::creator::{Creator, creator};
 use super::exemption;
 use super::filter;
 use super::policy::Policy;
@@ -32,7 +33,8 @@ pub struct Question<'a> {
 /// # Expected flow
 ///
 /// 1. All rules look at the change, through the one entry to which it is sent: `guard` if it can
-///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call.
+///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call. Those of `tenancy`
+///    are asked apart: it fails closed for whoever asks.
 /// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read; so does any that
 ///    rests on something that nobody has seen.
 /// 3. The caller makes the reads and asks again. A failed read leaves a violation standing only on
@@ -57,6 +59,7 @@ pub(super) fn ruled(
     evidence: &Evidence<'_>,
 ) -> Judgement {
     let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
+    let creator = creator(question.change, evidence);
     for Found { rule, violation, effect } in found {
         let reads = unread(&violation.rests_on, evidence);
         match effect {
@@ -74,19 +77,25 @@ pub(super) fn ruled(
                     && evidence.confirmation(read) == Confirmation::NotTried
             });
             judgement.reads.extend(exemption);
+            if let Creator::Unproven(unproven) = &creator {
+                judgement.reads.extend(unproven.reads.iter().cloned());
+            }
         }
         let Some(effect) = confirmed(effect, &violation, evidence) else { continue };
-        let way_past = way_past(rule, question.change);
+        let way_past = way_past(rule, question.change, &creator);
         judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
     }
     judgement.reads.extend(whose(question, evidence));
     judgement.reads.sort();
     judgement.reads.dedup();
-    judgement.verdict.exemption_warnings = exemption::warnings(
-        rules,
-        question.change,
-        (question.now, question.policy.longest_exemption),
-    );
+    // Said once, by the entry that all changes of the object meet.
+    if question.entry != Entry::Tenancy {
+        judgement.verdict.exemption_warnings = exemption::warnings(
+            rules,
+            question.change,
+            (question.now, question.policy.longest_exemption),
+        );
+    }
     judgement
 }
 
@@ -172,6 +181,7 @@ fn entries(question: Question<'_>) -> [Option<Entry>; 2] {
         Entry::Advise => {
             [Some(Entry::Advise), (!filter::is_dangerous(change)).then_some(Entry::Guard)]
         }
+        Entry::Tenancy => [Some(Entry::Tenancy), None],
         Entry::Mutate | Entry::Restore => [None, None],
     }
 }
@@ -195,9 +205,11 @@ pub(super) fn effect_of(
     }
     match mode(rule, question, evidence) {
         Mode::Deny if violation.weight == Weight::Warning => Effect::Warned,
-        // The storage exists already: refusing its volume would destroy it.
-        Mode::Deny if question.change.is_provisioner_create() => Effect::Warned,
-        Mode::Deny => Effect::Denied,
+        Mode::Deny => match creator(question.change, evidence) {
+            // The storage exists already: denying its volume would destroy it or leave it behind.
+            Creator::Provisioner => Effect::Warned,
+            Creator::Unproven(_) | Creator::Other => Effect::Denied,
+        },
         Mode::Warn => Effect::Warned,
         Mode::Audit | Mode::Off => Effect::Audited,
     }
@@ -219,7 +231,11 @@ fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> 
     }
 }
 
-fn way_past(rule: &Rule, change: &Change) -> WayPast {
+fn way_past(rule: &Rule, change: &Change, creator: &Creator) -> WayPast {
+    if let Creator::Unproven(unproven) = creator {
+        let (account, driver) = (change.user.name.clone(), unproven.driver.clone());
+        return WayPast::Trust { account, driver };
+    }
     match &change.subject {
         Subject::Claim(_) | Subject::Namespace(_) => WayPast::Untold,
         Subject::Volume(_) if rule.exemption == Exemptable::No => WayPast::Untold,

@@ -6,9 +6,11 @@
 pub mod actor;
 pub mod amend;
 pub mod change;
+pub mod creator;
 pub mod exemption;
 pub mod filter;
 pub mod judge;
+pub mod namespace_labels;
 pub mod pair;
 pub mod policy;
 pub mod prebind;

@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::actor::{Actor, User};
+use super::actor::{Actor, Trusted, User};
 use super::amend::{Repair, Switch};
+use super::namespace_labels::guarded;
 use super::rule::{Mode, Rule};
-use crate::model::{Namespace, Selector};
+use crate::model::{Namespace, Selector, Term};
 
 /// The operator's decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +21,8 @@ pub struct Policy {
     pub modes: BTreeMap<String, Mode>,
     /// Edits that are switched otherwise than by default, by id.
     pub edits: BTreeMap<String, Switch>,
-    /// User names of binders to trust besides the in-tree one.
-    pub trusted_binders: Vec<String>,
-    /// User names of populators to trust.
-    pub trusted_populators: Vec<String>,
+    /// Whom to trust besides the control plane.
+    pub trusted: Trusted,
     /// How far ahead an exemption may reach.
     pub longest_exemption: SignedDuration,
     /// Values that rules compare with.
@@ -58,13 +58,15 @@ pub struct ConfiguredExemption {
 }
 
 /// Values that rules compare with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// How many times as large as its claim a volume may be (`oversized-volume`).
     pub max_waste: NonZeroU32,
     /// Whether a volume that names neither namespaces nor a tenant may be named by any claim
     /// (`foreign-namespace-volume`).
     pub unlisted: Unlisted,
+    /// The keys of the labels of namespaces that tell whose they are or select overrides (`namespace-tenant-label`).
+    pub namespace_labels: Arc<[String]>,
 }
 
 /// What becomes of claims that name a volume which says nothing of who may have it.
@@ -81,7 +83,11 @@ const MAX_WASTE: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { max_waste: MAX_WASTE, unlisted: Unlisted::Allow }
+        Self {
+            max_waste: MAX_WASTE,
+            unlisted: Unlisted::Allow,
+            namespace_labels: guarded(std::iter::empty()).into(),
+        }
     }
 }
 
@@ -95,8 +101,7 @@ impl Default for Policy {
         Self {
             modes: BTreeMap::new(),
             edits: BTreeMap::new(),
-            trusted_binders: Vec::new(),
-            trusted_populators: Vec::new(),
+            trusted: Trusted::default(),
             longest_exemption: LONGEST_EXEMPTION,
             parameters: Parameters::default(),
             overrides: Vec::new(),
@@ -106,6 +111,13 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Takes these overrides instead of those that it has, and guards the labels by which they select.
+    pub fn override_modes(&mut self, overrides: Vec<Override>) {
+        let terms = overrides.iter().flat_map(|one| one.namespaces.terms());
+        self.parameters.namespace_labels = guarded(terms.map(Term::key)).into();
+        self.overrides = overrides;
+    }
+
     /// The mode in which `rule` runs where nothing is known of a namespace.
     pub fn mode(&self, rule: &Rule) -> Mode {
         self.modes.get(rule.id).copied().unwrap_or(rule.mode)
@@ -125,6 +137,6 @@ impl Policy {
 
     /// What `user` is to the rules.
     pub fn actor(&self, user: &User) -> Actor {
-        Actor::of(user, &self.trusted_binders, &self.trusted_populators)
+        Actor::of(user, &self.trusted)
     }
 }

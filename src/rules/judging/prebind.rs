@@ -130,7 +130,7 @@ pub fn unless_found(prebind: &Prebind<'_>, violation: Violation) -> Violation {
     }
 }
 
-/// A warning where both name each other: Kubernetes binds such a pair whatever the classes are.
+/// A warning where both name each other: Kubernetes binds such a pair whatever size, access modes and classes are.
 pub fn unless_mutual(prebind: &Prebind<'_>, violation: Violation) -> Violation {
     if prebind.is_mutual() { violation.as_warning() } else { violation }
 }
@@ -300,7 +300,8 @@ fn prebind<'a>(
 }
 
 fn mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
-    match fit(volume, claim, Asker::Prebind) {
+    // For whom the volume is, `foreign-namespace-volume` says.
+    match fit(volume, claim, None, Asker::Prebind) {
         Ok(_) => Vec::new(),
         Err(mismatches) => mismatches.iter().cloned().collect(),
     }

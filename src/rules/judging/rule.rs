@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::change::{Change, Extent, Part, Subject, Transition};
+use super::change::{Change, Part, Subject, Transition};
 use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{Claim, Volume};
@@ -19,8 +19,6 @@ pub struct Rule {
     pub routes: &'static [Route],
     /// Whether it still counts on an object that is being deleted.
     pub terminating: Terminating,
-    /// Whether it can be judged on an object of which only the essentials were read.
-    pub extent: Extent,
     /// Whether an annotation can exempt from it.
     pub exemption: Exemptable,
     /// The rule in whose name it speaks, where its own would tell a stranger too much. If it refuses, nothing else
@@ -50,11 +48,18 @@ impl Rule {
         self.told_as.unwrap_or(self.id)
     }
 
+    /// Whether it is for askers without a permission, of which a request does not tell whether they have it: the
+    /// API server sends what they ask and nothing else.
+    pub fn is_of_permission(&self) -> bool {
+        let is_labelling =
+            |route: &Route| (route.entry, route.resource) == (Entry::Tenancy, Resource::Namespaces);
+        self.routes.iter().all(is_labelling)
+    }
+
     /// Whether the rule looks at `change` when it comes through `entry`.
     pub fn looks_at(&self, change: &Change, entry: Entry) -> bool {
         is_routed(self.routes, change, entry)
             && (self.terminating == Terminating::Judged || !change.is_terminating())
-            && (change.extent == Extent::Whole || self.extent == Extent::Essentials)
     }
 }
 
@@ -72,6 +77,7 @@ pub fn address(change: &Change) -> (Resource, Operation) {
             (Transition::Delete(_), _) => Operation::Delete,
             (Transition::Update { .. }, Part::Main) => Operation::Update,
             (Transition::Update { .. }, Part::Status) => Operation::UpdateStatus,
+            (Transition::Update { .. }, Part::Finalize) => Operation::Finalize,
         }
     }
     match &change.subject {
@@ -133,6 +139,11 @@ impl Route {
         Self { entry: Entry::Mutate, resource, operation }
     }
 
+    /// A route through the entry that keeps tenants apart.
+    pub const fn tenancy(resource: Resource, operation: Operation) -> Self {
+        Self { entry: Entry::Tenancy, resource, operation }
+    }
+
     /// A route through the entry that lets requests pass when the webhook is down.
     pub const fn advise(resource: Resource, operation: Operation) -> Self {
         Self { entry: Entry::Advise, resource, operation }
@@ -146,10 +157,20 @@ pub enum Entry {
     Guard,
     /// Fails open; everything else that is validated.
     Advise,
+    /// Fails closed, whoever asks; only requests about what is marked as a tenant's reach it.
+    Tenancy,
     /// Edits new objects; fails open.
     Mutate,
     /// Puts back what a re-applied manifest dropped from a bound volume; fails open.
     Restore,
+}
+
+impl Entry {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Guard, Self::Advise, Self::Tenancy, Self::Mutate, Self::Restore];
+    /// Those that judge.
+    pub const VALIDATING: [Self; 3] = [Self::Guard, Self::Advise, Self::Tenancy];
 }
 
 /// The resources that rules look at.
@@ -172,6 +193,8 @@ pub enum Operation {
     Update,
     /// UPDATE through `/status`.
     UpdateStatus,
+    /// UPDATE through `/finalize`, which only namespaces have.
+    Finalize,
     /// DELETE, single or of a collection.
     Delete,
 }
@@ -242,14 +265,14 @@ pub enum Send {
     Create(&'static str),
     /// Changes `target` by a JSON merge patch.
     Merge {
-        /// `pv/NAME` or `pvc/NAMESPACE/NAME`.
+        /// `pv/NAME`, `pvc/NAMESPACE/NAME` or `ns/NAME`.
         target: &'static str,
         /// The patch; `{uid:NAMESPACE/NAME}` stands for a claim's uid.
         patch: &'static str,
     },
     /// The same through `/status`.
     MergeStatus {
-        /// `pv/NAME` or `pvc/NAMESPACE/NAME`.
+        /// `pv/NAME`, `pvc/NAMESPACE/NAME` or `ns/NAME`.
         target: &'static str,
         /// The patch.
         patch: &'static str,
@@ -265,6 +288,8 @@ pub enum Persona {
     Admin,
     /// A user who may do everything in their namespace.
     Tenant,
+    /// A user who creates and updates namespaces, and may not write volumes: of a platform that serves itself.
+    NamespaceAdmin,
     /// The in-tree binder.
     Binder,
     /// The scheduler.

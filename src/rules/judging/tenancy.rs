@@ -5,8 +5,7 @@
 use super::policy::Unlisted;
 use super::violation::Rest;
 use crate::binding::{Evidence, Lookup, Read};
-use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
-use crate::model::{Namespace, NamespaceName, Volume};
+use crate::model::{Audience, Namespace, NamespaceName, Volume};
 
 /// Whether a volume admits the claims of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +24,16 @@ pub fn admission(
     unlisted: Unlisted,
     evidence: &Evidence<'_>,
 ) -> Admission {
-    let allowed = volume.annotations.get(ALLOWED_NAMESPACES);
-    let tenant = volume.labels.get(TENANT).filter(|tenant| !tenant.is_empty());
-    if allowed.is_some_and(|patterns| is_among(namespace, patterns)) {
-        return Admission::Admitted;
-    }
-    let Some(tenant) = tenant else {
-        return match (allowed, unlisted) {
-            (None, Unlisted::Allow) => Admission::Admitted,
-            (Some(_), _) | (None, Unlisted::Deny) => Admission::Foreign(Vec::new()),
-        };
+    let tenant = match volume.audience(namespace) {
+        Audience::Listed => return Admission::Admitted,
+        Audience::Unmarked => {
+            return match unlisted {
+                Unlisted::Allow => Admission::Admitted,
+                Unlisted::Deny => Admission::Foreign(Vec::new()),
+            };
+        }
+        Audience::Foreign => return Admission::Foreign(Vec::new()),
+        Audience::OfTenant(tenant) => tenant,
     };
     let lookup = evidence.namespace(namespace);
     if lookup.present().and_then(Namespace::tenant) == Some(tenant) {
@@ -47,24 +46,4 @@ pub fn admission(
             vec![Rest::on(Read::Namespace(namespace.clone()), lookup)]
         }
     })
-}
-
-/// Whether the name is one of `patterns`, which are separated by commas; one that ends with `*` stands for all
-/// names that begin as it does.
-fn is_among(name: &str, patterns: &str) -> bool {
-    patterns.split(',').map(str::trim).any(|pattern| match pattern.strip_suffix('*') {
-        Some(head) => name.starts_with(head),
-        None => name == pattern,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_is_a_name_or_how_names_begin() {
-        assert!(is_among("db", "qa, db") && is_among("db-1", "db-*,x") && is_among("any", "*"));
-        assert!(!is_among("db", "") && !is_among("db", "d,bd,db1") && !is_among("x-db", "db*"));
-    }
 }

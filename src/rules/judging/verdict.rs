@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::exemption::Exemption;
-use super::rule::{Exemptable, Rule};
-use super::violation::Violation;
+use super::policy::Policy;
+use super::rule::{Exemptable, Mode, Rule};
+use super::violation::{Violation, Weight};
 use crate::binding::Read;
 
 /// What a change comes to. It is refused if one of its rulings denies.
@@ -69,6 +70,13 @@ pub enum WayPast {
     AnnotateStored(String),
     /// Put the annotation into the new volume.
     AnnotateNew,
+    /// Configure the account as a provisioner, if it is one.
+    Trust {
+        /// The user name of the account.
+        account: String,
+        /// The driver whose provisioner it says it is.
+        driver: String,
+    },
 }
 
 /// A verdict, and what would have to be read live before it may be given.
@@ -84,6 +92,19 @@ impl Verdict {
     /// Whether the change passes.
     pub fn is_allowed(&self) -> bool {
         self.rulings.iter().all(|ruling| ruling.effect != Effect::Denied)
+    }
+
+    /// The same, where what would be refused and could not be confirmed is refused: for an entry that lets nothing
+    /// pass unread.
+    pub fn closed(mut self, policy: &Policy) -> Self {
+        for ruling in &mut self.rulings {
+            let is_unread = ruling.effect == Effect::Unconfirmed;
+            let is_full = ruling.violation.weight == Weight::Full;
+            if is_unread && is_full && policy.mode(ruling.rule) == Mode::Deny {
+                ruling.effect = Effect::Denied;
+            }
+        }
+        self
     }
 
     /// The text of a refusal: every denial on a line of its own; empty if the change passes.
@@ -103,7 +124,7 @@ impl Verdict {
                 // An administrator wrote the reason on a volume; it is not for tenants.
                 Some(match ruling.way_past {
                     WayPast::Untold => told,
-                    WayPast::AnnotateStored(_) | WayPast::AnnotateNew => {
+                    WayPast::AnnotateStored(_) | WayPast::AnnotateNew | WayPast::Trust { .. } => {
                         format!("{told}: {}", exemption.reason)
                     }
                 })
@@ -155,10 +176,16 @@ impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = self.rule.told_id();
         write!(f, "[{id}] {}", self.violation.text)?;
-        if self.effect != Effect::Denied || self.rule.exemption == Exemptable::No {
+        if self.effect != Effect::Denied {
             return Ok(());
         }
         match &self.way_past {
+            WayPast::Trust { account, driver } => write!(
+                f,
+                "; if \"{account}\" is the provisioner of \"{driver}\", add it to trusted.provisioners \
+                 in Bindery's configuration"
+            ),
+            _ if self.rule.exemption == Exemptable::No => Ok(()),
             WayPast::Untold => Ok(()),
             WayPast::AnnotateStored(name) => write!(
                 f,

@@ -73,12 +73,15 @@ impl Drop for ReviewPlace {
 }
 
 impl Charge {
-    /// Raises the charge of this body to `total` bytes, or leaves it and says
+    /// Raises the charge of this body to `total` bytes, and what a large one takes beside, or leaves it and says
     /// [`Refusal::BodiesFull`].
     pub(crate) fn raise(&mut self, total: usize) -> Result<(), Refusal> {
         let limits = &self.admission.limits;
-        let ceiling =
-            if total > limits.small_body { limits.large_body_budget } else { limits.body_budget };
+        let (total, ceiling) = if total > limits.small_body {
+            (total.saturating_add(limits.large_review), limits.large_body_budget)
+        } else {
+            (total, limits.body_budget)
+        };
         let more = total.saturating_sub(self.bytes);
         self.admission
             .body_bytes
@@ -107,6 +110,7 @@ mod tests {
             body_budget: 100,
             large_body_budget: 60,
             small_body: 20,
+            large_review: 5,
             ..Limits::reviews()
         })
     }
@@ -125,8 +129,8 @@ mod tests {
     fn giants_leave_room_for_usual_bodies_and_all_bytes_come_back() {
         let admission = admission();
         let mut giant = admission.charge();
-        giant.raise(60).unwrap();
-        assert_eq!(giant.raise(61), Err(Refusal::BodiesFull));
+        giant.raise(55).unwrap();
+        assert_eq!(giant.raise(56), Err(Refusal::BodiesFull));
         let mut small = [admission.charge(), admission.charge(), admission.charge()];
         small[0].raise(20).unwrap();
         small[1].raise(20).unwrap();

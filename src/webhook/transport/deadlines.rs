@@ -5,14 +5,17 @@
 //! it would let a peer drip a head for minutes. So hyper's timer is off, [`Watched`] notes from the
 //! bytes where the connection stands, and [`StageClock`] enforces the deadline of each [`Stage`].
 //!
+//! A connection rests long only if it has brought a review: API servers do, and whoever only takes places
+//! does not.
+//!
 //! Two cases that look like holes and are none: a second head whose first half came along with the
 //! request before counts as rest until its next byte, so it may take `idle` plus `head`; and a body
-//! has no deadline here, because the review's own deadline (see `body`) is shorter.
+//! has no deadline of its own here, because the review's (see `body`) is shorter.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -28,7 +31,9 @@ pub enum Stage {
     FirstByte,
     /// The rest of a request head.
     Head,
-    /// The body, the handler or a streamed reply.
+    /// The rest of a body.
+    Body,
+    /// The handler or a streamed reply.
     Exchange,
     /// The peer, to take the last bytes of a reply.
     Reply,
@@ -42,6 +47,7 @@ impl Stage {
         match self {
             Self::FirstByte => "first_byte",
             Self::Head => "head",
+            Self::Body => "body",
             Self::Exchange => "exchange",
             Self::Reply => "reply",
             Self::Idle => "idle",
@@ -52,8 +58,9 @@ impl Stage {
         match bits & STAGE_MASK {
             0 => Self::FirstByte,
             1 => Self::Head,
-            2 => Self::Exchange,
-            3 => Self::Reply,
+            2 => Self::Body,
+            3 => Self::Exchange,
+            4 => Self::Reply,
             _ => Self::Idle,
         }
     }
@@ -62,7 +69,7 @@ impl Stage {
         match self {
             Self::FirstByte => limits.first_byte,
             Self::Head => limits.head,
-            Self::Exchange => limits.exchange,
+            Self::Body | Self::Exchange => limits.exchange,
             Self::Reply => limits.reply,
             Self::Idle => limits.idle,
         }
@@ -73,11 +80,13 @@ impl Stage {
 const STAGE_BITS: u32 = 3;
 const STAGE_MASK: u64 = (1 << STAGE_BITS) - 1;
 
-/// The stage of one connection, written by its parts and read by its clock. All of them live in one
-/// task, so the atomic is only there to keep that task `Send`; relaxed loads and stores suffice.
+/// The stage of one connection, and whether it has brought a review. Written by its parts and read by its
+/// clock, all of which live in one task; `places` reads it from others, for a guess at who gives way. So
+/// relaxed loads and stores suffice.
 #[derive(Debug, Default)]
 pub(crate) struct StageCell {
     word: AtomicU64,
+    brought_review: AtomicBool,
 }
 
 impl StageCell {
@@ -88,6 +97,35 @@ impl StageCell {
     pub(crate) fn enter(&self, stage: Stage) {
         let changes = (self.word.load(Ordering::Relaxed) >> STAGE_BITS).wrapping_add(1);
         self.word.store((changes << STAGE_BITS) | stage as u64, Ordering::Relaxed);
+    }
+
+    /// Whether a review that came on this connection could be read and was answered.
+    pub(crate) fn has_brought_review(&self) -> bool {
+        self.brought_review.load(Ordering::Relaxed)
+    }
+
+    /// Notes a review that was answered; true the first time.
+    pub(crate) fn note_review(&self) -> bool {
+        let is_first = !self.has_brought_review();
+        if is_first {
+            self.brought_review.store(true, Ordering::Relaxed);
+        }
+        is_first
+    }
+
+    /// Notes the end of a body, if that is what is waited for.
+    pub(crate) fn body_came(&self) {
+        if self.stage() == Stage::Body {
+            self.enter(Stage::Exchange);
+        }
+    }
+
+    fn limit(&self, stage: Stage, limits: &Limits) -> Duration {
+        if stage == Stage::Idle && !self.has_brought_review() {
+            limits.idle_without_review
+        } else {
+            stage.limit(limits)
+        }
     }
 
     fn bytes_came(&self) {
@@ -196,7 +234,7 @@ impl StageClock {
         let word = cell.word.load(Ordering::Relaxed);
         if word != self.word {
             self.word = word;
-            self.deadline = Instant::now() + Stage::from_bits(word).limit(limits);
+            self.deadline = Instant::now() + cell.limit(Stage::from_bits(word), limits);
         }
         if self.deadline < self.timer.deadline() {
             self.timer.as_mut().reset(self.deadline);

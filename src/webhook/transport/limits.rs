@@ -19,7 +19,7 @@ pub struct Limits {
     /// Connections open at once from one address. 1,024: an API server runs 600 requests at once, all
     /// of which may be writes, and those of `system:masters` beyond; when reviews pile up each has a
     /// connection of its own, and one that is closed unheard is an error that a user sees. Four
-    /// hostile addresses are needed to fill the house.
+    /// hostile addresses are needed to take all places; they then give way (see `places`).
     pub connections_per_peer: usize,
     /// Time from accept to the end of the TLS handshake. 5 s: half of what the API server itself
     /// waits for one (10 s).
@@ -36,6 +36,9 @@ pub struct Limits {
     /// Time a connection may rest between two requests. 120 s: the API server pools connections
     /// for 90 s and never repeats a POST that died on a stale one, so it must close first.
     pub idle: Duration,
+    /// The same for a connection that has not brought any review. 5 s: a review that was answered with 429
+    /// is sent again after one.
+    pub idle_without_review: Duration,
     /// Time from the first byte of a request head to its last. 5 s: a head is one packet.
     pub head: Duration,
     /// Time from the end of the head to the last byte of the reply handed to the socket layer.
@@ -51,13 +54,16 @@ pub struct Limits {
     /// etcd stores, and an envelope. The API server writes `<`, `>` and `&` in six letters each when it asks
     /// a webhook, so that such an object may be six times as long.
     pub body: usize,
-    /// Bytes of all bodies held at once, from arrival to the end of their review. 64 MiB: three of
-    /// the largest bodies, 20,000 usual ones, half of the memory limit of the container.
+    /// Bytes of all bodies held at once, from arrival to the end of their review. 40 MiB: one of the largest
+    /// and as many usual ones as may be judged at once.
     pub body_budget: usize,
-    /// Part of `body_budget` that bodies above `small_body` may use together. 24 MiB: one of the largest
-    /// bodies, or some thirty-four updates of objects with as many annotations as may be; the rest is
-    /// for usual reviews, so that a few slow giants cannot turn them away.
+    /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 24 MiB: one of
+    /// the largest bodies, or some fourteen updates of objects with as many annotations as may be; the rest
+    /// is for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
+    /// Bytes that the review of a body above `small_body` takes beside it. 1 MiB: as much as is collected from
+    /// its objects, see `k8s::bounded`.
+    pub large_review: usize,
     /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
     pub small_body: usize,
     /// Reviews judged at once, waiting for live reads included. 1,024: an API server runs 200
@@ -88,13 +94,15 @@ impl Limits {
             handshake_queue: 1_024,
             first_byte: Duration::from_secs(10),
             idle: Duration::from_mins(2),
+            idle_without_review: Duration::from_secs(5),
             head: Duration::from_secs(5),
             exchange: Duration::from_secs(35),
             reply: Duration::from_secs(10),
             buffer: 16 * KIB,
             body: 20 * MIB,
-            body_budget: 64 * MIB,
+            body_budget: 40 * MIB,
             large_body_budget: 24 * MIB,
+            large_review: MIB,
             small_body: 64 * KIB,
             reviews: 1_024,
             late_request: Duration::from_secs(1),
@@ -105,7 +113,7 @@ impl Limits {
     }
 
     /// The limits of the plain port with probes and metrics: a kubelet and a few scrapers call, and
-    /// nobody sends a body.
+    /// nobody sends a body or a review.
     pub fn health() -> Self {
         Self {
             connections: 256,

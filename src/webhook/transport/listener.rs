@@ -9,8 +9,8 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -25,20 +25,26 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection::{self, ConnectionEnd, Port};
 use super::limits::Limits;
-use super::line_budget::LineBudget;
 use super::observer::{HandshakeFailure, TransportEvent};
 use super::places::{Place, Places};
+use crate::telemetry::line_budget::LineBudget;
 
 /// Pause after the kernel could not hand over a connection. 50 ms: the usual reason, no free
 /// descriptor, passes when a connection ends; without a pause the loop would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Lines per [`LINES_WINDOW`] about peers that misbehave. 10: enough to see what is going on, 864,000 lines a
+/// day at worst. Lines about reviews are counted elsewhere.
+const LINES_MAX: u32 = 10;
+
+const LINES_WINDOW: Duration = Duration::from_secs(1);
+
 /// What the threads of one port share.
 pub(crate) struct Shared {
     pub(crate) port: Arc<Port>,
-    pub(crate) tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    tls: Option<Arc<ArcSwap<ServerConfig>>>,
     pub(crate) places: Arc<Places>,
-    pub(crate) lines: LineBudget,
+    lines: Mutex<LineBudget>,
 }
 
 /// Accepts until the port stops, then waits for the connections of this thread: as long as
@@ -93,8 +99,12 @@ impl Door {
                 drop(stream);
                 self.shared.port.observe(TransportEvent::Refused(refusal));
                 self.shared.log(|name, withheld| {
-                    tracing::warn!(endpoint = name, %peer, limit = refusal.label(), withheld,
-                        "connection refused: too many are open");
+                    let open = self.shared.places.taken();
+                    let (largest, of_largest) = self.shared.places.largest();
+                    tracing::warn!(endpoint = name, %peer, limit = refusal.label(), open,
+                        largest = largest.map(tracing::field::display), of_largest, withheld,
+                        "connection refused: too many are open; an API server that is refused cannot \
+                         ask; keep other clients away with a NetworkPolicy");
                 });
                 return;
             }
@@ -104,7 +114,7 @@ impl Door {
             shared: Arc::clone(&self.shared),
             turns: Arc::clone(&self.turns),
             peer,
-            _place: place,
+            place,
             _alive: self.alive.clone(),
         };
         tokio::spawn(guest.attend(stream));
@@ -125,8 +135,19 @@ impl Door {
 }
 
 impl Shared {
+    pub(crate) fn new(
+        port: Port,
+        tls: Option<Arc<ArcSwap<ServerConfig>>>,
+        places: Arc<Places>,
+    ) -> Self {
+        let lines = Mutex::new(LineBudget::new(LINES_MAX, LINES_WINDOW, Instant::now()));
+        Self { port: Arc::new(port), tls, places, lines }
+    }
+
     fn log(&self, line: impl FnOnce(&'static str, u64)) {
-        if let Some(withheld) = self.lines.grant(Instant::now()) {
+        let granted =
+            self.lines.lock().unwrap_or_else(PoisonError::into_inner).grant(Instant::now());
+        if let Some(withheld) = granted {
             line(self.port.name, withheld);
         }
     }
@@ -137,7 +158,7 @@ struct Guest {
     shared: Arc<Shared>,
     turns: Arc<Turns>,
     peer: SocketAddr,
-    _place: Place,
+    place: Place,
     _alive: mpsc::Sender<Infallible>,
 }
 
@@ -148,21 +169,17 @@ impl Guest {
         let _ = stream.set_nodelay(true);
         let port = &self.shared.port;
         let end = match &self.shared.tls {
-            None => connection::serve(stream, port).await,
+            None => connection::serve(stream, port, &self.place).await,
             Some(tls) => {
                 // In a box of its own, which goes when it is done: the task of a connection is as
                 // large as the largest thing that it ever awaits.
-                let handshake = Box::pin(handshake(stream, tls, &self.turns));
-                match timeout(port.limits.handshake, handshake).await {
-                    Ok(Ok(stream)) => {
+                let handshake = Box::pin(self.handshake(stream, tls));
+                match handshake.await {
+                    Ok(stream) => {
                         port.observe(TransportEvent::Secured);
-                        connection::serve(stream, port).await
+                        connection::serve(stream, port, &self.place).await
                     }
-                    Ok(Err((failure, reason))) => return self.handshake_failed(failure, &reason),
-                    Err(_) => {
-                        let reason = "not finished in time";
-                        return self.handshake_failed(HandshakeFailure::TimedOut, reason);
-                    }
+                    Err((failure, reason)) => return self.handshake_failed(failure, &reason),
                 }
             }
         };
@@ -170,6 +187,25 @@ impl Guest {
         if let ConnectionEnd::TimedOut(_) | ConnectionEnd::Broken = end {
             tracing::debug!(endpoint = port.name, peer = %self.peer, end = end.label(),
                 "connection cut off");
+        }
+    }
+
+    /// The handshake within its time, unless it has to make room.
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        tls: &ArcSwap<ServerConfig>,
+    ) -> Result<Box<TlsStream<TcpStream>>, (HandshakeFailure, String)> {
+        let failed = |failure, reason: &str| Err((failure, reason.to_owned()));
+        let mut asked = pin!(self.place.asked());
+        tokio::select! {
+            biased;
+            done = timeout(self.shared.port.limits.handshake, handshake(stream, tls, &self.turns)) => {
+                done.unwrap_or_else(|_| failed(HandshakeFailure::TimedOut, "not finished in time"))
+            }
+            () = poll_fn(|cx| asked.as_mut().poll_leaving(cx)) => {
+                failed(HandshakeFailure::MadeRoom, "another address got the place")
+            }
         }
     }
 

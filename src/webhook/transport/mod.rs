@@ -18,7 +18,6 @@ mod connection;
 mod deadlines;
 mod drain;
 mod limits;
-mod line_budget;
 mod listener;
 mod observer;
 mod places;
@@ -28,7 +27,7 @@ mod review_time;
 mod server;
 pub mod tls;
 
-pub use connection::ConnectionEnd;
+pub use connection::{ConnectionEnd, ReviewAnswered};
 pub use deadlines::Stage;
 pub use limits::Limits;
 pub use observer::{

@@ -1,7 +1,7 @@
 //! What the transport tells its owner, for metrics; and the classes that a metric may use as label.
 //!
 //! Nothing here is called for a request that goes well. Log lines about peers are written where
-//! the event happens, under a ceiling (see `line_budget`).
+//! the event happens, under a ceiling (see `telemetry::line_budget`).
 
 use super::connection::ConnectionEnd;
 
@@ -50,6 +50,8 @@ pub enum HandshakeFailure {
     Closed,
     /// Not TLS, or nothing in common: version, suite, ALPN; or the peer refused our certificate.
     Protocol,
+    /// All places were taken, and another address got this one.
+    MadeRoom,
 }
 
 impl HandshakeFailure {
@@ -60,6 +62,7 @@ impl HandshakeFailure {
             Self::QueueFull => "queue",
             Self::Closed => "closed",
             Self::Protocol => "protocol",
+            Self::MadeRoom => "made_room",
         }
     }
 }

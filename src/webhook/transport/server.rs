@@ -16,12 +16,10 @@ use axum::Router;
 use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::connection::Port;
 use super::drain::Drain;
 use super::limits::Limits;
-use super::line_budget::LineBudget;
 use super::listener::{self, Shared};
 use super::observer::TransportObserver;
 use super::places::Places;
@@ -103,8 +101,7 @@ impl Server {
         };
         let places = Places::new(&limits);
         let port = Port { name, router, limits, drain: Drain::default(), observer };
-        let lines = LineBudget::new(Instant::now());
-        let shared = Arc::new(Shared { port: Arc::new(port), tls, places, lines });
+        let shared = Arc::new(Shared::new(port, tls, places));
         let (end, ended) = mpsc::unbounded_channel();
         // Made before any thread starts, so that dropping it on an error stops those that did.
         let mut server = Self { shared, address, threads: Vec::new(), ended };

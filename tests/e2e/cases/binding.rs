@@ -1,7 +1,9 @@
 //! The binding core's writes on the real API server, without anybody else who binds: what it stores is
 //! what the core assumed.
 
-use bindery::binding::{Evidence, LiveReads, Next, View, Write, decide_claim, decide_volume};
+use bindery::binding::{
+    Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
+};
 use bindery::cluster::resource::Watched;
 use bindery::k8s::write::{WritePatch, write_patch};
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
@@ -75,7 +77,7 @@ impl Couple {
                 return None;
             }
             for wanted in &reads {
-                live.answer_from(&view, wanted);
+                live.answer_from(&view, Listed::everything(), wanted);
             }
         }
         panic!("the same reads are wanted again")

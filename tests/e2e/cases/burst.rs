@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bindery::k8s::registration::{Registration, Target};
+use bindery::rules::Parameters;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::transport::Limits;
 use hyper::Method;
@@ -170,6 +171,7 @@ impl Webhook {
             target: Target::Url(format!("https://{address}")),
             ca_pem: pair.authority.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
+            namespace_labels: Parameters::default().namespace_labels,
         };
         let mut validating = registration.validating();
         // That no call is lost is to be seen, not how fast the machine is.

@@ -19,6 +19,8 @@ pub(crate) const CASES: &[Case] = &[
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
+
 pub(crate) fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     eventually(&format!("{path} is {phase}"), PATIENCE, || {
         let object = plane.get(ADMIN, path).expect_ok();
@@ -115,10 +117,15 @@ fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
     assert_eq!(free["status"]["phase"], "Available");
 }
 
+/// Also after a restart, until a person clears it; and again, if the other one was not switched off.
 fn a_second_binder_gives_way_to_that_of_kubernetes() {
     let plane = Plane::start(Peers::WithBinder).unwrap();
     let objects = plane.objects("second");
-    let _controller = Controller::in_mode(&plane, "full");
+    let controller = Controller::in_mode(&plane, "full");
+    let other_binder = || {
+        let lease = plane.get(ADMIN, LEASE).expect_ok();
+        lease["metadata"]["annotations"]["bindery.dev/other-binder"].as_str().map(str::to_owned)
+    };
     let events = "/api/v1/namespaces/default/events?fieldSelector=reason%3DForeignBinder";
     let mut count = 0;
     eventually("the controller has given way", PATIENCE, || {
@@ -129,8 +136,29 @@ fn a_second_binder_gives_way_to_that_of_kubernetes() {
         let found = list["items"].as_array().is_some_and(|items| !items.is_empty());
         if found { Ok(()) } else { Err(format!("nothing told after {count} pairs")) }
     });
+    controller.stop();
+    let stored = other_binder().expect("it is stored");
+    assert!(stored.contains("kube-controller-manager"), "{stored}");
+    let controller = Controller::in_mode(&plane, "full");
+    let logged = |text: &str| {
+        eventually(&format!("the log says {text:?}"), PATIENCE, || {
+            let log = controller.log();
+            if log.contains(text) { Ok(()) } else { Err(log) }
+        });
+    };
+    let clear = "-n kube-system annotate lease bindery-controller bindery.dev/other-binder-";
+    logged(clear);
     // Whoever is left binds what is open.
     for number in 0..count {
         until(&plane, &claim_path(objects.namespace(), &format!("c{number}")), "Bound");
     }
+    assert_eq!(other_binder(), Some(stored));
+    plane.kubectl(ADMIN, &clear.split(' ').collect::<Vec<_>>(), "").expect_ok();
+    logged("the controller binds again");
+    eventually("it gives way again", PATIENCE, || {
+        objects.volume(&format!("v{count}"), &json!({}));
+        objects.claim(&format!("c{count}"), &json!({}));
+        count += 1;
+        other_binder().ok_or(format!("nothing stored after {count} pairs"))
+    });
 }

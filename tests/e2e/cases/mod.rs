@@ -1,6 +1,7 @@
 //! The cases, one module per subject. A module lists its cases in `CASES`; a function that is
 //! forgotten there is dead code, which the linter refuses.
 
+mod attacks;
 mod binding;
 mod burst;
 mod certificates;
@@ -11,8 +12,10 @@ mod explain;
 mod gitops;
 mod harmless;
 mod install;
+mod labels;
 mod life;
 mod lifetime;
+mod peers;
 mod predicted;
 mod quantities;
 mod recycler;
@@ -20,6 +23,8 @@ mod rules;
 mod smoke;
 mod survival;
 mod tenancy;
+mod validation;
+mod versions;
 mod yaml;
 
 use crate::runner::Case;
@@ -33,6 +38,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         rules::CASES,
         predicted::CASES,
         harmless::CASES,
+        peers::CASES,
         install::CASES,
         install::changes::CASES,
         install::restarts::CASES,
@@ -42,6 +48,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         install::rights::CASES,
         install::without_root::CASES,
         conversation::CASES,
+        attacks::CASES,
         quantities::CASES,
         binding::CASES,
         burst::CASES,
@@ -49,11 +56,14 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         controller::CASES,
         explain::CASES,
         gitops::CASES,
+        labels::CASES,
         life::CASES,
         recycler::CASES,
         smoke::CASES,
         survival::CASES,
         tenancy::CASES,
+        validation::CASES,
+        versions::CASES,
         yaml::CASES,
         lifetime::CASES,
     ]

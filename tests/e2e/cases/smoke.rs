@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(warnings_arrive_as_text),
     case!(in_tree_binder_binds_a_static_pair),
     case!(in_tree_binder_finds_a_volume_that_comes_later),
+    case!(in_tree_binder_tells_a_claim_that_the_volume_it_names_is_taken),
     case!(deleted_bound_volume_terminates_and_goes_with_its_claim),
     case!(without_the_binder_a_pair_outlives_its_claim),
     case!(objects_go_with_their_case),
@@ -112,6 +113,27 @@ fn in_tree_binder_binds_a_static_pair() {
     assert_eq!(claim["status"]["capacity"]["storage"], "1Gi");
     let writers = volume["metadata"]["managedFields"].to_string();
     assert!(writers.contains("kube-controller-manager"), "another one bound it: {writers}");
+}
+
+/// So a namespace learns from its own events what the webhook tells it by default (docs/security.md).
+///
+/// Kubernetes: `pv_controller.go`, `syncUnboundClaim`.
+fn in_tree_binder_tells_a_claim_that_the_volume_it_names_is_taken() {
+    let objects = plane().objects("taken");
+    objects.volume("data", &json!({}));
+    objects.claim("data", &json!({}));
+    objects.await_bound("data");
+    objects.claim("late", &json!({"spec": {"volumeName": objects.name("data")}}));
+    let told = format!("volume \"{}\" already bound to a different claim.", objects.name("data"));
+    let events = format!("/api/v1/namespaces/{}/events", objects.namespace());
+    eventually("the event", SOON, || {
+        let reply = plane().get(ADMIN, &events);
+        let items = reply.json["items"].as_array().cloned().unwrap_or_default();
+        let is_it = |event: &Value| {
+            event["involvedObject"]["name"] == "late" && event["message"] == told.as_str()
+        };
+        if items.iter().any(is_it) { Ok(()) } else { Err(reply.to_string()) }
+    });
 }
 
 fn in_tree_binder_finds_a_volume_that_comes_later() {

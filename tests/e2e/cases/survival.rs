@@ -178,12 +178,14 @@ fn a_forgotten_history_is_listed_anew(proxy: &Proxy, pairs: &mut Pairs<'_>) {
 fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut Pairs<'_>) {
     proxy.set(Trouble::Busy);
     pairs.make(20);
+    // The watches may still pause after what was forgotten.
+    eventually("a write is told to wait", PATIENCE, || match proxy.met(Trouble::Busy) {
+        0 => Err("not yet".to_owned()),
+        _ => Ok(()),
+    });
     wait(Duration::from_secs(4));
     let met = proxy.met(Trouble::Busy);
-    assert!(
-        (1..=400).contains(&met),
-        "{met} writes in four seconds that were told to wait for one"
-    );
+    assert!(met <= 400, "{met} writes in four seconds that were told to wait for one");
     proxy.set(Trouble::None);
     pairs.await_all();
 }

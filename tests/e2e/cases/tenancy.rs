@@ -3,12 +3,13 @@
 //!
 //! Not here: that a refusal tells a tenant nothing (`tests/it/tenancy`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use bindery::rules::edits::REPAIRS;
 use bindery::rules::{Parameters, Policy, Switch, Unlisted};
+use bindery::sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -16,9 +17,10 @@ use crate::eventually::{eventually, wait};
 use crate::installed::{Installed, Registered};
 use crate::plane::persona::{ADMIN, TENANT as SOMEBODY};
 use crate::plane::{Body, Peers, Plane, Reply};
-use crate::runner::{Case, case};
+use crate::runner::{Case, case, extent};
 
-pub(crate) const CASES: &[Case] = &[case!(tenants_keep_to_their_own_volumes)];
+pub(crate) const CASES: &[Case] =
+    &[case!(tenants_keep_to_their_own_volumes), case!(no_binder_gives_a_volume_to_another_tenant)];
 
 const TENANTS: [&str; 2] = ["red", "blue"];
 
@@ -109,6 +111,142 @@ fn by_match(plane: &Plane) {
     assert!(!holders.contains_key("pv-nobody"), "{holders:?}");
 }
 
+/// A namespace of no tenant: nothing makes its claims select volumes.
+const STRANGER: &str = "stranger";
+
+/// The class that leaves the choice to the scheduler.
+const DELAYED: &str = "delayed";
+
+fn claims_count() -> usize {
+    if extent().is_full { 1_000 } else { 60 }
+}
+
+/// Claims of two tenants, each with a volume that is meant for it, and of a stranger whom every volume would fit and
+/// none admits. Binder and scheduler choose; the webhook alone knows tenants.
+fn no_binder_gives_a_volume_to_another_tenant() {
+    let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
+    let edits = [("tenant-selector".to_owned(), Switch::On)].into();
+    let policy = Policy { edits, ..Policy::default() };
+    let installed = Installed::under(policy, &plane, Registered::Everything);
+    for tenant in TENANTS {
+        let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});
+        send(&plane, "/api/v1/namespaces", &json!({"metadata": metadata})).expect_ok();
+    }
+    let stranger = json!({"metadata": {"name": STRANGER}});
+    send(&plane, "/api/v1/namespaces", &stranger).expect_ok();
+    let class = json!({"metadata": {"name": DELAYED}, "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer"});
+    send(&plane, "/apis/storage.k8s.io/v1/storageclasses", &class).expect_ok();
+    node(&plane);
+    volume(&plane, "probe-blue", &json!({"annotations": {ALLOWED_NAMESPACES: "blue"}}));
+    await_tenancy(&plane);
+
+    named_before_it_was_made(&plane);
+    let mut chance = Chance::new(19);
+    let mut wanted: Vec<(&str, String)> = Vec::new();
+    for number in 0..claims_count() {
+        let class = *chance.pick(&["", DELAYED]).unwrap();
+        let space = *chance.pick(&["red", "red", "blue", "blue", STRANGER]).unwrap();
+        let name = format!("c-{number}");
+        let overlay = json!({"storageClassName": class});
+        if space != STRANGER {
+            wanted.push((space, name.clone()));
+            // The stranger's claims come before, between and after.
+            volume_of(
+                &plane,
+                &format!("pv-{space}-{number}"),
+                class,
+                &json!({"labels": {TENANT: space}}),
+            );
+        } else if chance.happens(500) {
+            let marks = json!({"annotations": {ALLOWED_NAMESPACES: "red,blue"}});
+            volume_of(&plane, &format!("listed-{number}"), class, &marks);
+        }
+        claim(&plane, space, &name, &overlay).expect_ok();
+        if class == DELAYED {
+            pod(&plane, space, &name);
+        }
+    }
+    let patience = Duration::from_secs(if extent().is_full { 600 } else { 90 });
+    eventually("every claim that a volume admits is bound", patience, || {
+        // One list: a question for each claim would leave the API server no time for the binder.
+        let bound = bound(&plane);
+        let is_open =
+            |claim: &&(&str, String)| !bound.contains(&(claim.0.to_owned(), claim.1.clone()));
+        let open: Vec<_> = wanted.iter().filter(is_open).collect();
+        if open.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{} wait: {:?}", open.len(), open.first()))
+        }
+    });
+    wait(SETTLE);
+    for (name, namespace) in holders(&plane) {
+        // A selector is put in by an entry that fails open: a busy webhook leaves one out.
+        let is_listed = name.starts_with("listed-") && TENANTS.contains(&&*namespace);
+        let is_own = name.starts_with(&format!("pv-{namespace}-"));
+        assert!(is_own || is_listed, "{name} went to {namespace}");
+    }
+    let denied = "bindery_rule_results_total{result=\"denied\",rule=\"foreign-namespace-binding\"}";
+    assert!(installed.metric(denied) > 1.0, "nobody ever tried");
+}
+
+/// A claim names what does not exist yet; then it is made for somebody else.
+fn named_before_it_was_made(plane: &Plane) {
+    claim(plane, STRANGER, "early", &json!({"volumeName": "pv-late"})).expect_ok();
+    volume(plane, "pv-late", &json!({"labels": {TENANT: "red"}}));
+    wait(SETTLE);
+    assert!(!bound(plane).contains(&(STRANGER.to_owned(), "early".to_owned())));
+    assert_eq!(holders(plane).get("pv-late"), None);
+    plane
+        .request(ADMIN, Method::DELETE, "/api/v1/persistentvolumes/pv-late", Body::none())
+        .expect_ok();
+}
+
+/// Namespaces and names of the claims that are bound.
+fn bound(plane: &Plane) -> BTreeSet<(String, String)> {
+    let list = plane.get(ADMIN, "/api/v1/persistentvolumeclaims").expect_ok();
+    let claims = list["items"].as_array().into_iter().flatten();
+    let bound = claims.filter(|claim| claim["status"]["phase"] == "Bound");
+    let text = |claim: &Value, field: &str| claim["metadata"][field].as_str().unwrap().to_owned();
+    bound.map(|claim| (text(claim, "namespace"), text(claim, "name"))).collect()
+}
+
+/// The registration is in force, and the binder is sent.
+fn await_tenancy(plane: &Plane) {
+    let path = "/api/v1/persistentvolumes/probe-blue?dryRun=All";
+    let reserve = json!({"spec": {"claimRef": {"namespace": STRANGER, "name": "x"}}});
+    eventually("the API server asks tenancy", Duration::from_secs(20), || {
+        let reply = plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(&reserve));
+        if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
+    });
+    plane
+        .request(ADMIN, Method::DELETE, "/api/v1/persistentvolumes/probe-blue", Body::none())
+        .expect_ok();
+}
+
+/// A node with room for every pod, as its kubelet would say.
+fn node(plane: &Plane) {
+    let metadata = json!({"name": "n1", "labels": {"kubernetes.io/hostname": "n1"}});
+    send(plane, "/api/v1/nodes", &json!({"metadata": metadata})).expect_ok();
+    let room = json!({"cpu": "64", "memory": "64Gi", "pods": "2000"});
+    let ready = json!({"type": "Ready", "status": "True", "reason": "KubeletReady"});
+    let status = json!({"status": {"capacity": room, "allocatable": room, "conditions": [ready]}});
+    let patch = |path: &str, patch: &Value| {
+        plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(patch)).expect_ok();
+    };
+    patch("/api/v1/nodes/n1/status", &status);
+    patch("/api/v1/nodes/n1", &json!({"spec": {"taints": null}}));
+}
+
+fn pod(plane: &Plane, namespace: &str, claim: &str) {
+    let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": claim}});
+    let pod = json!({"metadata": {"name": claim}, "spec": {"volumes": [volume],
+        "containers": [{"name": "main", "image": "none.example/none"}]}});
+    let path = format!("/api/v1/namespaces/{namespace}/pods");
+    plane.request(SOMEBODY, Method::POST, &path, Body::json(&pod)).expect_ok();
+}
+
 /// The namespaces of the claims for which volumes are kept, by volume.
 fn holders(plane: &Plane) -> BTreeMap<String, String> {
     let list = plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
@@ -130,10 +268,14 @@ fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
 }
 
 fn volume(plane: &Plane, name: &str, metadata: &Value) {
+    volume_of(plane, name, "", metadata);
+}
+
+fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
     let mut object = json!({
         "metadata": metadata,
         "spec": {
-            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
             "nfs": {"server": "nfs.example.com", "path": format!("/{name}")},
         },
     });

@@ -1,4 +1,4 @@
-//! Where the control plane's binaries are.
+//! Where the binaries of the control plane and of its peers are.
 //!
 //! It exists so that a missing binary is one sentence and never a skipped test. Not here: building them,
 //! and the rules for where they are looked for (`tests/kube/build.sh`, which both sides ask).
@@ -6,12 +6,24 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder that holds `etcd`, `kubectl` and the three that begin with `kube-`. The error is
-/// a sentence that says what is missing and what to run.
-pub(crate) fn locate() -> Result<PathBuf, String> {
+/// What one build makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    /// `etcd`, `kubectl` and the three that begin with `kube-`.
+    Plane,
+    /// The CSI sidecars with their rights and kinds, and the driver behind them.
+    Peers,
+}
+
+/// The folder that holds a set. The error is a sentence that says what is missing and what to run.
+pub(crate) fn locate(set: Set) -> Result<PathBuf, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kube/build.sh");
+    let set = match set {
+        Set::Plane => "plane",
+        Set::Peers => "peers",
+    };
     let output = Command::new(&script)
-        .arg("--where")
+        .args(["--where", set])
         .output()
         .map_err(|error| format!("cannot run {}: {error}", script.display()))?;
     if !output.status.success() {

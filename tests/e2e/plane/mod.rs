@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hyper::Method;
+use serde_json::json;
 
 pub(crate) use api::{Body, Reply};
 pub(crate) use kubectl::Output;
@@ -51,6 +52,11 @@ pub(crate) enum Peers {
     /// Binder, scheduler and all the others, before an API server that notes who wrote what
     /// ([`Plane::audit_log`]). Never shared.
     Everyone,
+    /// As everyone, and those that attach, detach and expand volumes for drivers: what the sidecars of one work with.
+    /// Never shared.
+    Storage,
+    /// As for storage, without the binder.
+    StorageWithoutBinder,
     /// What an installation meets: deployments, endpoints, accounts and the binder, before an API server that pods
     /// reach and that calls webhooks through their service. Only in a network of the test's own.
     Cluster,
@@ -103,7 +109,11 @@ impl Plane {
             Peers::WithoutBinder => &WITHOUT_BINDER,
             Peers::WithScheduler => &WITH_SCHEDULER,
             Peers::Alone => &ALONE,
-            Peers::Everyone | Peers::Cluster | Peers::AuditedCluster => {
+            Peers::Everyone
+            | Peers::Storage
+            | Peers::StorageWithoutBinder
+            | Peers::Cluster
+            | Peers::AuditedCluster => {
                 panic!("whoever wants to know all that is written wants no strangers")
             }
         };
@@ -187,6 +197,19 @@ impl Plane {
         self.folder.kubeconfig(persona.name)
     }
 
+    /// A kubeconfig of a service account that exists, with a token that the API server gives for it.
+    #[track_caller]
+    pub(crate) fn account_kubeconfig(&self, namespace: &str, account: &str) -> PathBuf {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let request =
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let reply = self.request(persona::ADMIN, Method::POST, &path, Body::json(&request));
+        let token = reply.expect_ok()["status"]["token"].as_str().unwrap_or_default().to_owned();
+        let text = kubectl::kubeconfig(self.port, &self.folder.join(start::AUTHORITY), &token);
+        let written = self.folder.write(&format!("{namespace}-{account}.kubeconfig"), &text);
+        written.unwrap_or_else(|sentence| panic!("{sentence}"))
+    }
+
     /// The loopback port of the API server.
     pub(crate) fn port(&self) -> u16 {
         self.port
@@ -194,7 +217,7 @@ impl Plane {
 
     /// The audit log so far, an event a line: of each write to volumes and claims who made it, what became
     /// of it, and which webhooks changed it; or of each request of an installation. Empty but with
-    /// [`Peers::Everyone`] and [`Peers::AuditedCluster`].
+    /// [`Peers::Everyone`], those for storage and [`Peers::AuditedCluster`].
     pub(crate) fn audit_log(&self) -> String {
         std::fs::read_to_string(self.folder.join(start::AUDIT_LOG)).unwrap_or_default()
     }

@@ -27,6 +27,22 @@ pub(crate) const ADMIN: Persona =
 pub(crate) const TENANT: Persona =
     Persona { name: "tenant", user: "tenant", groups: &["tenants"], roles: &["edit"] };
 
+/// Creates and updates namespaces, and may not write volumes: of a platform on which teams make their own.
+pub(crate) const NAMESPACE_ADMIN: Persona = Persona {
+    name: "namespace-admin",
+    user: "namespace-admin",
+    groups: &["namespace-admins"],
+    roles: &[NAMESPACES],
+};
+
+/// The same with the permission for the labels that rules rest on: a platform's own controller.
+pub(crate) const PLATFORM: Persona = Persona {
+    name: "platform",
+    user: "system:serviceaccount:platform:onboarding",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:platform"],
+    roles: &[NAMESPACES, LABELS],
+};
+
 /// Reads volumes, claims and classes everywhere, and nothing else: an auditor.
 pub(crate) const AUDITOR: Persona =
     Persona { name: "auditor", user: "auditor", groups: &["auditors"], roles: &[READS] };
@@ -131,6 +147,14 @@ pub(crate) const ATTACHER: Persona = Persona {
     roles: &[STORAGE],
 };
 
+/// A storage driver whose account stands beside those of the control plane.
+pub(crate) const NEIGHBOUR: Persona = Persona {
+    name: "neighbour",
+    user: "system:serviceaccount:kube-system:csi-driver",
+    groups: &["system:serviceaccounts", "system:serviceaccounts:kube-system"],
+    roles: &[STORAGE],
+};
+
 /// A backup tool, which makes volumes and claims anew.
 pub(crate) const BACKUP: Persona = Persona {
     name: "backup",
@@ -175,6 +199,8 @@ pub(crate) const NODE: Persona = Persona {
 pub(crate) const ALL: &[Persona] = &[
     ADMIN,
     TENANT,
+    NAMESPACE_ADMIN,
+    PLATFORM,
     AUDITOR,
     STORAGE_ADMIN,
     BREAK_GLASS,
@@ -189,6 +215,7 @@ pub(crate) const ALL: &[Persona] = &[
     PROVISIONER,
     RESIZER,
     ATTACHER,
+    NEIGHBOUR,
     BACKUP,
     POPULATOR,
     BINDERY,
@@ -200,6 +227,8 @@ pub(crate) const ALL: &[Persona] = &[
 const STORAGE: &str = "e2e:storage";
 const READS: &str = "e2e:reads";
 const BINDS: &str = "e2e:binds";
+const NAMESPACES: &str = "e2e:namespaces";
+const LABELS: &str = "e2e:labels";
 
 /// What a controller that recycles needs besides, in the namespace of its pods only: whoever may make
 /// pods everywhere may read every tenant's storage.
@@ -247,7 +276,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         "rules": [
             may("", &["persistentvolumes", "persistentvolumeclaims"], &["get", "list", "watch", "patch"]),
             may("", &["persistentvolumes/status", "persistentvolumeclaims/status"], &["patch"]),
-            may("", &["pods"], &watch),
+            may("", &["pods", "namespaces"], &watch),
             may("", &["events"], &["create", "patch"]),
             may("", &["nodes"], &["get"]),
             may("storage.k8s.io", &["storageclasses"], &watch),
@@ -260,6 +289,17 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
             may("", &["persistentvolumes", "persistentvolumeclaims"], &watch),
             may("storage.k8s.io", &["storageclasses"], &watch),
         ],
+    });
+    let namespaces = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": NAMESPACES},
+        "rules": [
+            everything("", &["namespaces", "namespaces/status", "namespaces/finalize"]),
+            may("", &["persistentvolumeclaims"], &["get"]),
+        ],
+    });
+    let labels = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": LABELS},
+        "rules": [may("bindery.dev", &["namespacelabels"], &["update"])],
     });
     let recycles = json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
@@ -279,7 +319,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         });
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
     };
-    let roles = [role, reads, binds, recycles]
+    let roles = [role, reads, binds, namespaces, labels, recycles]
         .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
     roles.into_iter().chain(bindings.map(binding)).collect()
 }

@@ -35,9 +35,12 @@ const ETCD: &str = "unix://c:1";
 const AUDIT_POLICY: &str = "audit-policy.json";
 pub(super) const AUDIT_LOG: &str = "audit.log";
 
+/// Whom clients of the API server trust.
+pub(super) const AUTHORITY: &str = "authority.crt";
+
 /// Starts all of it and waits until every persona has its rights.
 pub(crate) fn start(peers: Peers) -> Result<Plane, String> {
-    let binaries = binaries::locate()?;
+    let binaries = binaries::locate(binaries::Set::Plane)?;
     let folder = Arc::new(Folder::create()?);
     let running = Arc::new(Running::default());
     STARTED
@@ -59,7 +62,7 @@ fn start_processes(
     running: &Running,
 ) -> Result<Served, String> {
     let authority = certificates::write(folder.path())?;
-    let authority_file = folder.write("authority.crt", &authority.pem)?;
+    let authority_file = folder.write(AUTHORITY, &authority.pem)?;
     let secret = folder::secret();
     folder.write("tokens.csv", &persona::token_file(&secret))?;
     if let Some(policy) = audit_policy(peers) {
@@ -183,7 +186,7 @@ fn start_api_server(
 /// What is noted: every write to volumes and claims with what became of it, or every request of an installation.
 fn audit_policy(peers: Peers) -> Option<Value> {
     let rules = match peers {
-        Peers::Everyone => writes_of_everyone(),
+        Peers::Everyone | Peers::Storage | Peers::StorageWithoutBinder => writes_of_everyone(),
         Peers::AuditedCluster => json!([
             {"level": "Metadata", "userGroups": ["system:serviceaccounts:bindery"]},
             {"level": "None"},
@@ -258,7 +261,9 @@ fn spawn_api_server(
         | Peers::WithoutBinder
         | Peers::WithScheduler
         | Peers::Alone
-        | Peers::Everyone => &[
+        | Peers::Everyone
+        | Peers::Storage
+        | Peers::StorageWithoutBinder => &[
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             // Kubernetes: pods would wait for a default account, whose controller does not run.
@@ -335,6 +340,8 @@ fn start_controllers(
         "persistentvolume-protection-controller,persistentvolumeclaim-protection-controller,\
          garbage-collector-controller,namespace-controller,{roles}"
     );
+    let of_drivers =
+        "persistentvolume-attach-detach-controller,persistentvolume-expander-controller";
     let of_pods = "serviceaccount-controller,root-ca-certificate-publisher-controller,\
         deployment-controller,replicaset-controller,endpointslice-controller,disruption-controller";
     let controllers = match peers {
@@ -343,6 +350,8 @@ fn start_controllers(
             "{always},persistentvolume-binder-controller,ephemeral-volume-controller,\
              statefulset-controller"
         ),
+        Peers::Storage => format!("{always},persistentvolume-binder-controller,{of_drivers}"),
+        Peers::StorageWithoutBinder => format!("{always},{of_drivers}"),
         Peers::Cluster => format!("{always},persistentvolume-binder-controller,{of_pods}"),
         Peers::AuditedCluster => format!("{always},{of_pods}"),
         Peers::WithoutBinder | Peers::WithScheduler => always,
@@ -370,13 +379,25 @@ fn start_controllers(
         | Peers::WithoutBinder
         | Peers::WithScheduler
         | Peers::Everyone
+        | Peers::Storage
+        | Peers::StorageWithoutBinder
         | Peers::Cluster
         | Peers::AuditedCluster => "pv-protection-controller",
         Peers::Alone => roles,
     };
     let ready = await_controllers(&mut manager, api, account);
     running.push(manager);
-    if matches!(peers, Peers::WithScheduler | Peers::Everyone) {
+    let has_scheduler = match peers {
+        Peers::WithScheduler | Peers::Everyone | Peers::Storage | Peers::StorageWithoutBinder => {
+            true
+        }
+        Peers::WithBinder
+        | Peers::WithoutBinder
+        | Peers::Alone
+        | Peers::Cluster
+        | Peers::AuditedCluster => false,
+    };
+    if has_scheduler {
         running.push(start_scheduler(binaries, folder)?);
     }
     ready

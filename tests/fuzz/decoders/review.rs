@@ -19,6 +19,7 @@ use bindery::k8s::volume::Wanted;
 use bindery::rules::edits::REPAIRS;
 use bindery::rules::{Entry, Mode, Parameters, Policy, RULES, Switch, Unlisted};
 use bindery::telemetry::metrics::Metrics;
+use bindery::webhook::lines::UserLines;
 use bindery::webhook::reader::Reader;
 use bindery::webhook::service::Service;
 use serde_json::Value;
@@ -60,6 +61,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
         reader: Reader::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(policy)),
         metrics: Arc::new(Metrics::register().expect("metrics of its own")),
+        lines: UserLines::default(),
     }
 });
 

@@ -17,7 +17,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(input);
     let (selector, labels) = text.split_once('\n').unwrap_or((&text, "{\"tier\":\"fast\"}"));
     let stored = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"selector":{selector}}}}}"#);
-    let read = claim(&stored, "db").map(|read| read.value.selector);
+    let read = claim(&stored, "db").map(|read| read.selector);
     if let Err(error) = &read {
         check_reason(&error.to_string());
     }

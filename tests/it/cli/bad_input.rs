@@ -24,11 +24,15 @@ const fn row(
 const PIPE: &[&str] = &["check", "-f", "-"];
 
 const ROWS: &[Row] = &[
-    row(&["chek"], "", "unrecognized subcommand 'chek'; --help lists what there is"),
+    row(
+        &["chek"],
+        "",
+        "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'; --help lists what there is",
+    ),
     row(
         &["check", "--filenam", "x"],
         "",
-        "unexpected argument '--filenam' found; --help lists what there is",
+        "unexpected argument '--filenam' found; a similar argument exists: '--filename'; --help lists what there is",
     ),
     row(
         &["check", "-f"],
@@ -103,7 +107,7 @@ const ROWS: &[Row] = &[
     row(
         &["generate", "completion", "tcsh"],
         "",
-        "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; --help lists what there is",
+        "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; a similar value exists: 'zsh'; --help lists what there is",
     ),
     row(
         &["rule", "no-such-rule"],

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Folder, LIVE, Output, volume};
+use super::{ALL_LISTED, Folder, LIVE, Output, volume};
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -91,7 +91,8 @@ fn folders_lists_and_streams_are_read_in_order() {
         "all/c.json",
         r#"{"apiVersion": "v1", "kind": "PersistentVolumeList", "items": [
 {"metadata": {"name": "pv-b"}, "spec":
- {"claimRef": {"name": "x"}}}]}"#,
+ {"claimRef": {"name": "x"}, "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+  "nfs": {"server": "b", "path": "/"}}}]}"#,
     );
     folder.write("all/notes.txt", "a: [");
     let shallow = folder.run(&["check", "-f", "all", "--live", "live.yaml"]);
@@ -117,7 +118,8 @@ fn what_the_input_alone_cannot_tell_is_unverified() {
     assert_eq!(pruned.code, 3);
     let same = folder.run(&["check", "-f", "20.yaml", "--old", "20.yaml", "-o", "json"]);
     assert_eq!(results(&same), NOTHING);
-    let claim = "kind: PersistentVolumeClaim\nmetadata: {name: x}\nspec: {volumeName: pv-z}\n";
+    let claim = "kind: PersistentVolumeClaim\nmetadata: {name: x}\nspec: {volumeName: pv-z, accessModes: \
+        [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";
     let named = folder.run_with(&["check", "-f", "-", "-o", "json"], claim);
     assert_eq!(results(&named), ["unverified -"]);
     let live = folder.run_with(&["check", "-f", "-", "--live", "live.yaml", "-o", "json"], claim);
@@ -213,10 +215,19 @@ fn who_asks_and_what_is_configured_count() {
     assert_eq!(results(&run(&[])), ["denied bound-volume-delete"]);
     assert_eq!(results(&run(&["--for-group", "bindery.dev:break-glass"])), NOTHING);
     let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
-    let warned = run(&["--for-user", collector]);
+    let collected = run(&["--for-user", collector]);
+    assert_eq!(results(&collected), ["denied bound-volume-delete"]);
+    assert!(
+        collected
+            .stdout
+            .contains("; its owners are gone: remove metadata.ownerReferences of the volume")
+    );
+    let modes = "rules: {modes: {bound-volume-delete: warn}}";
+    folder.write("warn.yaml", format!("apiVersion: bindery.dev/v1\nkind: Config\n{modes}\n"));
+    let warned = run(&["--config", "warn.yaml"]);
     assert_eq!(results(&warned), ["warned bound-volume-delete"]);
     assert_eq!(warned.code, 0);
-    assert_eq!(run(&["--for-user", collector, "--fail-on=unverified,warn"]).code, 3);
+    assert_eq!(run(&["--config", "warn.yaml", "--fail-on=unverified,warn"]).code, 3);
     folder.write("audit.yaml", "apiVersion: bindery.dev/v1\nkind: Config\nprofile: audit\n");
     let audited = run(&["--config", "audit.yaml", "--fail-on=warn"]);
     assert_eq!(results(&audited), ["audited bound-volume-delete"]);
@@ -329,4 +340,42 @@ fn a_review_without_a_request_is_refused_whoever_is_to_ask() {
     folder.write("r.json", r#"{"kind": "AdmissionReview", "request": 5}"#);
     let output = folder.run(&["check", "-f", "r.json", "--for-user", "jane"]);
     assert_eq!((output.code, output.stderr.lines().count()), (2, 1), "{output:?}");
+}
+
+#[test]
+fn a_mistyped_name_of_a_volume_or_class_is_told_with_the_one_that_is_meant() {
+    let folder = Folder::new();
+    let live = "kind: List\nitems:\n- kind: PersistentVolume\n  metadata: {name: pv-data-1}\n  spec: {capacity: \
+        {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: a, path: /a}}\n- kind: StorageClass\n  \
+        metadata: {name: fast-ssd}\n  provisioner: disk.example.com\n";
+    folder.write("live.yaml", format!("{live}{ALL_LISTED}"));
+    let claim = |spec: &str| {
+        format!(
+            "kind: PersistentVolumeClaim\nmetadata: {{name: x, uid: u}}\nspec: {{{spec}, accessModes: \
+             [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}\n"
+        )
+    };
+    for (spec, told) in [
+        (
+            "volumeName: pv-dat-1, storageClassName: ''",
+            "did you mean \"pv-data-1\"? correct spec.volumeName",
+        ),
+        ("storageClassName: fats-ssd", "did you mean \"fast-ssd\"? correct spec.storageClassName"),
+    ] {
+        let checked = folder.run_with(&["check", "-f", "-", "--live", "live.yaml"], &claim(spec));
+        assert!(checked.stdout.contains(told), "{checked:?}");
+        let item = claim(spec)
+            .replace("kind: Pers", "- kind: Pers")
+            .replace("\nmeta", "\n  meta")
+            .replace("\nspec", "\n  spec");
+        folder.write("scan.yaml", format!("{live}{item}{ALL_LISTED}"));
+        let scanned = folder.run(&["scan", "-f", "scan.yaml"]);
+        assert!(scanned.stdout.contains(told), "{scanned:?}");
+    }
+    let far = folder
+        .run_with(&["check", "-f", "-", "--live", "live.yaml"], &claim("storageClassName: gold"));
+    assert!(
+        far.stdout.contains("unknown-class") && !far.stdout.contains("did you mean"),
+        "{far:?}"
+    );
 }

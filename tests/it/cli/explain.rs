@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::cluster::run_against;
 use super::schemas::expect_valid;
-use super::{Folder, Output};
+use super::{ALL_LISTED, Folder, Output};
 
 /// Volumes that miss by one word, by more, and that somebody has; a class that waits for pods, one with a
 /// provisioner, and nodes.
@@ -18,17 +18,17 @@ items:
 - {kind: StorageClass, metadata: {name: csi}, provisioner: csi.example}
 - {kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}
 - {kind: StorageClass, metadata: {name: csi-late}, provisioner: csi.example, volumeBindingMode: WaitForFirstConsumer}
-- {kind: PersistentVolume, metadata: {name: small}, spec: {storageClassName: fast, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
-- {kind: PersistentVolume, metadata: {name: slow}, spec: {storageClassName: slow, capacity: {storage: 20Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
-- {kind: PersistentVolume, metadata: {name: tiny}, spec: {storageClassName: slow, capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], volumeMode: Block}, status: {phase: Available}}
-- {kind: PersistentVolume, metadata: {name: had}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: old, uid: u-old}}, status: {phase: Bound}}
-- {kind: PersistentVolume, metadata: {name: left}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: gone, uid: u-gone}}, status: {phase: Released}}
-- {kind: PersistentVolume, metadata: {name: local-a}, spec: {storageClassName: local, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce], nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: host, operator: In, values: [a]}]}]}}}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: small, uid: u-small}, spec: {storageClassName: fast, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: slow, uid: u-slow}, spec: {storageClassName: slow, capacity: {storage: 20Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: tiny, uid: u-tiny}, spec: {storageClassName: slow, capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], volumeMode: Block}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: had, uid: u-had}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: old, uid: u-old}}, status: {phase: Bound}}
+- {kind: PersistentVolume, metadata: {name: left, uid: u-left}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: gone, uid: u-gone}}, status: {phase: Released}}
+- {kind: PersistentVolume, metadata: {name: local-a, uid: u-local-a}, spec: {storageClassName: local, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce], nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: host, operator: In, values: [a]}]}]}}}, status: {phase: Available}}
 - {kind: PersistentVolumeClaim, metadata: {namespace: qa, name: old, uid: u-old, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {storageClassName: fast, volumeName: had, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}, status: {phase: Bound, accessModes: [ReadWriteOnce]}}
-- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}
-- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: waits}, spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
-- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: made}, spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
-- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: later}, spec: {storageClassName: csi-late, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: data, uid: u-data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: waits, uid: u-waits}, spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: made, uid: u-made}, spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: later, uid: u-later}, spec: {storageClassName: csi-late, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
 - {kind: Event, metadata: {name: e1}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Provisioning, message: begins, source: {component: csi.example_pod_1}, lastTimestamp: "2026-01-01T00:00:00Z"}
 - {kind: Event, metadata: {name: e2}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: ProvisioningFailed, message: no space, reportingComponent: csi.example_pod_1, eventTime: "2026-01-01T00:00:02Z"}
 - {kind: Event, metadata: {name: e3}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Other, message: of another, source: {component: csi.example2_x}, lastTimestamp: "2026-01-03T00:00:00Z"}
@@ -41,7 +41,9 @@ items:
 "#;
 
 fn explain(state: &str, arguments: &[&str]) -> Output {
-    Folder::new().run_with(&[&["explain", "-f", "-", "-n", "db"], arguments].concat(), state)
+    let listed = if state.contains("kind: List\n") { "" } else { ALL_LISTED };
+    let state = format!("{state}{listed}");
+    Folder::new().run_with(&[&["explain", "-f", "-", "-n", "db"], arguments].concat(), &state)
 }
 
 /// The explanation as programs get it, valid by its schema.
@@ -103,7 +105,7 @@ fn a_screen_is_enough_for_any_number_of_volumes() {
     for number in 0..500 {
         let _ = writeln!(
             state,
-            "- {{kind: PersistentVolume, metadata: {{name: more-{number:03}}}, spec: {{storageClassName: \
+            "- {{kind: PersistentVolume, metadata: {{name: more-{number:03}, uid: u-more-{number:03}}}, spec: {{storageClassName: \
             class-{number}, capacity: {{storage: {number}Gi}}, accessModes: [ReadWriteMany]}}, status: {{phase: Available}}}}"
         );
     }
@@ -165,10 +167,11 @@ fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
 #[test]
 fn a_provisioner_is_named_with_the_last_event_that_it_wrote() {
     let run = explain(STATE, &["pvc/made"]);
-    assert_eq!(run.code, 0);
+    assert_eq!(run.code, 1);
     assert_eq!(
         run.stdout,
-        "claim \"db/made\" waits for a new volume: provisioner \"csi.example\" is asked for it\n  \
+        "claim \"db/made\" waits for a new volume: provisioner \"csi.example\" is asked for it; its provisioner \
+         failed: no space\n  \
          last event of \"csi.example_pod_1\": ProvisioningFailed at 2026-01-01T00:00:02Z: no space\n"
     );
     assert_eq!(
@@ -211,8 +214,8 @@ fn a_volume_tells_who_has_it_who_waits_and_why_nobody_takes_it() {
 /// A claim and a volume that misses it, for the command that is printed.
 fn command(claim: &str, volume: &str) -> String {
     let state = format!(
-        "kind: PersistentVolumeClaim\nmetadata: {{namespace: db, name: data}}\nspec: {{accessModes: \
-         [ReadWriteOnce], {claim}}}\n---\nkind: PersistentVolume\nmetadata: {{name: v}}\nspec: {{accessModes: \
+        "kind: PersistentVolumeClaim\nmetadata: {{namespace: db, name: data, uid: u-data}}\nspec: {{accessModes: \
+         [ReadWriteOnce], {claim}}}\n---\nkind: PersistentVolume\nmetadata: {{name: v, uid: u-v}}\nspec: {{accessModes: \
          [ReadWriteOnce], capacity: {{storage: 5Gi}}, {volume}\n"
     );
     let explanation = explained(&state, "pvc/data");
@@ -289,7 +292,7 @@ fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
 
 #[test]
 fn without_a_command_it_says_what_to_add() {
-    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data}\nspec: {accessModes: \
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
         [ReadWriteMany], storageClassName: fast, resources: {requests: {storage: 5Gi}}}\n";
     let run = explain(state, &["pvc/data"]);
     assert_eq!(run.code, 1);
@@ -306,9 +309,9 @@ fn without_a_command_it_says_what_to_add() {
 /// To add a volume is no help to a claim that names another.
 #[test]
 fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
-    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data}\nspec: {accessModes: \
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
         [ReadWriteMany], volumeName: v, resources: {requests: {storage: 5Gi}}}\n---\n\
-        kind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        kind: PersistentVolume\nmetadata: {name: v, uid: u-v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
         [ReadWriteMany], claimRef: {namespace: db, name: other}}\n";
     let run = explain(state, &["pvc/data"]);
     assert_eq!(run.code, 1);

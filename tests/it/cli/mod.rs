@@ -1,8 +1,12 @@
 //! The command line as a process: exactly what it prints, and the code it ends with.
 
+mod agreement;
 mod bad_input;
 mod check;
 mod cluster;
+mod data_sources;
+mod deletions;
+mod delivery;
 mod examples;
 mod explain;
 mod files;
@@ -10,9 +14,12 @@ mod generated;
 mod kubeconfig;
 mod outputs;
 mod plan;
+mod pods;
 mod scan;
 mod schemas;
 mod sources;
+mod tenancy;
+mod unlisted;
 mod webhook;
 
 use std::fs;
@@ -105,7 +112,7 @@ pub(crate) fn run(binary: &Path, folder: &Folder, arguments: &[&str], input: &st
     output
 }
 
-/// A bound pair as a cluster stores it, with an empty list of pods.
+/// A bound pair as a cluster stores it, the only one; no classes and no pods.
 pub(crate) const LIVE: &str = r"apiVersion: v1
 kind: List
 items:
@@ -131,6 +138,30 @@ items:
   status: {phase: Bound, capacity: {storage: 20Gi}}
 ---
 apiVersion: v1
+kind: PersistentVolumeClaimList
+items: []
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClassList
+items: []
+---
+apiVersion: v1
+kind: PodList
+items: []
+";
+
+/// Empty lists of what a plan looks at: with them, the objects beside them are all that there are.
+pub(crate) const ALL_LISTED: &str = "
+---
+kind: PersistentVolumeList
+items: []
+---
+kind: PersistentVolumeClaimList
+items: []
+---
+kind: StorageClassList
+items: []
+---
 kind: PodList
 items: []
 ";

@@ -23,6 +23,10 @@ fn folder() -> Folder {
         "live.yaml",
         LIVE.replace("uid: u1,", &format!("uid: u1, annotations: {{{exempt}}},")),
     );
+    // A dump from the future is no second old, however long the forms take.
+    let dump = std::fs::File::options().append(true).open(folder.path().join("live.yaml"));
+    let future = std::time::SystemTime::now() + std::time::Duration::from_hours(1);
+    dump.and_then(|dump| dump.set_modified(future)).expect("a dump");
     let mut volume = volume("5Gi").replace("ReadWriteOnce", "ReadWriteMany");
     volume = volume.replace("name: pv-a", &format!("name: pv-a\n  annotations: {{{exempt}}}"));
     folder.write(ODD, volume);

@@ -3,27 +3,27 @@
 use serde_json::{Value, json};
 
 use super::schemas::expect_valid;
-use super::{Folder, Output};
+use super::{ALL_LISTED, Folder, Output};
 
 /// Two claims for one volume, pairs that exist, and every way to wait.
 pub(super) const STATE: &str = r#"apiVersion: v1
 kind: List
 items:
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a}, spec: {capacity: {storage: 10Gi},
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a, uid: u-pv-a}, spec: {capacity: {storage: 10Gi},
    accessModes: [ReadWriteOnce]}}
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-block}, spec: {capacity: {storage: 10Gi},
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-block, uid: u-pv-block}, spec: {capacity: {storage: 10Gi},
    accessModes: [ReadWriteOnce], volumeMode: Block}, status: {phase: Available}}
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-bound}, spec: {capacity: {storage: 5Gi},
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-bound, uid: u-pv-bound}, spec: {capacity: {storage: 5Gi},
    accessModes: [ReadWriteOnce], claimRef: {namespace: db, name: bound, uid: u-bound}},
    status: {phase: Bound}}
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-left}, spec: {capacity: {storage: 1Gi},
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-left, uid: u-pv-left}, spec: {capacity: {storage: 1Gi},
    accessModes: [ReadWriteOnce], claimRef: {namespace: db, name: gone, uid: u-gone}},
    status: {phase: Bound}}
-- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-kept}, spec: {capacity: {storage: 1Gi},
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-kept, uid: u-pv-kept}, spec: {capacity: {storage: 1Gi},
    accessModes: [ReadWriteOnce], claimRef: {namespace: db, name: to-come}}, status: {phase: Available}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: late},
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: late, uid: u-late},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 6Gi}}}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: z-first,
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: z-first, uid: u-z-first,
    creationTimestamp: "2026-01-01T00:00:00Z"},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 8Gi}}}}
 - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: bound, uid: u-bound,
@@ -34,13 +34,13 @@ items:
    creationTimestamp: "2026-01-02T00:00:00Z", annotations: {pv.kubernetes.io/bind-completed: "yes"}},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}, volumeName: pv-gone},
    status: {phase: Bound}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: greedy,
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: db, name: greedy, uid: u-greedy,
    creationTimestamp: "2026-01-03T00:00:00Z"},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-bound}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: web, name: pod-first,
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: web, name: pod-first, uid: u-pod-first,
    creationTimestamp: "2026-01-04T00:00:00Z"},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: local}}
-- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: web, name: made,
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: web, name: made, uid: u-made,
    creationTimestamp: "2026-01-05T00:00:00Z"},
    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, storageClassName: fast}}
 - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local},
@@ -63,7 +63,7 @@ db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other vo
 volume pv-block: free, no claim takes it
 volume pv-kept: reserved, kept for claim \"db/to-come\", which does not exist
 volume pv-left: released, its claim is gone
-note: stdin has no pods: whether a pod uses a claim that waits for one is not known; add them to the dump (kubectl get pv,pvc,sc,pods -A -o json)
+note: whether a pod uses a claim that waits for one is not known: stdin has no list of Pods; make a whole dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml
 to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
 claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
 ";
@@ -105,7 +105,34 @@ fn programs_get_the_same_as_json() {
 
 /// Runs `plan` on a state with further arguments.
 fn plan(folder: &Folder, state: &str, arguments: &[&str]) -> Output {
-    folder.run_with(&[&["plan", "-f", "-"], arguments].concat(), state)
+    let listed = if state.contains("kind: List\n") { "" } else { ALL_LISTED };
+    folder.run_with(&[&["plan", "-f", "-"], arguments].concat(), &format!("{state}{listed}"))
+}
+
+/// A volume as `kubectl get -o yaml` exports it and `kubectl create` makes it again: the phase is gone, and the
+/// claim of the uid is too. Another claim would fit.
+#[test]
+fn a_volume_created_from_an_export_is_offered_to_no_claim() {
+    let state = r#"apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a, uid: u-pv-a,
+   annotations: {pv.kubernetes.io/bound-by-controller: "yes"}}, spec: {capacity: {storage: 10Gi},
+   accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain,
+   nfs: {server: nfs.example.com, path: /victim}, claimRef: {apiVersion: v1, kind: PersistentVolumeClaim,
+   namespace: victim, name: data, uid: 6a0f1a9e-8c58-4f0e-9d5c-3c1a5a1f0c11, resourceVersion: "812"}}}
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: thief, name: new, uid: u-new},
+   spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 5Gi}}}}
+"#;
+    let plan = plan(&Folder::new(), &format!("{state}{ALL_LISTED}"), &["-o", "json"]);
+    let told: Value = serde_json::from_str(&plan.stdout).expect("JSON");
+    assert_eq!((plan.code, &told["claims"][0]["outcome"]), (1, &"starves".into()), "{told}");
+    let volume = &told["volumes"][0];
+    assert_eq!(
+        (&volume["outcome"], &volume["claim"]),
+        (&"released".into(), &Value::Null),
+        "{told}"
+    );
 }
 
 #[test]
@@ -197,7 +224,8 @@ fn the_pod_that_a_claim_waits_for_is_named() {
 
 #[test]
 fn that_no_pods_were_seen_is_told_where_it_matters_in_every_form() {
-    let said = "has no pods: whether a pod uses a claim that waits for one is not known";
+    let said =
+        "whether a pod uses a claim that waits for one is not known: stdin has no list of Pods";
     for form in ["text", "wide", "markdown"] {
         assert!(plan(&Folder::new(), STATE, &["-o", form]).stdout.contains(said), "{form}");
     }
@@ -214,7 +242,7 @@ fn that_no_pods_were_seen_is_told_where_it_matters_in_every_form() {
 /// A volume of this name, size and label.
 fn volume(name: &str, size: &str, tier: &str) -> String {
     format!(
-        "{{kind: PersistentVolume, metadata: {{name: {name}, labels: {{tier: \"{tier}\"}}}}, spec: \
+        "{{kind: PersistentVolume, metadata: {{name: {name}, uid: u-{name}, labels: {{tier: \"{tier}\"}}}}, spec: \
          {{capacity: {{storage: {size}}}, accessModes: [ReadWriteOnce]}}}}\n---\n"
     )
 }
@@ -222,7 +250,7 @@ fn volume(name: &str, size: &str, tier: &str) -> String {
 /// A claim of this name and size that selects by label.
 fn selecting(name: &str, size: &str, tier: &str) -> String {
     format!(
-        "{{kind: PersistentVolumeClaim, metadata: {{namespace: db, name: {name}}}, spec: \
+        "{{kind: PersistentVolumeClaim, metadata: {{namespace: db, name: {name}, uid: u-{name}}}, spec: \
          {{resources: {{requests: {{storage: {size}}}}}, accessModes: [ReadWriteOnce], selector: \
          {{matchLabels: {{tier: \"{tier}\"}}}}}}}}\n---\n"
     )
@@ -258,7 +286,7 @@ fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
 fn a_volume_that_is_kept_tells_why_its_claim_does_not_have_it() {
     let volume = |name: &str, reference: &str, rest: &str| {
         format!(
-            "{{kind: PersistentVolume, metadata: {{name: {name}}}, spec: {{capacity: {{storage: 1Gi}}, accessModes: \
+            "{{kind: PersistentVolume, metadata: {{name: {name}, uid: u-{name}}}, spec: {{capacity: {{storage: 1Gi}}, accessModes: \
              [ReadWriteOnce], claimRef: {{{reference}}}}}{rest}}}\n---\n"
         )
     };
@@ -313,7 +341,7 @@ fn a_claim_whose_scheduler_reserved_nothing_is_not_told_that_volumes_fit() {
 /// A volume that is reserved for a claim which then takes a smaller one.
 fn left(name: &str, size: &str) -> String {
     format!(
-        "{{kind: PersistentVolume, metadata: {{name: {name}, annotations: {{pv.kubernetes.io/bound-by-controller: \
+        "{{kind: PersistentVolume, metadata: {{name: {name}, uid: u-{name}, annotations: {{pv.kubernetes.io/bound-by-controller: \
          \"yes\"}}}}, spec: {{capacity: {{storage: {size}}}, accessModes: [ReadWriteOnce], claimRef: {{namespace: \
          db, name: first, uid: u-first}}}}, status: {{phase: Available}}}}\n---\n"
     )
@@ -424,17 +452,17 @@ fn what_is_no_earlier_plan_is_refused_with_its_place() {
 #[test]
 fn a_state_in_which_all_are_served_ends_with_0_and_nothing_is_no_error() {
     let folder = Folder::new();
-    let pair = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: a, name: b}, spec: \
+    let pair = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: a, name: b, uid: u-b}, spec: \
         {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n---\n\
-        {apiVersion: v1, kind: PersistentVolume, metadata: {name: c}, spec: {capacity: {storage: 1Gi}, \
+        {apiVersion: v1, kind: PersistentVolume, metadata: {name: c, uid: u-c}, spec: {capacity: {storage: 1Gi}, \
         accessModes: [ReadWriteOnce]}}\n";
-    let served = folder.run_with(&["plan", "-f", "-"], pair);
+    let served = plan(&folder, pair, &[]);
     assert_eq!((served.code, served.stderr.as_str()), (0, ""));
     assert_eq!(
         served.stdout,
         "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; nothing wasted\n"
     );
-    let nothing = folder.run_with(&["plan", "-f", "-"], "{}");
+    let nothing = plan(&folder, "", &[]);
     assert_eq!(nothing.code, 0);
     assert_eq!(nothing.stdout, "claims: none; volumes: none; nothing wasted\n");
 }
@@ -444,7 +472,7 @@ fn what_cannot_be_read_is_refused_with_its_place() {
     let folder = Folder::new();
     folder.write(
         "broken.yaml",
-        "kind: PersistentVolume\nmetadata: {name: x}\nspec: {capacity: {storage: 1Gx}}\n",
+        "kind: PersistentVolume\nmetadata: {name: x, uid: u-x}\nspec: {capacity: {storage: 1Gx}}\n",
     );
     for (arguments, said) in [
         (vec!["plan", "-f", "absent.json"], "error: absent.json: "),

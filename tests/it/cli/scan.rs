@@ -129,6 +129,85 @@ fn what_slipped_in_is_found_with_what_is_at_stake() {
     assert_eq!(report["summary"]["objects"], 20);
 }
 
+/// A claim that waits, with what was noted on it when its class waited for a pod's node.
+fn noted(name: &str, class: &str, provisioner: Option<&str>) -> Value {
+    let mut notes = json!({"bindery.dev/volume-binding-mode": "WaitForFirstConsumer"});
+    if let Some(provisioner) = provisioner {
+        notes["bindery.dev/volume-provisioner"] = json!(provisioner);
+    }
+    let mut made = claim(name, &json!({"storageClassName": class}), &json!({"phase": "Pending"}));
+    made["spec"]["volumeName"] = Value::Null;
+    made["metadata"]["annotations"] = notes;
+    made
+}
+
+fn class(name: &str, mode: &str, provisioner: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+        "provisioner": provisioner, "volumeBindingMode": mode,
+    })
+}
+
+#[test]
+fn a_class_that_is_not_what_it_was_when_the_claim_was_made_is_found_and_explained() {
+    let (wait, none) = ("WaitForFirstConsumer", "kubernetes.io/no-provisioner");
+    let classes = [
+        class("same", wait, "disk.example.com"),
+        class("static", wait, none),
+        class("eager", "Immediate", none),
+        class("moved", wait, "tape.example.com"),
+    ];
+    let claims = [
+        noted("same", "same", Some("disk.example.com")),
+        noted("static", "static", None),
+        noted("eager", "eager", None),
+        noted("moved", "moved", Some("disk.example.com")),
+        noted("unmade", "moved", None),
+        noted("robbed", "static", Some("disk.example.com")),
+        noted("gone", "gone", None),
+    ];
+    let items: Vec<&Value> = classes.iter().chain(&claims).collect();
+    let folder = Folder::new();
+    folder.write("dump.json", json!({"kind": "List", "items": items}).to_string());
+    let output = folder.run(&["scan", "-f", "dump.json", "-o", "json"]);
+    let findings = report(&output)["findings"].clone();
+    let findings = findings.as_array().expect("findings").iter();
+    let of_notes = findings.filter(|finding| finding["rule"] == "delayed-binding");
+    let found: Vec<(&str, &str)> = of_notes
+        .map(|finding| {
+            let text = finding["message"].as_str().expect("a text");
+            let today = text.split_once("today it ").expect("what it is").1;
+            let (today, _) = today.split_once(';').expect("a consequence");
+            (finding["name"].as_str().expect("a name"), today)
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("eager", "binds at once"),
+            ("gone", "does not exist any more"),
+            ("moved", "has provisioner \"tape.example.com\" instead of \"disk.example.com\""),
+            ("robbed", "lacks its provisioner \"disk.example.com\""),
+            ("unmade", "has a provisioner, \"tape.example.com\""),
+        ]
+    );
+    for (name, is_told) in [("eager", true), ("gone", true), ("same", false)] {
+        let target = format!("pvc/{name}");
+        let output = folder.run(&["explain", &target, "-n", "db", "-f", "dump.json"]);
+        assert_eq!(output.stdout.contains("note: when PVC"), is_told, "{output:?}");
+    }
+    // That no class was seen is not that there is none.
+    folder.write("claims.json", json!({"kind": "List", "items": [claims[6]]}).to_string());
+    let output = folder.run(&["scan", "-f", "claims.json", "-o", "json"]);
+    let report = report(&output);
+    let results: Vec<&Value> =
+        report["findings"].as_array().expect("findings").iter().map(|one| &one["result"]).collect();
+    assert!(
+        results.contains(&&json!("unverified")) && !results.contains(&&json!("warned")),
+        "{output:?}"
+    );
+}
+
 #[test]
 fn a_scan_has_the_forms_of_a_check() {
     let folder = folder();
@@ -181,6 +260,9 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
     let folder = folder();
     let until = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24);
     let write = ["scan", "-f", "dump.json", "--write-baseline", "baseline.yaml", "--until"];
+    let past = folder.run(&[&write[..], &["2020-01-01T00:00:00Z", "--reason", "known"]].concat());
+    assert_eq!(past.code, 2);
+    assert!(past.stderr.starts_with("error: --until 2020-01-01T00:00:00Z has passed"), "{past:?}");
     let output = folder.run(&[&write[..], &[&until.to_string(), "--reason", "known"]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let scan = ["scan", "-f", "dump.json", "--baseline", "baseline.yaml", "-o", "json"];
@@ -191,14 +273,20 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
     assert!(told(&accepted).iter().all(|line| line.starts_with("exempted ")), "{accepted}");
     assert_eq!(accepted["findings"][0]["exempt"]["reason"], "known");
 
-    // What gets worse says so in other words.
+    // The sentence quotes the size; rule, object and field stay what they are.
     let text = folder.read("dump.json");
     folder.write("dump.json", text.replacen("\"storage\":\"5Gi\"", "\"storage\":\"4Gi\"", 1));
-    let worse = folder.run(&scan);
-    assert_eq!(worse.code, 1);
+    let reworded = folder.run(&scan);
+    assert_eq!(reworded.code, 0, "{reworded:?}");
+    assert_ne!(report(&reworded)["findings"], accepted["findings"], "a sentence quotes the size");
+
+    // Another object.
+    folder.write("dump.json", text.replace("\"shrunk\"", "\"another\""));
+    let other = folder.run(&scan);
+    assert_eq!(other.code, 1);
     let denied: Vec<String> =
-        told(&report(&worse)).into_iter().filter(|line| line.starts_with("denied")).collect();
-    assert_eq!(denied, ["denied bound-volume-capacity shrunk"]);
+        told(&report(&other)).into_iter().filter(|line| line.starts_with("denied")).collect();
+    assert_eq!(denied, ["denied bound-volume-capacity another"]);
 
     folder.write("dump.json", text);
     let old = folder.read("baseline.yaml").replace(&until.to_string(), "2020-01-01T00:00:00Z");
@@ -331,6 +419,11 @@ fn every_other_trace_is_found_by_its_rule_alone() {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "db", "name": "main"},
         "spec": {"nodeName": "n1", "volumes": [{"persistentVolumeClaim": {"claimName": "used"}}]}}),
     );
+    let mut foreign = items.iter().find(|item| item["spec"]["claimRef"].is_object()).cloned();
+    let foreign = foreign.as_mut().expect("a volume that is reserved");
+    foreign["metadata"] = json!({"name": "foreign", "uid": "foreign",
+        "annotations": {"bindery.dev/allowed-namespaces": "elsewhere"}});
+    items.push(foreign.clone());
     folder.write("dump.json", dump.to_string());
     for rule in RULES {
         if matches!(rule.standing, Standing::OfVolume(_) | Standing::OfClaim(_)) {
@@ -356,7 +449,8 @@ fn what_a_dump_leaves_out_is_not_taken_for_absent() {
     assert_eq!(report["summary"]["denied"], 0, "{report:#}");
     let notes: Vec<&str> =
         report["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
-    assert!(notes.iter().any(|note| note.starts_with("claims.json has no volumes: ")), "{notes:?}");
+    let told = "claims.json has no list of PersistentVolumes, no list of StorageClasses; ";
+    assert!(notes.iter().any(|note| note.contains(told)), "{notes:?}");
 }
 
 #[test]

@@ -25,7 +25,11 @@ const RIGHT: [(&str, &str); 6] = [
 
 /// Flag and value that are wrong, and the sentence. All of these end with code 2.
 const ROWS: &[(&str, &str, &str)] = &[
-    ("--wrong", "x", "unexpected argument '--wrong' found; --help lists what there is"),
+    (
+        "--wrong",
+        "x",
+        "unexpected argument '--wrong' found; a similar argument exists: '--config'; --help lists what there is",
+    ),
     (
         "--threads",
         "0",

@@ -29,9 +29,9 @@ pub(super) const REASON: &str = "zephyr";
 
 /// A cluster, what is known of it, and a change.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(crate) struct Case {
     /// In the notation of fixtures.
-    pub(super) given: String,
+    pub(crate) given: String,
     pub(super) send: Send,
     pub(super) by: Persona,
     pub(super) knowledge: Knowledge,
@@ -39,7 +39,7 @@ pub(super) struct Case {
 
 /// How much of the cluster the webhook knows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Knowledge {
+pub(crate) struct Knowledge {
     /// The order in which the view was filled.
     pub(super) order: u64,
     /// One bit an object: whether the view lacks it.
@@ -48,7 +48,7 @@ pub(super) struct Knowledge {
     pub(super) is_connected: bool,
 }
 
-pub(super) fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     let change = prop_oneof![6 => (cluster(), send()), 1 => crowd()];
     (change, persona(), knowledge()).prop_map(|((given, send), by, knowledge)| Case {
         given,

@@ -8,13 +8,18 @@ mod cases;
 mod laws;
 mod world;
 
+pub(crate) use self::cases::case;
+
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 /// Runs `law` on `count` values, on the same ones in every run unless the environment says
 /// otherwise.
-fn holds<S: Strategy>(count: u32, values: S, law: impl Fn(S::Value) -> Result<(), TestCaseError>)
-where
+pub(crate) fn holds<S: Strategy>(
+    count: u32,
+    values: S,
+    law: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) where
     S::Value: std::fmt::Debug,
 {
     let mut config = Config { failure_persistence: None, ..Config::default() };

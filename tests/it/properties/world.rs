@@ -11,6 +11,7 @@ use bindery::cluster::state::Shared;
 use bindery::k8s::volume::Wanted;
 use bindery::rules::{Entry, Policy, RULES};
 use bindery::telemetry::metrics::Metrics;
+use bindery::webhook::lines::UserLines;
 use bindery::webhook::reader::Reader;
 use bindery::webhook::service::Service;
 use jiff::{SignedDuration, Timestamp};
@@ -51,7 +52,17 @@ impl World {
         };
         let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
         let metrics = Arc::clone(&METRICS);
-        Self { scene, service: Service { rules: RULES, shared, reader, policy, metrics } }
+        Self {
+            scene,
+            service: Service {
+                rules: RULES,
+                shared,
+                reader,
+                policy,
+                metrics,
+                lines: UserLines::default(),
+            },
+        }
     }
 
     /// The `response` of a validating entry.

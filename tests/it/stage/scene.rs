@@ -115,7 +115,13 @@ impl Scene {
     }
 
     fn make_namespace(&self, object: &Value) {
-        let Some(name) = object["metadata"]["namespace"].as_str() else { return };
+        if let Some(name) = object["metadata"]["namespace"].as_str() {
+            self.ensure_namespace(name);
+        }
+    }
+
+    /// Creates the namespace unless it exists.
+    pub(crate) fn ensure_namespace(&self, name: &str) {
         if self.object(&format!("ns/{name}")).is_none() {
             let namespace = json!({"metadata": {"name": name}});
             self.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
@@ -145,7 +151,12 @@ impl Scene {
 
     /// Begins a write: what the mutating entries are asked. `query` is `?dryRun=All` or empty.
     pub(crate) fn begin(&self, send: &Send, by: Persona, query: &str) -> Sent {
-        let request = self.request(send, query).by(user(by));
+        self.begin_by(send, user(by), query)
+    }
+
+    /// The same by any user.
+    pub(crate) fn begin_by(&self, send: &Send, user: User, query: &str) -> Sent {
+        let request = self.request(send, query).by(user);
         self.server.with(|cluster| cluster.begin(request)).into()
     }
 
@@ -177,8 +188,10 @@ impl Scene {
 pub(crate) fn entries(body: &Value) -> Vec<Entry> {
     let text = body.to_string();
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
-    let reached = [Entry::Guard, Entry::Advise];
-    reached.into_iter().filter(|entry| reaches(*entry, &request.change, OWN_CONTROLLER)).collect()
+    Entry::VALIDATING
+        .into_iter()
+        .filter(|entry| reaches(*entry, &request.change, OWN_CONTROLLER))
+        .collect()
 }
 
 /// Applies the JSON Patch of an answer, if it has one.
@@ -203,6 +216,7 @@ pub(crate) fn user(persona: Persona) -> User {
     match persona {
         Persona::Admin => User::admin(),
         Persona::Tenant => User::named("alice", &["system:authenticated"]),
+        Persona::NamespaceAdmin => User::named("nora", &["system:authenticated"]),
         Persona::Binder => account("kube-system", "persistent-volume-binder"),
         Persona::Scheduler => User::named("system:kube-scheduler", &["system:authenticated"]),
         Persona::VolumeProtection => account("kube-system", "pv-protection-controller"),

@@ -12,19 +12,23 @@ use tokio::task::JoinSet;
 use super::fixture::{Client, Served, eventually};
 
 /// Lets this process open enough sockets for both sides of the crowd.
-fn raise_open_files() {
+fn raise_open_files(count: usize) {
     let process = std::process::id().to_string();
-    let raised = Command::new("prlimit").args(["--pid", &process, "--nofile=8192:"]).status();
-    assert!(raised.unwrap().success(), "cannot raise the limit of open files to 8192");
+    let mut raised = Command::new("prlimit");
+    let raised = raised.args(["--pid", &process, &format!("--nofile={count}:")]);
+    let raised = raised.status();
+    assert!(raised.unwrap().success(), "cannot raise the limit of open files to {count}");
 }
 
 #[tokio::test]
 async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is_given_again() {
-    let limits = Limits { connections: 6, connections_per_peer: 4, ..Limits::reviews() };
+    let limits = Limits { connections: 8, connections_per_peer: 4, ..Limits::reviews() };
     let served = Served::start(limits);
     let mut first = Vec::new();
     for _ in 0..4 {
-        first.push(served.connect().await);
+        let mut client = served.connect().await;
+        client.ask().await;
+        first.push(client);
     }
     for _ in 0..20 {
         assert!(
@@ -34,9 +38,12 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
         );
         assert_eq!(served.server.connections(), 4);
     }
+    // The server closes first and counts then.
+    eventually("counted", || served.counts.of("Refused(Peer)") >= 20).await;
     assert_eq!(served.counts.of("Refused(Peer)"), 20);
     let mut others = Vec::new();
-    for last in 2..5 {
+    // No address has two connections more than the next newcomer but the one that brought reviews.
+    for last in 2..7 {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
         others.push(socket.connect(served.server.address()).await.unwrap());
@@ -50,9 +57,16 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
     served.connect().await.ask().await;
 }
 
+/// How long a review takes.
+async fn took(client: &mut Client) -> Duration {
+    let start = Instant::now();
+    client.ask().await;
+    start.elapsed()
+}
+
 #[tokio::test]
 async fn two_thousand_resting_connections_do_not_slow_a_review() {
-    raise_open_files();
+    raise_open_files(16_384);
     let served = Served::start(Limits { connections_per_peer: 4_096, ..Limits::reviews() });
     let (address, connector) = (served.server.address(), served.authority.usual_client());
     let mut resting = Vec::new();
@@ -60,21 +74,29 @@ async fn two_thousand_resting_connections_do_not_slow_a_review() {
         let mut joining = JoinSet::new();
         for _ in 0..100 {
             let connector = connector.clone();
-            joining.spawn(async move { Client::connect(address, &connector).await.unwrap() });
+            joining.spawn(async move {
+                let mut client = Client::connect(address, &connector).await.unwrap();
+                // Whoever has asked nothing is cut off after a while.
+                client.ask().await;
+                client
+            });
         }
         resting.extend(joining.join_all().await);
     }
     assert_eq!(served.server.connections(), 2_000);
-    let mut client = served.connect().await;
-    let mut times = Vec::new();
+    // Beside an empty port on the same machine at the same time, so that other load counts for both. A loop over
+    // all connections, per request or per tick, would cost more than this.
+    let empty = Served::start(Limits::reviews());
+    let (mut client, mut beside) = (served.connect().await, empty.connect().await);
+    let (mut times, mut usual) = (Vec::new(), Vec::new());
     for _ in 0..500 {
-        let start = Instant::now();
-        client.ask().await;
-        times.push(start.elapsed());
+        times.push(took(&mut client).await);
+        usual.push(took(&mut beside).await);
     }
     times.sort_unstable();
-    // A loop over all connections, per request or per tick, would cost more than this.
-    assert!(times[250] < Duration::from_millis(5), "median {:?}", times[250]);
+    usual.sort_unstable();
+    let most = usual[250] * 5 + Duration::from_millis(2);
+    assert!(times[250] < most, "median {:?}, of an empty port {:?}", times[250], usual[250]);
     resting[1_234].ask().await;
     drop(resting);
     eventually("all left", || served.server.connections() == 1).await;
@@ -82,7 +104,10 @@ async fn two_thousand_resting_connections_do_not_slow_a_review() {
 
 #[tokio::test]
 async fn a_storm_of_handshakes_is_served_in_turn_beside_the_reviews() {
-    let served = Arc::new(Served::start(Limits::reviews()));
+    // What is looked at is whose turn it is; 400 clients on a busy machine are slower than an API server.
+    let minute = Duration::from_mins(1);
+    let limits = Limits { handshake: minute, first_byte: minute, ..Limits::reviews() };
+    let served = Arc::new(Served::start(limits));
     let mut client = served.connect().await;
     let mut storm = JoinSet::new();
     for _ in 0..400 {
@@ -109,7 +134,7 @@ async fn silent_peers_that_never_say_hello_do_not_hold_up_handshakes() {
     for _ in 0..200 {
         silent.push(TcpStream::connect(served.server.address()).await.unwrap());
     }
-    let start = Instant::now();
+    // Before the first of them is cut off, which would make room.
     served.connect().await.ask().await;
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert_eq!(served.counts.of("HandshakeFailed(TimedOut)"), 0);
 }

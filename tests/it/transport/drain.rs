@@ -2,8 +2,8 @@
 
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,18 +15,30 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::fixture::{Client, Served, eventually, review_request};
+use super::fixture::{ASKED, Client, Served, eventually, review_request};
+
+/// How long the port asks to close before it refuses.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// When the drain began.
+type Draining = Arc<OnceLock<Instant>>;
 
 /// Asks without a pause until the port is gone, on one connection for as long as it is kept.
 /// Returns the number of answers; panics when a request that was sent has none.
-async fn ask_until_gone(served: Arc<Served>, stopping: Arc<AtomicUsize>) -> usize {
+async fn ask_until_gone(
+    served: Arc<Served>,
+    answers: Arc<AtomicUsize>,
+    draining: Draining,
+) -> usize {
     let connector = served.authority.usual_client();
     let mut answered = 0;
     loop {
         let mut client = match Client::connect(served.server.address(), &connector).await {
             Ok(client) => client,
             Err(error) => {
-                assert_eq!(stopping.load(Ordering::SeqCst), 1, "refused too early: {error}");
+                // Refusals are expected only at the end of the delay.
+                let since = draining.get().map(Instant::elapsed);
+                assert!(since.is_some_and(|since| since >= DELAY), "refused too early: {error}");
                 return answered;
             }
         };
@@ -35,6 +47,7 @@ async fn ask_until_gone(served: Arc<Served>, stopping: Arc<AtomicUsize>) -> usiz
             let reply = client.reply().await.expect("a request was lost");
             assert!(reply.ends_with("\r\n\r\n3000"), "{reply}");
             answered += 1;
+            answers.fetch_add(1, Ordering::SeqCst);
             if reply.contains("connection: close\r\n") {
                 break;
             }
@@ -45,21 +58,17 @@ async fn ask_until_gone(served: Arc<Served>, stopping: Arc<AtomicUsize>) -> usiz
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_request_is_lost_in_a_drain_under_load() {
     let served = Arc::new(Served::start(Limits::reviews()));
-    let stopping = Arc::new(AtomicUsize::new(0));
+    let (answers, draining) = (Arc::new(AtomicUsize::new(0)), Draining::default());
     let mut resting = served.connect().await;
     resting.ask().await;
     let mut clients = JoinSet::new();
     for _ in 0..8 {
-        clients.spawn(ask_until_gone(Arc::clone(&served), Arc::clone(&stopping)));
+        let (answers, draining) = (Arc::clone(&answers), Arc::clone(&draining));
+        clients.spawn(ask_until_gone(Arc::clone(&served), answers, draining));
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let signal = Arc::clone(&stopping);
-    tokio::spawn(async move {
-        // Refusals are expected only at the end of the delay.
-        tokio::time::sleep(Duration::from_millis(990)).await;
-        signal.store(1, Ordering::SeqCst);
-    });
-    served.server.drain(Duration::from_secs(1)).await;
+    eventually("all ask", || answers.load(Ordering::SeqCst) > 100).await;
+    draining.set(Instant::now()).unwrap();
+    served.server.drain(DELAY).await;
     assert_eq!(resting.until_closed().await, "");
     let answered: usize =
         timeout(Duration::from_secs(10), clients.join_all()).await.unwrap().iter().sum();
@@ -74,13 +83,13 @@ async fn a_running_request_is_finished_after_the_listener_has_closed() {
     let mut served = Served::start(Limits::reviews());
     let mut client = served.connect().await;
     client.send(b"GET /slow HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    eventually("asked", || served.counts.of(ASKED) == 1).await;
     served.server.drain(Duration::ZERO).await;
     eventually("closed", || std::net::TcpStream::connect(served.server.address()).is_err()).await;
     let reply = client.reply().await.unwrap();
     assert_eq!(reply, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     drop(client);
-    timeout(Duration::from_secs(2), served.server.join()).await.unwrap().unwrap();
+    timeout(Duration::from_secs(8), served.server.join()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -89,10 +98,10 @@ async fn a_request_without_end_holds_the_port_for_a_bounded_time() {
     let mut served = Served::start(limits);
     let mut client = served.connect().await;
     client.send(b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    eventually("asked", || served.counts.of(ASKED) == 1).await;
     let start = Instant::now();
     served.server.drain(Duration::ZERO).await;
-    timeout(Duration::from_secs(3), served.server.join()).await.unwrap().unwrap();
+    timeout(Duration::from_secs(8), served.server.join()).await.unwrap().unwrap();
     assert!(start.elapsed() >= Duration::from_millis(290), "{:?}", start.elapsed());
     assert!(client.reply().await.is_err());
 }

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use bindery::webhook::transport::admission::Admission;
 use bindery::webhook::transport::body::read_body;
 use bindery::webhook::transport::refusal;
 use bindery::webhook::transport::tls::{PairFiles, ServingPair};
 use bindery::webhook::transport::{
-    Endpoint, Limits, Security, Server, TransportEvent, TransportObserver,
+    Endpoint, Limits, ReviewAnswered, Security, Server, TransportEvent, TransportObserver,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::client::WantsClientCert;
@@ -111,17 +111,24 @@ impl Authority {
     }
 }
 
+/// What is counted of a request that has come to a handler which takes its time.
+pub(crate) const ASKED: &str = "Asked";
+
 /// Counts events by their `Debug` text.
 #[derive(Default)]
 pub(crate) struct Counts(Mutex<BTreeMap<String, usize>>);
 
 impl TransportObserver for Counts {
     fn observe(&self, _endpoint: &'static str, event: TransportEvent) {
-        *self.0.lock().unwrap().entry(format!("{event:?}")).or_default() += 1;
+        self.add(&format!("{event:?}"));
     }
 }
 
 impl Counts {
+    fn add(&self, event: &str) {
+        *self.0.lock().unwrap().entry(event.to_owned()).or_default() += 1;
+    }
+
     pub(crate) fn all(&self) -> BTreeMap<String, usize> {
         self.0.lock().unwrap().clone()
     }
@@ -184,7 +191,7 @@ pub(crate) fn serve(
         name,
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security,
-        router: router(Arc::clone(&admission)),
+        router: router(Arc::clone(&admission), Arc::clone(counts)),
         limits,
     };
     let observer = Arc::clone(counts) as Arc<dyn TransportObserver>;
@@ -192,14 +199,27 @@ pub(crate) fn serve(
     (server, admission)
 }
 
-fn router(admission: Arc<Admission>) -> Router {
+fn router(admission: Arc<Admission>, counts: Arc<Counts>) -> Router {
+    let never_counts = Arc::clone(&counts);
     let review = move |request: Request| async move {
         review(request, &admission).await.unwrap_or_else(IntoResponse::into_response)
     };
     Router::new()
         .route("/review", post(review))
-        .route("/slow", get(|| tokio::time::sleep(Duration::from_millis(300))))
-        .route("/never", get(std::future::pending::<()>))
+        .route(
+            "/slow",
+            get(move || {
+                counts.add(ASKED);
+                tokio::time::sleep(Duration::from_millis(300))
+            }),
+        )
+        .route(
+            "/never",
+            get(move || {
+                never_counts.add(ASKED);
+                std::future::pending::<()>()
+            }),
+        )
         .fallback(refusal::not_found)
         .method_not_allowed_fallback(refusal::method_not_allowed)
 }
@@ -211,7 +231,7 @@ async fn review(
 ) -> Result<Response, refusal::Refusal> {
     let body = read_body(request, admission).await?;
     let _place = admission.enter()?;
-    Ok(body.len().to_string().into_response())
+    Ok((Extension(ReviewAnswered), body.len().to_string()).into_response())
 }
 
 /// A review with a JSON body of `length` bytes.
@@ -235,7 +255,11 @@ impl Client {
         address: SocketAddr,
         connector: &TlsConnector,
     ) -> std::io::Result<Self> {
-        let tcp = TcpStream::connect(address).await?;
+        Self::over(TcpStream::connect(address).await?, connector).await
+    }
+
+    /// Over a connection that is there.
+    pub(crate) async fn over(tcp: TcpStream, connector: &TlsConnector) -> std::io::Result<Self> {
         tcp.set_nodelay(true)?;
         let name = ServerName::try_from(NAME).unwrap();
         Ok(Self { tls: connector.connect(name, tcp).await? })

@@ -6,5 +6,6 @@ mod crowds;
 mod drain;
 pub(crate) mod fixture;
 mod handshakes;
+mod lockout;
 mod refusals;
 mod reload;

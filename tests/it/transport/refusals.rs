@@ -18,7 +18,12 @@ fn refusal(status: &str, headers: &str, line: &str) -> String {
 }
 
 fn with_head(extra: &str) -> Vec<u8> {
-    format!("POST /review?timeout=1s HTTP/1.1\r\nhost: {NAME}\r\n{extra}\r\n").into_bytes()
+    with_head_within(1, extra)
+}
+
+/// The head of a review that is to be answered within so many seconds.
+fn with_head_within(seconds: u8, extra: &str) -> Vec<u8> {
+    format!("POST /review?timeout={seconds}s HTTP/1.1\r\nhost: {NAME}\r\n{extra}\r\n").into_bytes()
 }
 
 #[tokio::test]
@@ -35,7 +40,8 @@ async fn bodies_up_to_twenty_mebibytes_are_read_and_one_byte_more_is_413() {
     // Declared, and sent in full before the reply is read: the reply must still arrive.
     assert_eq!(served.answer(&review_request(20 * MIB + 1)).await, expected);
     // Declared by nobody: counted as it comes.
-    let mut chunked = with_head("content-type: application/json\r\ntransfer-encoding: chunked\r\n");
+    let chunked = "content-type: application/json\r\ntransfer-encoding: chunked\r\n";
+    let mut chunked = with_head_within(30, chunked);
     chunked.extend(format!("{:x}\r\n", 20 * MIB + 1).as_bytes());
     chunked.extend(vec![b' '; 20 * MIB + 1]);
     assert_eq!(served.answer(&chunked).await, expected);
@@ -162,7 +168,8 @@ async fn usual_reviews_pass_while_giants_have_used_up_their_share() {
     let mut giant = served.connect().await;
     let request = review_request(7 * MIB);
     giant.send(&request[..request.len() - 1]).await;
-    eventually("charged", || served.admission.body_bytes() == 7 * MIB).await;
+    let charged = 7 * MIB + Limits::reviews().large_review;
+    eventually("charged", || served.admission.body_bytes() == charged).await;
     let mut second = served.connect().await;
     second.send(&request).await;
     assert!(second.reply().await.unwrap().starts_with("HTTP/1.1 429 "));

@@ -104,7 +104,7 @@ pub(super) fn volume(name: &str, more: &Value) -> Act {
     let mut volume = json!({
         "metadata": {"name": name},
         "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
-                 "storageClassName": "shelf", "nfs": {"server": "nfs.example.com", "path": "/"}},
+                 "storageClassName": "shelf", "nfs": {"server": "nfs.example.com", "path": format!("/{name}")}},
     });
     json_patch::merge(&mut volume, more);
     Act::Make(VOLUMES, volume)

@@ -1,6 +1,7 @@
 //! Rules for making a binding: I1, I2, I6, I9.
 
 use bindery::model::Quantity;
+use bindery::model::annotations::ALLOWED_NAMESPACES;
 use bindery::sim::{Accepted, Method};
 use serde_json::{Value, json};
 
@@ -36,6 +37,11 @@ fn judge_volume(seen: &Seen, before: &Value, after: &Value) -> Found {
     let is_chosen = reserved_for(before).is_empty()
         && !new.is_empty()
         && !annotation(after, BOUND_BY_CONTROLLER).is_empty();
+    if old.is_empty() && !new.is_empty() && is_foreign(seen, before, after) {
+        let text =
+            format!("volume {name} is given to {}, which it does not admit", reserved_for(after));
+        found.push((Invariant::TenantsApart, text));
+    }
     if is_chosen {
         let version = text(after, "/spec/claimRef/resourceVersion");
         match seen.past_claim(new, version) {
@@ -110,6 +116,16 @@ fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
         (Invariant::OneHolder, text)
     };
     seen.claims().filter(is_holder).map(told).collect()
+}
+
+/// Whether the marks of a volume (as it was before) keep it from the namespace that it is reserved for.
+fn is_foreign(seen: &Seen, before: &Value, after: &Value) -> bool {
+    let namespace = text(after, "/spec/claimRef/namespace");
+    let listed = annotation(before, ALLOWED_NAMESPACES);
+    let tenant = text(before, "/metadata/labels/bindery.dev~1tenant");
+    let is_listed = listed.split(',').any(|one| one == namespace);
+    let is_tenants = !tenant.is_empty() && seen.tenant_of(namespace) == tenant;
+    (!listed.is_empty() || !tenant.is_empty()) && !is_listed && !is_tenants
 }
 
 /// What the claim asks for and the volume does not have.

@@ -7,6 +7,7 @@
 
 mod binding;
 mod conduct;
+mod data;
 pub(crate) mod ending;
 mod release;
 mod seen;
@@ -21,6 +22,7 @@ use bindery::sim::Accepted;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use data::Owners;
 use seen::Seen;
 
 /// What must hold.
@@ -44,6 +46,8 @@ pub(crate) enum Invariant {
     NothingBlind,
     /// I9: what the binder chose fits.
     ChosenFits,
+    /// A volume that is for some namespaces is given to no claim of another.
+    TenantsApart,
     /// I10: phases change only as Kubernetes' binder changes them.
     PhaseTransitions,
     /// I11: one bad object stops no other.
@@ -54,6 +58,8 @@ pub(crate) enum Invariant {
     ForeignFieldsKept,
     /// I14: the same inputs give the same writes.
     Repeatable,
+    /// A volume with the data of one claim is given to no other, unless a person gave it free or it was emptied.
+    DataStays,
     /// The storage of a provisioned volume is deleted before the volume is gone.
     StorageNotLeaked,
     /// Nobody empties a volume that a pod has mounted or a claim has.
@@ -118,6 +124,7 @@ impl Terms {
 pub(crate) struct Monitor {
     terms: Terms,
     seen: Seen,
+    owners: Owners,
     breaches: Vec<Breach>,
     /// Times of the controllers' latest writes, by object.
     writes: BTreeMap<String, VecDeque<Timestamp>>,
@@ -128,7 +135,8 @@ impl Monitor {
     /// A monitor that has seen nothing: the history has to begin with the first object.
     pub(crate) fn new(terms: Terms) -> Self {
         let (writes, held) = (BTreeMap::new(), BTreeMap::new());
-        Self { terms, seen: Seen::default(), breaches: Vec::new(), writes, held }
+        let (seen, owners) = (Seen::default(), Owners::default());
+        Self { terms, seen, owners, breaches: Vec::new(), writes, held }
     }
 
     /// Judges the next write.
@@ -139,14 +147,16 @@ impl Monitor {
             found.extend(binding::judge(&self.seen, write, &self.terms));
             found.extend(release::judge(&self.seen, write));
             found.extend(conduct::judge(write));
+            found.extend(self.owners.judge(write));
             found.extend(storage::judge_emptied(&self.seen, write, &self.terms));
             found.extend(self.judge_holder(write));
             found.extend(self.judge_rate(write));
         }
         found.extend(storage::judge_leak(&self.seen, write));
         self.note_lease(write);
-        let ours = |user: &str| self.terms.controllers.contains_key(user);
-        self.seen.learn(write, ours(&write.user));
+        let is_ours = self.terms.controllers.contains_key(&write.user);
+        self.owners.learn(&self.seen, write, is_ours);
+        self.seen.learn(write, is_ours);
         let breach = |(invariant, text)| Breach { invariant, version, text };
         self.breaches.extend(found.into_iter().map(breach));
     }
@@ -164,6 +174,7 @@ const VOLUMES: &str = "persistentvolumes";
 const CLAIMS: &str = "persistentvolumeclaims";
 const LEASES: &str = "leases";
 const PODS: &str = "pods";
+const NAMESPACES: &str = "namespaces";
 
 /// The text at a JSON pointer; empty if there is none.
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -7,7 +7,7 @@ use bindery::sim::{Accepted, Method};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{CLAIMS, PODS, PROVISIONED_BY, VOLUMES, annotation, path, text};
+use super::{CLAIMS, NAMESPACES, PODS, PROVISIONED_BY, VOLUMES, annotation, path, text};
 
 /// When a volume was Bound for a claim.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,8 @@ pub(super) struct Seen {
     given_up: BTreeSet<String>,
     /// The uids of the claims that a pod has mounted, by the pod's path; pods that are over have none.
     mounts: BTreeMap<String, BTreeSet<String>>,
+    /// The tenants of namespaces.
+    tenants: BTreeMap<String, String>,
 }
 
 impl Seen {
@@ -118,12 +120,22 @@ impl Seen {
         self.maker.get(volume).map(|maker| &**maker).filter(|_| is_kept)
     }
 
+    /// The tenant to whom a namespace belongs; empty if to none.
+    pub(super) fn tenant_of(&self, namespace: &str) -> &str {
+        self.tenants.get(namespace).map_or("", |tenant| &**tenant)
+    }
+
     /// Takes a write in.
     pub(super) fn learn(&mut self, write: &Accepted, is_ours: bool) {
         match write.resource {
             VOLUMES => self.learn_volume(write, is_ours),
             CLAIMS => self.learn_claim(write),
             PODS => self.learn_pod(write),
+            NAMESPACES => {
+                let tenant =
+                    text(write.object(), "/metadata/labels/bindery.dev~1tenant").to_owned();
+                self.tenants.insert(path(write.object()), tenant);
+            }
             _ => {}
         }
     }

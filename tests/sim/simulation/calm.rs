@@ -109,7 +109,7 @@ fn volume(name: &str, pair: Pair) -> Value {
         "metadata": {"name": name},
         "spec": {
             "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-            "storageClassName": name, "nfs": {"server": "a", "path": "/"}, "claimRef": reference,
+            "storageClassName": name, "nfs": {"server": "a", "path": format!("/{name}")}, "claimRef": reference,
         },
     })
 }

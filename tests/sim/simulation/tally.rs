@@ -7,7 +7,7 @@ use bindery::sim::{Accepted, Method};
 use serde_json::Value;
 
 /// What must occur in any run that is long enough, besides every [`Fault`].
-const EVENTS: [&str; 27] = [
+const EVENTS: [&str; 28] = [
     "kill",
     "stop",
     "cut off the leader",
@@ -15,6 +15,7 @@ const EVENTS: [&str; 27] = [
     "panic",
     "claim removed by force",
     "volume handed over",
+    "volume created from an export",
     "volume removed by force",
     "new leader",
     "reserve a volume",

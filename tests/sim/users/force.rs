@@ -13,9 +13,10 @@ use super::{
 
 /// Does one of them, and says which; nothing if there is nothing to do it to.
 pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Option<&'static str> {
-    let (is_done, what) = match chance.below(6) {
+    let (is_done, what) = match chance.below(9) {
         0 | 1 => (take_away(chance, cluster), "claim removed by force"),
         2..5 => (hand_over(chance, cluster), "volume handed over"),
+        5..8 => (bring_back(chance, cluster), "volume created from an export"),
         _ => (lose_volume(chance, cluster), "volume removed by force"),
     };
     is_done.then_some(what)
@@ -79,6 +80,35 @@ fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
         "spec": {"claimRef": reference(&claim), "persistentVolumeReclaimPolicy": "Delete"},
     });
     send(cluster, ADMIN, Method::Patch, &volume_path(volume), given);
+    true
+}
+
+/// Exports a bound volume, deletes it and its claim, and creates it again from the export: it names the claim
+/// that is gone, and carries the binder's mark. Now and then somebody took the uid out before. Whether there was
+/// one.
+fn bring_back(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+    let mut volumes = all(cluster, "PersistentVolume");
+    volumes.retain(|volume| {
+        let is_provisioned = !annotation(volume, "pv.kubernetes.io/provisioned-by").is_empty();
+        text(volume, "/status/phase") == "Bound" && !is_provisioned
+    });
+    let Some(volume) = chance.pick(&volumes) else { return false };
+    let holder = |field: &str| text(volume, &format!("/spec/claimRef/{field}"));
+    let claim = format!("{}/{}", claims_path(holder("namespace")), holder("name"));
+    let bare = json!({"metadata": {"finalizers": null}});
+    for (user, path) in [(TENANT, claim), (ADMIN, volume_path(volume))] {
+        send(cluster, user, Method::Patch, &path, bare.clone());
+        send(cluster, user, Method::Delete, &path, Value::Null);
+    }
+    let mut export = Value::clone(volume);
+    let stored = json!({
+        "metadata": {"uid": null, "resourceVersion": null, "creationTimestamp": null}, "status": null,
+    });
+    json_patch::merge(&mut export, &stored);
+    if chance.happens(300) {
+        json_patch::merge(&mut export, &json!({"spec": {"claimRef": {"uid": null}}}));
+    }
+    send(cluster, ADMIN, Method::Post, VOLUMES, export);
     true
 }
 

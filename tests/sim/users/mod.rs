@@ -35,6 +35,9 @@ const NODES: &str = "/api/v1/nodes";
 /// The namespaces in which people work.
 const SPACES: [&str; 2] = ["default", "db"];
 
+/// Whose a namespace is, or a volume: the namespace `db` is red, `default` is nobody's.
+const OF_TENANT: &str = "bindery.dev/tenant";
+
 /// The nodes of the cluster.
 const NODE_NAMES: [&str; 2] = ["node-a", "node-b"];
 
@@ -68,7 +71,7 @@ impl Users {
 
     /// Makes what a cluster has before anybody works in it: namespaces, nodes, classes.
     pub(crate) fn found(cluster: &mut Cluster) {
-        let namespace = json!({"metadata": {"name": "db"}});
+        let namespace = json!({"metadata": {"name": "db", "labels": {OF_TENANT: "red"}}});
         send(cluster, "admin", Method::Post, "/api/v1/namespaces", namespace);
         for name in NODE_NAMES {
             let node =

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use bindery::model::annotations::ALLOWED_NAMESPACES;
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, CLASS_ROWS, NODE_NAMES, SPACES, TENANT, VOLUMES, all, claim_path, claims_path, name,
-    pod_path, pods_path, poison, reference, send, text, volume_path,
+    ADMIN, CLASS_ROWS, NODE_NAMES, OF_TENANT, SPACES, TENANT, VOLUMES, all, claim_path,
+    claims_path, name, pod_path, pods_path, poison, reference, send, text, volume_path,
 };
 
 /// One thing that a person does.
@@ -253,8 +254,9 @@ fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
     let lost = claim.filter(|claim| text(claim, "/status/phase") == "Lost");
     let lost = lost.filter(|_| chance.happens(700)).map(|claim| text(claim, "/spec/volumeName"));
     let fresh = format!("pv-{}", chance_name(chance));
+    let name = lost.unwrap_or(&fresh);
     let mut volume = json!({
-        "metadata": {"name": lost.unwrap_or(&fresh), "labels": {"tier": pick(chance, &TIERS)}},
+        "metadata": {"name": name, "labels": {"tier": pick(chance, &TIERS)}},
         "spec": {
             "capacity": {"storage": pick(chance, &SIZES)},
             "accessModes": pick(chance, &OFFERED),
@@ -263,15 +265,16 @@ fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
             "volumeMode": volume_mode(chance),
         },
     });
+    mark(chance, &mut volume["metadata"]);
     if class == "local" {
         let node = pick(chance, &NODE_NAMES);
         let on_node =
             json!([{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]);
         let terms = json!({"nodeSelectorTerms": [{"matchExpressions": on_node}]});
-        volume["spec"]["local"] = json!({"path": "/mnt/disk"});
+        volume["spec"]["local"] = json!({"path": format!("/mnt/{name}")});
         volume["spec"]["nodeAffinity"] = json!({"required": terms});
     } else {
-        volume["spec"]["nfs"] = json!({"server": "a", "path": "/"});
+        volume["spec"]["nfs"] = json!({"server": "a", "path": format!("/{name}")});
     }
     if let Some(claim) = claim.filter(|_| lost.is_some()) {
         come_back(&mut volume, claim);
@@ -284,6 +287,16 @@ fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
         volume["spec"]["claimRef"] = whole;
     }
     volume
+}
+
+/// Some volumes are for one namespace, or for one tenant.
+fn mark(chance: &mut Chance, metadata: &mut Value) {
+    match chance.below(32) {
+        0 => metadata["annotations"] = json!({ALLOWED_NAMESPACES: pick(chance, &SPACES)}),
+        1 => metadata["labels"][OF_TENANT] = json!("red"),
+        2 => metadata["labels"][OF_TENANT] = json!("blue"),
+        _ => {}
+    }
 }
 
 /// Half of all claims are meant for the volumes that there are.

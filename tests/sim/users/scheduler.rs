@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bindery::model::Quantity;
+use bindery::model::annotations::ALLOWED_NAMESPACES;
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{
-    DRIVER, NODE_NAMES, all, annotation, claim_path, class_row, is_terminating, name, pod_path,
-    reference, send, text, used_by, volume_path,
+    DRIVER, NODE_NAMES, OF_TENANT, all, annotation, claim_path, class_row, is_terminating, name,
+    pod_path, reference, send, text, used_by, volume_path,
 };
 
 const USER: &str = "system:kube-scheduler";
@@ -113,6 +114,7 @@ fn fits(volume: &Value, claim: &Value, node: &str) -> bool {
     volume["spec"]["claimRef"].is_null()
         && text(volume, "/status/phase") == "Available"
         && !is_terminating(volume)
+        && admits(volume, text(claim, "/metadata/namespace"))
         && same("/spec/storageClassName")
         && same("/spec/volumeMode")
         && size >= asked
@@ -122,4 +124,13 @@ fn fits(volume: &Value, claim: &Value, node: &str) -> bool {
             .into_iter()
             .flatten()
             .all(|(key, value)| volume["metadata"]["labels"][key] == *value)
+}
+
+/// Admission denies what the scheduler would reserve for another tenant.
+fn admits(volume: &Value, namespace: &str) -> bool {
+    let listed = annotation(volume, ALLOWED_NAMESPACES);
+    match volume["metadata"]["labels"][OF_TENANT].as_str() {
+        Some(tenant) => listed == namespace || (tenant == "red" && namespace == "db"),
+        None => listed.is_empty() || listed == namespace,
+    }
 }

@@ -1,5 +1,6 @@
 //! What a plan says of one claim.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Planner, class, wasted};
@@ -33,21 +34,14 @@ impl Planner<'_> {
             | ClaimOutcome::Lost(_) => None,
         };
         PlannedClaim {
-            namespace: claim.key.namespace.to_string(),
-            name: claim.key.name.to_string(),
-            outcome: fate,
             volume: volume.map(ToString::to_string),
-            reason,
             mismatches: counts.by_label(),
             blocked_by,
-            equal_alternatives: None,
-            class: class(claim.class().wanted()),
-            request: claim.request.to_string(),
-            access_modes: claim.access_modes.names().map(str::to_owned).collect(),
             given: volume.and_then(|name| self.after.volume(name)).map(|volume| Given {
                 size: volume.capacity.to_string(),
                 wasted_bytes: wasted(volume, claim),
             }),
+            ..without_volume(claim, fate, reason)
         }
     }
 
@@ -64,9 +58,8 @@ impl Planner<'_> {
             ClaimOutcome::WaitsForConsumer
             | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::Terminating
-            | ClaimOutcome::Unknown
-            | ClaimOutcome::Unseen
             | ClaimOutcome::GetsDefaultClass(_) => ClaimFate::Waits,
+            ClaimOutcome::Unknown | ClaimOutcome::Unseen => ClaimFate::Unknown,
             ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) | ClaimOutcome::NoVolume(_) => {
                 ClaimFate::Starves
             }
@@ -88,7 +81,8 @@ impl Planner<'_> {
             return tally(self.after, claim, asker);
         }
         let asked = format!(
-            "{} {:?} {} {:?} {:?} {:?}",
+            "{} {} {:?} {} {:?} {:?} {:?}",
+            claim.key.namespace,
             claim.request,
             claim.access_modes,
             claim.mode,
@@ -118,9 +112,34 @@ impl Planner<'_> {
     }
 }
 
+/// A claim that is not stored.
+pub(super) fn denied(claim: &Claim, reason: &str) -> PlannedClaim {
+    without_volume(claim, ClaimFate::Conflict, Some(reason.to_owned()))
+}
+
+fn without_volume(claim: &Claim, outcome: ClaimFate, reason: Option<String>) -> PlannedClaim {
+    PlannedClaim {
+        namespace: claim.key.namespace.to_string(),
+        name: claim.key.name.to_string(),
+        outcome,
+        volume: None,
+        reason,
+        mismatches: BTreeMap::new(),
+        blocked_by: None,
+        equal_alternatives: None,
+        class: class(claim.class().wanted()),
+        request: claim.request.to_string(),
+        access_modes: claim.access_modes.names().map(str::to_owned).collect(),
+        given: None,
+    }
+}
+
 /// The volumes that were given away, as they were before.
 fn given(after: &View, writes: &[Write]) -> View {
     let mut view = View::default();
+    for namespace in after.namespaces() {
+        view.apply(Observed::Namespace(Arc::clone(namespace)));
+    }
     let reserved = writes.iter().filter_map(Write::reserves);
     for volume in reserved.filter_map(|(name, _)| after.volume(name)) {
         view.apply(Observed::Volume(Arc::new(freed(volume))));

@@ -12,12 +12,12 @@ use std::thread::{self, ScopedJoinHandle};
 use super::ByHash;
 use super::alternatives::alternatives;
 use super::report::{Plan, PlannedClaim, PlannedVolume};
-use super::state::Pods;
+use super::state::{Denied, Pods};
 use crate::binding::{Settlement, Tally, View, Write};
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
-/// The plan of a cluster that settled to `after`.
-pub(super) fn plan(after: &View, settlement: &Settlement, pods: &Pods) -> Plan {
+/// The plan of a cluster that settled to `after`, without what was denied.
+pub(super) fn plan(after: &View, settlement: &Settlement, pods: &Pods, denied: &Denied) -> Plan {
     let planner = Planner::new(after, settlement, pods);
     thread::scope(|scope| {
         // None needs another, and of many there are enough for all cores.
@@ -29,9 +29,13 @@ pub(super) fn plan(after: &View, settlement: &Settlement, pods: &Pods) -> Plan {
         for (key, claim) in keys.into_iter().zip(&mut claims) {
             claim.equal_alternatives = alternatives.get(key).copied();
         }
+        claims.extend(denied.claims.values().map(|(claim, reason)| claim::denied(claim, reason)));
         let waits = settlement.claims.iter().any(|(_, outcome)| Pods::matter_for(outcome));
         let notes = pods.note().filter(|_| waits).map(str::to_owned);
-        Plan { notes: notes.into_iter().collect(), ..Plan::new(claims, volumes) }
+        Plan {
+            notes: notes.into_iter().chain(denied.notes()).collect(),
+            ..Plan::new(claims, volumes)
+        }
     })
 }
 

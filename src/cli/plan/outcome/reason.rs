@@ -3,7 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use super::Planner;
-use crate::binding::{ClaimOutcome, Loss, Mismatch, Tally};
+use crate::binding::{ClaimOutcome, Loss, Mismatch, ObjectKey, Tally};
+use crate::cli::listing::labels;
 use crate::cli::plan::report::Blocker;
 use crate::cli::plan::state::Pods;
 use crate::model::{Claim, NonEmpty, VolumeName, VolumePhase};
@@ -23,7 +24,7 @@ impl Planner<'_> {
                 format!("each names the other, although {}", joined(despite))
             }
             ClaimOutcome::Terminating => "it is being deleted".to_owned(),
-            ClaimOutcome::Unknown => "what decides about it could not be read".to_owned(),
+            ClaimOutcome::Unknown => self.unknown(claim),
             ClaimOutcome::GetsDefaultClass(class) => {
                 format!("it gets the default class \"{class}\"")
             }
@@ -49,6 +50,14 @@ impl Planner<'_> {
             }
             ClaimOutcome::Lost(loss) => lost(loss),
         })
+    }
+
+    /// Why nothing is known of a claim.
+    fn unknown(&self, claim: &Claim) -> String {
+        match self.settlement.open.get(&ObjectKey::Claim(claim.key.clone())) {
+            Some(open) => format!("the input does not hold all {}", labels(open)),
+            None => "what decides about it could not be read".to_owned(),
+        }
     }
 
     /// Whose a volume is that a claim names in vain.

@@ -20,7 +20,8 @@ impl Planner<'_> {
                 ReleasedFor::Administrator
                 | ReleasedFor::Driver
                 | ReleasedFor::Recycler
-                | ReleasedFor::Pods(_),
+                | ReleasedFor::Pods(_)
+                | ReleasedFor::OtherVolume(_),
             ) => (VolumeFate::Released, None),
             VolumeOutcome::Offered
             | VolumeOutcome::Serves(_)
@@ -29,9 +30,8 @@ impl Planner<'_> {
                 None => (VolumeFate::Free, None),
                 Some(key) => (VolumeFate::Reserved, Some(key.clone())),
             },
-            VolumeOutcome::Unusable | VolumeOutcome::ClaimUnknown => {
-                (VolumeFate::Reserved, volume.reservation.key().cloned())
-            }
+            VolumeOutcome::Unusable => (VolumeFate::Reserved, volume.reservation.key().cloned()),
+            VolumeOutcome::ClaimUnknown => (VolumeFate::Unknown, volume.reservation.key().cloned()),
             VolumeOutcome::AwaitsClaim(key) | VolumeOutcome::OtherMode(key) => {
                 (VolumeFate::Reserved, Some(key.clone()))
             }
@@ -40,9 +40,11 @@ impl Planner<'_> {
             VolumeFate::Bound | VolumeFate::Binds => {
                 claim.as_ref().and_then(|key| self.after.claim(key))
             }
-            VolumeFate::Free | VolumeFate::Released | VolumeFate::Reserved | VolumeFate::Failed => {
-                None
-            }
+            VolumeFate::Free
+            | VolumeFate::Released
+            | VolumeFate::Reserved
+            | VolumeFate::Failed
+            | VolumeFate::Unknown => None,
         };
         PlannedVolume {
             name: volume.name.to_string(),

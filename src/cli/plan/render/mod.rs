@@ -14,14 +14,15 @@ use super::report::{Plan, PlannedClaim, PlannedVolume, VolumeFate};
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation;
+use crate::cli::output::readable;
 use crate::model::Quantity;
 
 /// The plan in this form.
 pub(super) fn render(plan: &Plan, form: Form) -> Result<String, Failure> {
     match form {
-        Form::Text => Ok(text::text(plan)),
-        Form::Wide => Ok(wide::wide(plan)),
-        Form::Markdown => Ok(markdown::markdown(plan)),
+        Form::Text => Ok(readable(&text::text(plan))),
+        Form::Wide => Ok(readable(&wide::wide(plan))),
+        Form::Markdown => Ok(readable(&markdown::markdown(plan))),
         Form::Json => notation::json(plan),
         Form::Yaml => notation::yaml(plan),
     }
@@ -126,6 +127,10 @@ fn said_of(volume: &PlannedVolume, absentees: &Absentees<'_>) -> Option<String> 
             }
         },
         VolumeFate::Failed => "its claim is gone and nobody here reclaims it".to_owned(),
+        VolumeFate::Unknown => match volume.claim.as_deref() {
+            Some(claim) => format!("whether claim \"{claim}\" exists is not known"),
+            None => "whether a claim takes it is not known".to_owned(),
+        },
     })
 }
 

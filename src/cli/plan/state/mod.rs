@@ -4,25 +4,32 @@
 //! all cores, and no object is kept whole. Not here: places in manifests, which `check` gives; a dump
 //! has no author.
 
+mod admission;
 mod objects;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use arcstr::ArcStr;
 use indicatif::ProgressBar;
 
-use self::objects::{Found, Item, items};
-use crate::binding::{ClaimOutcome, Observed, View};
+pub(in crate::cli) use self::admission::Denied;
+use self::admission::{Manifest, is_stored, key_of_new, uid_once_stored};
+use self::objects::{Found, Item, sections};
+use crate::binding::{ClaimOutcome, Collection, Listed, Observed, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
 use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
 use crate::cli::files;
+use crate::cli::listing::{Listing, WHOLE_DUMP, collection, lacks};
 use crate::cluster::resource::Watched;
 use crate::document;
 use crate::k8s::volume::Wanted;
-use crate::model::{Claim, ClaimKey, Uid};
+use crate::model::annotations::TENANT;
+use crate::model::{Claim, ClaimKey};
 
 /// Volumes, claims, classes and the pods that use claims.
 #[derive(Debug, Default)]
@@ -33,8 +40,16 @@ pub(in crate::cli) struct State {
     pub(in crate::cli) order: Vec<ClaimKey>,
     /// Whether the view shows the pods that claims wait for.
     pub(in crate::cli) pods: Pods,
-    /// Whether a pod was found at all.
-    has_pods: bool,
+    /// Which kinds of objects were all seen.
+    pub(in crate::cli) listed: Listed,
+    /// The files, or `cluster`.
+    pub(in crate::cli) source: String,
+    /// Objects without a uid, in the order of the input: they are still to be applied.
+    manifests: Vec<Manifest>,
+    /// Those that `check` denies.
+    pub(in crate::cli) denied: Denied,
+    /// How many objects and lists were found.
+    count: usize,
     /// Objects of other kinds, as JSON.
     pub(in crate::cli) others: Vec<Other>,
 }
@@ -107,9 +122,12 @@ impl State {
 
     /// Reads what a cluster lists of volumes, claims and classes, and asks it for the pods that wait.
     pub(in crate::cli) fn of_cluster(cluster: &Cluster, lists: &[String]) -> Result<Self, Failure> {
-        let mut state = Self::of_texts(lists, CLUSTER, Purpose::Plan)?;
+        let mut state = Self::of_lists(lists, CLUSTER, Purpose::Plan)?;
         match cluster.waiting_pods() {
-            Ok(list) => state.text(&list, CLUSTER, Purpose::Plan)?,
+            Ok(list) => {
+                state.text(&list, CLUSTER, Purpose::Plan)?;
+                state.listed.add(Collection::Pods);
+            }
             Err(Refusal::Forbidden(_)) => {
                 let note = "you may not list the pods of all namespaces: whether a pod uses a claim that \
                      waits for one is not known; use an account that may, or a dump";
@@ -117,60 +135,98 @@ impl State {
             }
             Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => return Err(refusal.into()),
         }
+        state.namespaces(cluster)?;
         Ok(state)
     }
 
-    /// Reads dumps.
+    /// Asks the cluster for its namespaces where a volume belongs to a tenant. An account that may not list them
+    /// leaves it open whose they are.
+    fn namespaces(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+        if !self.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
+            return Ok(());
+        }
+        match cluster.get(Watched::Namespaces.path()) {
+            Ok(list) => {
+                self.text(&list, CLUSTER, Purpose::Plan)?;
+                self.listed.add(Collection::Namespaces);
+                Ok(())
+            }
+            Err(Refusal::Forbidden(_)) => Ok(()),
+            Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => Err(refusal.into()),
+        }
+    }
+
+    /// Reads dumps. A file in which there is no object is refused.
     pub(in crate::cli) fn of_files(paths: &[PathBuf], purpose: Purpose) -> Result<Self, Failure> {
         let mut state = Self::default();
+        let mut texts = Vec::new();
         for path in paths {
             let is_input = path.as_os_str() == "-";
             let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
+            let before = state.count;
             state.text(&text, &name_of(path), purpose)?;
+            if state.count == before {
+                return Err(no_object(&name_of(path)));
+            }
+            texts.push((name_of(path), text));
         }
-        if !state.has_pods && state.pods == Pods::Seen {
-            let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
-            state.pods = Pods::Unseen(format!(
-                "{} has no pods: whether a pod uses a claim that waits for one is not known; add them to \
-                 the dump (kubectl get pv,pvc,sc,pods -A -o json)",
-                names.join(", ")
-            ));
+        let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+        state.source = names.join(", ");
+        let lacks_pods =
+            |claim: &Arc<Claim>| !state.listed.has_in(Collection::Pods, &claim.key.namespace);
+        if state.pods == Pods::Seen && state.view.claims().any(lacks_pods) {
+            let open = BTreeSet::from([Collection::Pods]);
+            let lacks = lacks(&state.source, &state.listed, &open);
+            let fact = "whether a pod uses a claim that waits for one is not known";
+            state.pods = Pods::Unseen(format!("{fact}: {lacks}"));
+        }
+        match purpose {
+            Purpose::Plan | Purpose::Explanation => state.judge_manifests(&texts)?,
+            Purpose::Verdicts => {}
         }
         Ok(state.ordered())
     }
 
-    /// Reads texts that `name` gave.
-    pub(in crate::cli) fn of_texts(
-        texts: &[String],
+    /// Reads what a cluster, by this name, has listed of volumes, claims and classes.
+    pub(in crate::cli) fn of_lists(
+        lists: &[String],
         name: &str,
         purpose: Purpose,
     ) -> Result<Self, Failure> {
-        let mut state = Self::default();
-        for text in texts {
+        let mut state = Self { source: name.to_owned(), ..Self::default() };
+        for text in lists {
             state.text(text, name, purpose)?;
+        }
+        // Each is of all namespaces, whatever it holds.
+        for collection in [Collection::Volumes, Collection::Claims, Collection::Classes] {
+            state.listed.add(collection);
         }
         Ok(state.ordered())
     }
 
     fn text(&mut self, text: &str, name: &str, purpose: Purpose) -> Result<(), Failure> {
-        if document::is_json(text) {
-            return self.objects(&items(text, name)?, name, purpose);
-        }
-        let documents = document::read(text).map_err(|error| {
-            Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
-        })?;
-        for document in &documents {
-            let text = document.to_json().to_string();
-            self.objects(&items(&text, name)?, name, purpose)?;
+        each_json(text, name, |json| self.sections(json, name, purpose))
+    }
+
+    fn sections(&mut self, text: &str, name: &str, purpose: Purpose) -> Result<(), Failure> {
+        for mut section in sections(text, name)? {
+            self.count += usize::from(section.listing.may_be_empty());
+            self.objects(&section.items, &mut section.listing, (name, purpose))?;
+            section.listing.conclude(&mut self.listed);
         }
         Ok(())
     }
 
     /// Takes in what stands in the items, on all cores if there are many; of two objects of one name the later
     /// counts.
-    fn objects(&mut self, items: &[Item<'_>], name: &str, purpose: Purpose) -> Result<(), Failure> {
+    fn objects(
+        &mut self,
+        items: &[Item<'_>],
+        listing: &mut Listing,
+        (name, purpose): (&str, Purpose),
+    ) -> Result<(), Failure> {
         if items.len() < MANY {
-            return self.share(read_share(items, name, purpose)?);
+            return self.share(read_share(items, name, purpose)?, listing);
         }
         // On anything but a terminal it stays hidden.
         let bar = ProgressBar::new(items.len() as u64);
@@ -190,7 +246,7 @@ impl State {
                     // Silence is a reader that has failed, which is told below.
                     let Ok(share) = share.recv() else { return Ok(()) };
                     bar.inc(items.len() as u64);
-                    self.share(share?)
+                    self.share(share?, listing)
                 });
             drop(receivers);
             let ended: Result<Vec<bool>, _> =
@@ -206,12 +262,19 @@ impl State {
         read
     }
 
-    fn share(&mut self, share: Share) -> Result<(), Failure> {
+    fn share(&mut self, share: Share, listing: &mut Listing) -> Result<(), Failure> {
         self.others.extend(share.others);
-        self.has_pods |= share.has_pods;
+        self.count += share.count;
+        share.found.into_iter().for_each(|collection| listing.see(collection));
+        share.namespaces.iter().for_each(|namespace| listing.see_namespace(namespace));
         for read in share.read {
             match read {
-                Ok(observed) => self.take(observed),
+                Ok(Taken { observed, manifest }) => {
+                    if let Some(namespace) = namespace_of(&observed) {
+                        listing.see_namespace(namespace);
+                    }
+                    self.take(observed, manifest);
+                }
                 // Tenants write pods: one of them must not stand in the way of everybody's plan.
                 Err(Unread { watched: Watched::Pods, text }) => {
                     let unknown = "whether it uses a claim that waits for a pod is not known";
@@ -225,7 +288,13 @@ impl State {
         Ok(())
     }
 
-    fn take(&mut self, observed: Observed) {
+    fn take(&mut self, observed: Observed, manifest: Option<Manifest>) {
+        // Over what is stored, a manifest is an update.
+        let is_update = manifest.as_ref().is_some_and(|one| is_stored(&self.view, &one.key));
+        self.manifests.extend(manifest);
+        if is_update {
+            return;
+        }
         match observed {
             Observed::Claim(claim) => self.view.apply(Observed::Claim(stored(claim))),
             // Most pods wait for nothing.
@@ -245,6 +314,7 @@ impl State {
     }
 
     fn ordered(mut self) -> Self {
+        self.set_default_class();
         let mut claims: Vec<&Arc<Claim>> = self.view.claims().collect();
         claims.sort_by(|a, b| a.turn().cmp(&b.turn()));
         self.order = claims.into_iter().map(|claim| claim.key.clone()).collect();
@@ -252,10 +322,48 @@ impl State {
     }
 }
 
+/// Hands on a text that is JSON, or each document of one that is YAML as JSON.
+fn each_json(
+    text: &str,
+    name: &str,
+    mut take: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if document::is_json(text) {
+        return take(text);
+    }
+    let documents = document::read(text).map_err(|error| {
+        Failure::usage(format!("{name}:{}: {}; make a new dump", error.at, error.reason))
+    })?;
+    documents.iter().try_for_each(|one| take(&one.to_json().to_string()))
+}
+
+/// The namespace of what tells whether a dump is of one namespace only.
+fn namespace_of(observed: &Observed) -> Option<&ArcStr> {
+    match observed {
+        Observed::Claim(claim) => Some(&claim.key.namespace),
+        Observed::Pod(pod) => Some(&pod.key.namespace),
+        Observed::PodGone(key) => Some(&key.namespace),
+        Observed::Volume(_)
+        | Observed::Class(_)
+        | Observed::Namespace(_)
+        | Observed::VolumeGone(_)
+        | Observed::ClaimGone(_)
+        | Observed::ClassGone(_)
+        | Observed::NamespaceGone(_) => None,
+    }
+}
+
+/// The failure of a dump that is none.
+pub(in crate::cli) fn no_object(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name} holds no Kubernetes object; give what {WHOLE_DUMP} wrote, or bindery snapshot"
+    ))
+}
+
 /// The claim once its manifest was stored: it has a uid.
 fn stored(mut claim: Arc<Claim>) -> Arc<Claim> {
     if claim.uid.is_none() {
-        let uid = Uid::new(format!("not stored yet: {}", claim.key));
+        let uid = uid_once_stored(&claim.key);
         Arc::make_mut(&mut claim).uid = Some(uid);
     }
     claim
@@ -268,10 +376,21 @@ struct Unread {
     text: String,
 }
 
+/// An object that was read.
+struct Taken {
+    observed: Observed,
+    /// The object, if it is still to be applied.
+    manifest: Option<Manifest>,
+}
+
 /// What was read of some items, in their order.
 struct Share {
-    read: Vec<Result<Observed, Unread>>,
-    has_pods: bool,
+    read: Vec<Result<Taken, Unread>>,
+    /// How many objects there are.
+    count: usize,
+    found: BTreeSet<Collection>,
+    /// Namespaces of objects that are not looked at: two are enough.
+    namespaces: BTreeSet<ArcStr>,
     others: Vec<Other>,
 }
 
@@ -286,21 +405,52 @@ fn read_share(items: &[Item<'_>], name: &str, purpose: Purpose) -> Result<Share,
     let kept = found.iter().filter(is_kept);
     Ok(Share {
         read: found.iter().filter_map(|found| read_one(found, name, purpose)).collect(),
-        has_pods: found.iter().filter_map(watched).any(is_pods),
+        count: found.iter().filter(|found| !found.kind.is_empty()).count(),
+        found: found.iter().filter_map(|found| collection(&found.kind)).collect(),
+        namespaces: namespaces_of_others(&found),
         others: kept
-            .map(|found| Other { kind: (*found.kind).into(), text: found.text.into() })
+            .map(|found| Other { kind: (*found.kind).into(), text: text_of(found) })
             .collect(),
     })
 }
 
+/// The text of a pod or event that is kept, with its namespace.
+fn text_of(found: &Found<'_>) -> Box<str> {
+    let is_namespaced = matches!(&*found.kind, "Pod" | "Event");
+    let is_nowhere = is_namespaced && found.namespace().is_none();
+    let text = is_nowhere.then(|| found.in_default_namespace()).flatten();
+    text.map_or_else(|| found.text.into(), Into::into)
+}
+
+fn namespaces_of_others(found: &[Found<'_>]) -> BTreeSet<ArcStr> {
+    let mut namespaces = BTreeSet::new();
+    for found in found.iter().filter(|found| watched(found).is_none()) {
+        namespaces.extend(found.namespace());
+        if namespaces.len() > 1 {
+            break;
+        }
+    }
+    namespaces
+}
+
 /// Reads an object that a plan looks at.
-fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Observed, Unread>> {
+fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Taken, Unread>> {
     let wanted = match purpose {
         Purpose::Plan | Purpose::Explanation => Wanted::Labels,
         Purpose::Verdicts => Wanted::Both,
     };
     let watched = watched(found)?;
-    Some(watched.observed_for(wanted, found.text).map_err(|error| {
+    let read = watched.observed_for(wanted, found.text);
+    let is_nowhere = |observed| namespace_of(observed).is_some_and(ArcStr::is_empty);
+    let read = match read.as_ref().is_ok_and(is_nowhere).then(|| found.in_default_namespace()) {
+        Some(Some(text)) => watched.observed_for(wanted, &text),
+        Some(None) | None => read,
+    };
+    let taken = |observed| {
+        let manifest = key_of_new(&observed).map(|key| Manifest { key, text: found.text.into() });
+        Taken { observed, manifest }
+    };
+    Some(read.map(taken).map_err(|error| {
         let (kind, called, reason) = (&found.kind, found.called(), told(&error));
         let text = format!("{name}: {kind} {called} cannot be read: {reason}");
         Unread { watched, text }

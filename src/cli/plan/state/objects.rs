@@ -7,14 +7,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::check::input::told;
 use crate::cli::check::live::no_json;
 use crate::cli::exit::Failure;
+use crate::cli::listing::Listing;
 use crate::cli::snapshot;
+
+/// Where kubectl puts what says no namespace.
+pub(super) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object in a text.
 #[derive(Debug)]
@@ -31,7 +37,16 @@ struct Head<'a> {
     kind: Option<Cow<'a, str>>,
     /// Whether metadata was seen; what has a kind says it before.
     has_metadata: bool,
+    /// The metadata of what was read to its end.
+    metadata: Option<&'a RawValue>,
     items: Option<Vec<&'a RawValue>>,
+}
+
+/// A list of a text with its items, or an object that stands alone.
+#[derive(Debug)]
+pub(super) struct Section<'a> {
+    pub(super) listing: Listing,
+    pub(super) items: Vec<Item<'a>>,
 }
 
 /// A text in which objects are still to be found: one object, or a list of them.
@@ -43,8 +58,8 @@ pub(super) struct Item<'a> {
 }
 
 /// What stands in `text`, which `source` gave; lists are taken apart.
-pub(super) fn items<'a>(text: &'a str, source: &str) -> Result<Vec<Item<'a>>, Failure> {
-    let mut items = Vec::new();
+pub(super) fn sections<'a>(text: &'a str, source: &str) -> Result<Vec<Section<'a>>, Failure> {
+    let mut sections = Vec::new();
     let mut begin = 0;
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
     while let Some(head) = heads.next() {
@@ -52,23 +67,46 @@ pub(super) fn items<'a>(text: &'a str, source: &str) -> Result<Vec<Item<'a>>, Fa
             if error.is_data() { unreadable(source, &error) } else { no_json(source, text, &error) }
         })?;
         let end = heads.byte_offset();
-        if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
+        let listing = head.listing();
+        let items = if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
             let texts = texts.into_iter().map(RawValue::get);
-            items.extend(texts.map(|text| Item { text, of_list: of_list.clone() }));
+            texts.map(|text| Item { text, of_list: of_list.clone() }).collect()
         } else {
             let text = text.get(begin..end).unwrap_or_default();
-            items.push(Item { text, of_list: Arc::default() });
-        }
+            vec![Item { text, of_list: Arc::default() }]
+        };
+        sections.push(Section { listing, items });
         begin = end;
     }
-    Ok(items)
+    Ok(sections)
 }
 
 impl Found<'_> {
+    /// The namespace, if it says one.
+    pub(super) fn namespace(&self) -> Option<ArcStr> {
+        let namespace = self.identity().namespace?.0;
+        (!namespace.is_empty()).then(|| (&*namespace).into())
+    }
+
+    /// Its text with the namespace in which it would be stored, if it says none.
+    pub(super) fn in_default_namespace(&self) -> Option<String> {
+        let mut object: Value = serde_json::from_str(self.text).ok()?;
+        object.get_mut("metadata")?["namespace"] = DEFAULT_NAMESPACE.into();
+        Some(object.to_string())
+    }
+
+    /// The name; empty if it says none.
+    pub(super) fn name(&self) -> String {
+        self.identity().name.unwrap_or_default().0.into_owned()
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        serde_json::from_str::<Named<'_>>(self.text).unwrap_or_default().metadata
+    }
+
     /// Namespace and name, as far as it says them.
     pub(super) fn called(&self) -> String {
-        let Named { metadata: Identity { namespace, name } } =
-            serde_json::from_str(self.text).unwrap_or_default();
+        let Identity { namespace, name } = self.identity();
         let [namespace, name] = [namespace, name].map(|text| text.unwrap_or_default().0);
         let separator = if namespace.is_empty() { "" } else { "/" };
         format!("{namespace}{separator}{name}")
@@ -117,6 +155,17 @@ impl<'de> Deserialize<'de> for Head<'de> {
 }
 
 impl Head<'_> {
+    /// As what it stands in the text.
+    fn listing(&self) -> Listing {
+        if self.items.is_none() {
+            return Listing::part();
+        }
+        let list = self.metadata.map(|metadata| serde_json::from_str(metadata.get()));
+        let Position { r#continue } = list.and_then(Result::ok).unwrap_or_default();
+        let is_page = r#continue.is_some_and(|token| !token.0.is_empty());
+        Listing::of(self.kind.as_deref().unwrap_or_default(), is_page)
+    }
+
     /// If it is that of a list: the kind of the items, empty if the list gives none. `of_list` as of an
     /// [`Item`].
     fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
@@ -175,7 +224,12 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
                     let kind: Option<Text<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
-                "metadata" => self.head.has_metadata = true,
+                "metadata" => {
+                    self.head.has_metadata = true;
+                    if let Until::End = self.until {
+                        self.head.metadata = map.next_value()?;
+                    }
+                }
                 "items" => self.head.items = map.next_value()?,
                 _ => {}
             }
@@ -184,12 +238,24 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
             {
                 return Err(A::Error::custom("the rest is not needed"));
             }
-            if !matches!(&*key, "kind" | "items") {
+            let is_read = match self.until {
+                Until::End => matches!(&*key, "kind" | "items" | "metadata"),
+                Until::Enough { .. } => matches!(&*key, "kind" | "items"),
+            };
+            if !is_read {
                 map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(())
     }
+}
+
+/// Where the page of a list ends; nothing if it is the last.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Position<'a> {
+    #[serde(borrow)]
+    r#continue: Option<Text<'a>>,
 }
 
 /// An object of which only what it is called is read.

@@ -7,6 +7,7 @@ mod poison;
 mod recent;
 mod recycling;
 mod telling;
+mod tenancy;
 mod turns;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
         "spec":{{"capacity":{{"storage":"{size}"}},"accessModes":["ReadWriteOnce"]}},
         "status":{{"phase":"{phase}"}}}}"#
     );
-    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().value.volume
+    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().volume
 }
 
 fn pvc(name: &str, version: u32, created: u32) -> Claim {
@@ -40,7 +41,7 @@ fn pvc(name: &str, version: u32, created: u32) -> Claim {
         ["ReadWriteOnce"],"storageClassName":"","resources":{{"requests":{{"storage":"1Gi"}}}}}},
         "status":{{"phase":"Pending"}}}}"#
     );
-    claim(&text, "").unwrap().value
+    claim(&text, "").unwrap()
 }
 
 fn key(name: &str) -> ObjectKey {
@@ -312,7 +313,7 @@ fn held(version: u32) -> Volume {
         "capacity":{{"storage":"1Gi"}},"accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":
         "db","name":"c","uid":"u-c"}}}},"status":{{"phase":"Bound"}}}}"#
     );
-    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().value.volume
+    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().volume
 }
 
 fn gone() -> LiveReads {
@@ -401,4 +402,28 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
         }
     }
     assert_eq!(stored, ["volume_phase", "reserve", "volume_phase", "name", "claim_status"]);
+}
+
+/// Whoever is cut off asks less and less often, and not at all once another may lead.
+#[test]
+fn what_became_of_a_write_is_asked_ever_more_seldom_and_only_by_who_leads() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
+    let write = stage.write();
+    stage.engine.sent(&write, Sent::Unknown("late".to_owned()), stage.now);
+    let mut pauses = Vec::new();
+    for _ in 0..7 {
+        let Some(Task::Check(object)) = stage.next() else { panic!("not asked") };
+        let mut live = LiveReads::default();
+        live.fail_all(&[Read::Volume(VolumeName::new("a"))]);
+        stage.engine.checked(&object, &live, stage.now);
+        assert!(stage.next().is_none());
+        let next = stage.engine.wakes_at().unwrap();
+        pauses.push(next.duration_since(stage.now).as_millis());
+        stage.now = next;
+    }
+    assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+    stage.engine.lead(false, stage.now);
+    assert!(stage.next().is_none() && stage.engine.wakes_at().is_none());
+    stage.engine.lead(true, stage.now);
+    assert!(matches!(stage.next(), Some(Task::Check(_))));
 }

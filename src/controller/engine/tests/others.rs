@@ -1,9 +1,8 @@
 //! Another binder beside the loop: who gives way, and what is told of its choices.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::{Stage, pv, pvc};
+use super::{Stage, named, pv, pvc};
 use crate::binding::Observed;
 use crate::cluster::resource::Watched;
 use crate::controller::engine::{Engine, Task};
@@ -11,7 +10,7 @@ use crate::controller::mode::Mode;
 use crate::k8s::managers::InTree;
 use crate::k8s::volume::Wanted;
 use crate::k8s::volume::volume;
-use crate::model::{ResourceVersion, Volume};
+use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumePhase};
 
 /// The volume as another binder keeps it for a claim.
 fn kept(name: &str, version: u32, size: &str, claim: &str) -> Volume {
@@ -21,37 +20,109 @@ fn kept(name: &str, version: u32, size: &str, claim: &str) -> Volume {
         "accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":"db","name":"{claim}","uid":"u-{claim}"}}
         }},"status":{{"phase":"Available"}}}}"#
     );
-    volume(&text, Wanted::Both).unwrap().value.volume
+    volume(&text, Wanted::Both).unwrap().volume
 }
 
 const THEIRS: InTree = InTree { reservation: true, phase: false };
 
 #[test]
-fn who_sees_another_binder_on_three_volumes_within_a_minute_stops_to_bind() {
-    for (pause, author, expected) in [
-        (Duration::from_secs(10), THEIRS, Mode::Observe),
-        (Duration::from_secs(10), InTree::default(), Mode::Full),
-        (Duration::from_secs(40), THEIRS, Mode::Full),
+fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
+    let bound = InTree { reservation: false, phase: true };
+    let both = InTree { reservation: true, phase: true };
+    let reserved = kept("a", 101, "1Gi", "elsewhere");
+    let completed = Volume { phase: VolumePhase::Bound, ..reserved.clone() };
+    for (volume, author, deed) in [
+        (&reserved, InTree::default(), None),
+        (&reserved, bound, None),
+        (&reserved, THEIRS, Some("reserved it")),
+        (&completed, bound, Some("made its phase Bound")),
+        (&completed, both, Some("reserved it")),
     ] {
-        let volumes = ["a", "b", "c"].map(|name| pv(name, 1, "1Gi", "Available"));
-        let mut stage = Stage::of(&volumes, &[]);
-        for name in ["a", "b", "c"] {
-            assert_eq!(stage.engine.mode(), Mode::Full);
-            let volume = Arc::new(kept(name, 101, "1Gi", "elsewhere"));
-            // News that comes twice counts once.
-            for _ in 0..3 {
-                stage.engine.observe_volume(Arc::clone(&volume), author, stage.now);
-            }
-            stage.now += pause;
-        }
-        assert_eq!(stage.engine.mode(), expected);
-        if expected == Mode::Observe {
-            stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
-            let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
-            assert_eq!(notice.announcement.reason, "ForeignBinder");
-            assert!(stage.next().is_none(), "nothing is written any more");
-        }
+        let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
+        stage.engine = stage.engine.cleared_by("clear it".to_owned());
+        stage.engine.observe_volume(Arc::new(volume.clone()), author, stage.now);
+        let expected = if deed.is_some() { Mode::Observe } else { Mode::Full };
+        assert_eq!((stage.engine.mode(), stage.engine.has_given_way()), (expected, deed.is_some()));
+        let sighting = stage.engine.take_sighting();
+        assert_eq!(sighting.is_some(), deed.is_some(), "{sighting:?}");
+        let Some(deed) = deed else { continue };
+        let sighting = sighting.unwrap();
+        assert!(sighting.contains("\"a\"") && sighting.contains(deed), "{sighting}");
+        assert_eq!(stage.engine.take_sighting(), None, "it is stored once");
+        stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
+        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+        assert_eq!(notice.announcement.reason, "ForeignBinder");
+        let text = &notice.announcement.text;
+        assert!(text.contains(deed) && text.ends_with("then clear it"), "{text}");
+        assert!(stage.next().is_none(), "nothing is written any more");
+
+        stage.engine.give_way(false, stage.now);
+        assert_eq!(stage.engine.mode(), Mode::Full);
+        let is_written = |task| matches!(task, Task::Send(write) if write.object() == named("d"));
+        let is_made_up_for = std::iter::from_fn(|| stage.next()).any(is_written);
+        assert!(is_made_up_for, "what came meanwhile is decided about");
     }
+}
+
+#[test]
+fn a_replica_that_saw_another_binder_tells_it_once_it_leads() {
+    let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
+    stage.engine.lead(false, stage.now);
+    let reserved = Arc::new(kept("a", 101, "1Gi", "elsewhere"));
+    stage.engine.observe_volume(reserved, THEIRS, stage.now);
+    assert!(stage.next().is_none() && stage.engine.has_given_way());
+    stage.engine.lead(true, stage.now);
+    let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+    assert_eq!(notice.announcement.reason, "ForeignBinder");
+    assert!(stage.next().is_none());
+}
+
+#[test]
+fn who_begins_beside_another_binder_writes_nothing_and_other_modes_stay_as_they_are() {
+    for (mode, expected) in [
+        (Mode::Full, Mode::Observe),
+        (Mode::Observe, Mode::Observe),
+        (Mode::Prebind, Mode::Prebind),
+    ] {
+        let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Pending")], &[]);
+        stage.engine = Engine::new(mode);
+        stage.see(Observed::Volume(Arc::new(pv("a", 1, "1Gi", "Pending"))));
+        for watched in Watched::ALL {
+            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
+        }
+        stage.engine.give_way(true, stage.now);
+        stage.engine.lead(true, stage.now);
+        assert_eq!(stage.engine.mode(), expected);
+        assert!(stage.next().is_none(), "{mode:?}");
+        stage.engine.give_way(false, stage.now);
+        assert_eq!(stage.engine.mode(), mode);
+        assert_eq!(!stage.writes().is_empty(), mode == Mode::Full);
+    }
+}
+
+/// What another binder wrote before our start, or what a person makes of it since, is no work of that binder.
+#[test]
+fn what_another_binder_wrote_before_our_start_does_not_count() {
+    const BOTH: InTree = InTree { reservation: true, phase: true };
+    let theirs = |version: u32| Volume {
+        phase: VolumePhase::Bound,
+        ..kept("a", version, "1Gi", "elsewhere")
+    };
+    let mut stage = Stage::of(&[theirs(1)], &[]);
+    // Listed again, labelled, and given a claimRef of another name by hand: the uid stays the binder's.
+    let key = ClaimKey::new("db", "renamed");
+    let renamed = Reservation::Held(key, Uid::new("u-elsewhere"));
+    let labels = [("a", "b")].into_iter().collect();
+    let labelled = Volume { labels, ..theirs(101) };
+    let edited = Volume { reservation: renamed, ..theirs(102) };
+    for volume in [theirs(1), labelled, edited] {
+        stage.engine.observe_volume(Arc::new(volume), BOTH, stage.now);
+        assert_eq!(stage.engine.mode(), Mode::Full);
+    }
+    // The same binder at work, after our start.
+    let anew = kept("a", 103, "1Gi", "new");
+    stage.engine.observe_volume(Arc::new(anew), BOTH, stage.now);
+    assert_eq!(stage.engine.mode(), Mode::Observe);
 }
 
 #[test]

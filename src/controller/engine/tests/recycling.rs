@@ -18,7 +18,7 @@ fn released(uid: &str, version: u32) -> Volume {
         "nfs":{{"server":"a","path":"/"}},"claimRef":{{"namespace":"db","name":"c","uid":"u-c"}}}},
         "status":{{"phase":"Released"}}}}"#
     );
-    volume(&text, Wanted::Both).unwrap().value.volume
+    volume(&text, Wanted::Both).unwrap().volume
 }
 
 /// The next order, where every read finds the volume as it is seen, and nobody who uses it.

@@ -28,6 +28,7 @@ use super::deadlines::{Stage, StageCell, StageClock, Watched};
 use super::drain::{Drain, StopSignal};
 use super::limits::Limits;
 use super::observer::{TransportEvent, TransportObserver};
+use super::places::Place;
 use super::refusal::Refusal;
 
 /// How a connection ended.
@@ -41,6 +42,8 @@ pub enum ConnectionEnd {
     TimedOut(Stage),
     /// Without a request, because the port stops.
     Drained,
+    /// All places were taken, and another address got this one.
+    MadeRoom,
 }
 
 impl ConnectionEnd {
@@ -51,6 +54,7 @@ impl ConnectionEnd {
             Self::Broken => "broken",
             Self::TimedOut(stage) => stage.label(),
             Self::Drained => "drained",
+            Self::MadeRoom => "made_room",
         }
     }
 }
@@ -70,22 +74,25 @@ impl Port {
     }
 }
 
-/// Serves requests from `io` until the peer leaves, waits too long or the port stops; then closes
-/// it in a way that does not destroy the last reply.
-pub(crate) async fn serve<IO>(io: IO, port: &Arc<Port>) -> ConnectionEnd
+/// Marks an answer as that to a review which could be read. Its connection may rest, and its address is one of
+/// those for which places are reserved.
+#[derive(Clone, Copy, Debug)]
+pub struct ReviewAnswered;
+
+/// Serves requests from `io` until the peer leaves, waits too long, has to make room or the port stops; then
+/// closes it in a way that does not destroy the last reply.
+pub(crate) async fn serve<IO>(io: IO, port: &Arc<Port>, place: &Place) -> ConnectionEnd
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
-    let stage = Arc::new(StageCell::default());
-    let service = Exchanges {
-        router: port.router.clone(),
-        stage: Arc::clone(&stage),
-        port: Arc::clone(port),
-    };
-    let watched = Watched::new(io, Arc::clone(&stage));
+    let stage = place.stage();
+    let service =
+        Exchanges { router: port.router.clone(), place: place.clone(), port: Arc::clone(port) };
+    let watched = Watched::new(io, Arc::clone(stage));
     let mut connection = protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
     let mut clock = StageClock::new(&port.limits);
     let mut signal = pin!(StopSignal::new(&port.drain));
+    let mut asked = pin!(place.asked());
     let mut stop_seen = false;
     let end = poll_fn(|cx| {
         // The connection comes first: bytes that have arrived count before any deadline.
@@ -104,7 +111,10 @@ where
             }
             stop_seen = true;
         }
-        clock.poll_expired(cx, &stage, &port.limits).map(ConnectionEnd::TimedOut)
+        if asked.as_mut().poll_leaving(cx).is_ready() {
+            return Poll::Ready(ConnectionEnd::MadeRoom);
+        }
+        clock.poll_expired(cx, stage, &port.limits).map(ConnectionEnd::TimedOut)
     })
     .await;
     close(connection.into_parts().io.into_inner(), end, &port.limits).await;
@@ -129,8 +139,12 @@ where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let closing = async {
-        if io.shutdown().await.is_err() || matches!(end, ConnectionEnd::TimedOut(_)) {
+        if io.shutdown().await.is_err() {
             return;
+        }
+        match end {
+            ConnectionEnd::TimedOut(_) | ConnectionEnd::MadeRoom => return,
+            ConnectionEnd::Closed | ConnectionEnd::Broken | ConnectionEnd::Drained => {}
         }
         let mut rest = vec![0; 4096];
         let mut left = limits.linger_bytes;
@@ -148,7 +162,7 @@ where
 /// The requests of one connection, on their way to the router.
 struct Exchanges {
     router: Router,
-    stage: Arc<StageCell>,
+    place: Place,
     port: Arc<Port>,
 }
 
@@ -158,10 +172,12 @@ impl hyper::service::Service<Request<Incoming>> for Exchanges {
     type Future = Exchange;
 
     fn call(&self, request: Request<Incoming>) -> Exchange {
-        self.stage.enter(Stage::Exchange);
+        let stage = self.place.stage();
+        stage.enter(Stage::Body);
+        let request = request.map(|body| Arriving { body, stage: Arc::clone(stage) });
         Exchange {
             handler: self.router.clone().call(request),
-            stage: Arc::clone(&self.stage),
+            place: self.place.clone(),
             port: Arc::clone(&self.port),
         }
     }
@@ -170,7 +186,7 @@ impl hyper::service::Service<Request<Incoming>> for Exchanges {
 /// One request in the hands of the router.
 struct Exchange {
     handler: RouteFuture<Infallible>,
-    stage: Arc<StageCell>,
+    place: Place,
     port: Arc<Port>,
 }
 
@@ -192,8 +208,48 @@ impl Future for Exchange {
         if self.port.drain.is_announced() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let stage = Arc::clone(&self.stage);
+        if response.extensions().get::<ReviewAnswered>().is_some() {
+            self.place.note_review();
+        }
+        let stage = Arc::clone(self.place.stage());
         Poll::Ready(Ok(response.map(|body| Reply { body, stage })))
+    }
+}
+
+/// The body of a request, which notes its end.
+struct Arriving {
+    body: Incoming,
+    stage: Arc<StageCell>,
+}
+
+impl HttpBody for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if self.body.is_end_stream() || matches!(polled, Poll::Ready(None)) {
+            self.stage.body_came();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        // Whoever reads no further waits for nothing more of it.
+        self.stage.body_came();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use tokio::io::DuplexStream;
@@ -12,15 +13,25 @@ use super::*;
 use crate::webhook::transport::admission::Admission;
 use crate::webhook::transport::body::read_body;
 use crate::webhook::transport::observer::Silent;
+use crate::webhook::transport::places::Places;
 
 const GET: &[u8] = b"GET /now HTTP/1.1\r\nhost: a\r\n\r\n";
 
 fn router(limits: &Limits) -> Router {
     let admission = Admission::new(limits.clone());
     Router::new()
-        .route("/now", get(|| async { "now" }))
+        .route("/now", get(|| async { (Extension(ReviewAnswered), "now") }))
+        .route("/stranger", get(|| async { "stranger" }))
         .route("/slow", get(|| async { sleep(Duration::from_secs(3)).await }))
         .route("/never", get(std::future::pending::<()>))
+        // Holds the body and does not read it.
+        .route(
+            "/hold",
+            post(|body: Body| async move {
+                let _held = body;
+                std::future::pending::<()>().await;
+            }),
+        )
         .route("/large", get(|| async { vec![b'x'; 1 << 20] }))
         .route("/panic", get(panicking))
         .route(
@@ -61,7 +72,8 @@ impl Client {
     fn connect(port: &Arc<Port>) -> Self {
         let (io, served) = tokio::io::duplex(64 * 1024);
         let port = Arc::clone(port);
-        let end = tokio::spawn(async move { serve(served, &port).await });
+        let place = Places::new(&port.limits).take([10, 0, 0, 1].into()).unwrap();
+        let end = tokio::spawn(async move { serve(served, &port, &place).await });
         Self { io, end, since: Instant::now() }
     }
 
@@ -200,6 +212,25 @@ async fn a_rested_connection_is_closed_after_two_minutes_counted_from_its_last_r
     client.since = Instant::now();
     let (rest, end, seconds) = client.until_closed().await;
     assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::Idle), 120));
+}
+
+/// Whoever asks for something else takes a place that an API server may need.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_brought_no_review_rests_for_five_seconds() {
+    let mut client = Client::connect(&port());
+    client.send(b"GET /stranger HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert!(client.reply().await.ends_with("stranger"));
+    client.since = Instant::now();
+    let (rest, end, seconds) = client.until_closed().await;
+    assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::Idle), 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_ends_is_told_from_a_handler_that_does_not() {
+    let mut client = Client::connect(&port());
+    client.send(b"POST /hold HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n").await;
+    let (_, end, seconds) = client.until_closed().await;
+    assert_eq!((end, seconds), (ConnectionEnd::TimedOut(Stage::Body), 35));
 }
 
 #[tokio::test(start_paused = true)]

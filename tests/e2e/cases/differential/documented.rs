@@ -38,8 +38,8 @@ pub(super) const ALL: &[Documented] = &[
     },
     Documented {
         name: "agreed-pair-must-fit",
-        reason: "two that name each other are refused if no pod could use the pair, or the volume is too \
-                 small and cannot grow; there nothing is checked",
+        reason: "two that name each other are refused if their volume modes differ, as no pod could use the \
+                 pair; there nothing is checked",
         is_harmless: false,
         explains: agreed_pair_must_fit,
     },
@@ -145,16 +145,17 @@ fn agreed_pair_must_fit(seen: &Seen<'_>) -> Option<Explained> {
     let volume = seen.named()?;
     let is_agreed = volume.reservation == Reservation::Named(seen.ours.key.clone());
     let is_refused = seen.ours.stage() == Stage::Unbound && seen.is_bound_there_only();
-    let against = fit(volume, &seen.ours, Asker::Prebind).err()?;
-    let is_serious = against.iter().any(is_serious);
-    (is_agreed && is_refused && is_serious).then(|| seen.explained(&[Some(&volume.name)]))
+    let against = fit(volume, &seen.ours, None, Asker::Prebind).err()?;
+    let is_unusable =
+        against.iter().any(|mismatch| matches!(mismatch, Mismatch::VolumeMode { .. }));
+    (is_agreed && is_refused && is_unusable).then(|| seen.explained(&[Some(&volume.name)]))
 }
 
 fn lost_claim_needs_its_volume(seen: &Seen<'_>) -> Option<Explained> {
     let volume = seen.named()?;
     let is_free = volume.reservation == Reservation::Free && volume.phase == VolumePhase::Available;
     let is_lost = seen.both.ours.claims[seen.name]["status"]["phase"] == "Lost";
-    let against = fit(volume, &seen.ours, Asker::Prebind).err()?;
+    let against = fit(volume, &seen.ours, None, Asker::Prebind).err()?;
     let is_serious = against.iter().any(is_serious);
     let explains = is_free && is_lost && is_serious && seen.is_bound_there_only();
     explains.then(|| seen.explained(&[Some(&volume.name)]))

@@ -5,6 +5,7 @@
 
 mod at_once;
 mod documented;
+mod exported;
 mod planned;
 mod scene;
 mod stage;
@@ -33,9 +34,11 @@ pub(crate) const CASES: &[Case] = &[
     case!(histories_end_as_with_kubernetes),
     case!(whatever_comes_at_once_ends_as_in_some_order),
     case!(what_a_plan_says_the_controller_does),
+    case!(an_exported_volume_goes_to_no_other_claim),
 ];
 
 use at_once::whatever_comes_at_once_ends_as_in_some_order;
+use exported::an_exported_volume_goes_to_no_other_claim;
 use planned::what_a_plan_says_the_controller_does;
 
 /// Without a change for so long, both have settled: Kubernetes' binder looks at everything once a second

@@ -134,8 +134,12 @@ fn pair_up(stage: &Stage, story: &Story, claim: &Value, volume: &Value, progress
 
 /// The plan of everything that the server has, made of a dump.
 fn plan(stage: &Stage) -> Value {
-    let dump =
+    let mut dump =
         stage.plane().kubectl(ADMIN, &["get", "pv,pvc,sc", "-A", "-o", "json"], "").expect_ok();
+    // Claims of one namespace alone, and no class, could be a list that leaves others out.
+    for kind in ["PersistentVolumeList", "PersistentVolumeClaimList", "StorageClassList"] {
+        dump += &json!({"kind": kind, "items": []}).to_string();
+    }
     // It stays behind for whoever wants to know why a plan was not kept.
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planned.json");
     std::fs::write(&file, dump).unwrap();

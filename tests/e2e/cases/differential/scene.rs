@@ -93,7 +93,8 @@ impl Scene {
                 claim.stage() == Stage::Unbound && claim.volume.is_none()
             };
             let takers = view.claims().filter(waits);
-            let takers = takers.filter(|claim| fit(&free, claim, asker(&view, claim)).is_ok());
+            let takers =
+                takers.filter(|claim| fit(&free, claim, None, asker(&view, claim)).is_ok());
             is_free && takers.count() > 1
         })
     }
@@ -108,8 +109,8 @@ impl Scene {
             let asker = asker(&view, claim);
             let against = |volume: &std::sync::Arc<Volume>| {
                 let mut found: Vec<Mismatch> =
-                    fit(volume, claim, asker).err()?.iter().cloned().collect();
-                let on_node = fit(volume, claim, Asker::Scheduler(&node)).err();
+                    fit(volume, claim, None, asker).err()?.iter().cloned().collect();
+                let on_node = fit(volume, claim, None, Asker::Scheduler(&node)).err();
                 let on_node = on_node.iter().flat_map(NonEmpty::iter);
                 found.extend(on_node.filter(|found| **found == Mismatch::NodeAffinity).cloned());
                 Some(found)

@@ -5,9 +5,9 @@
 
 mod dead;
 mod gitops;
-mod living;
+pub(super) mod living;
 mod strange;
-mod world;
+pub(super) mod world;
 
 use crate::runner::{Case, case};
 

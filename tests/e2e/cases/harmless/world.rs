@@ -15,28 +15,28 @@ use crate::plane::{Body, Persona, Plane, Reply, claim_path, volume_path};
 /// How long the machine may take to do what takes milliseconds, with a build beside it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-pub(super) const VOLUMES: &str = "/api/v1/persistentvolumes";
-pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+pub(in crate::cases) const VOLUMES: &str = "/api/v1/persistentvolumes";
+pub(in crate::cases) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
 /// Nobody provisions for it.
-pub(super) const STATIC: &str = "kubernetes.io/no-provisioner";
+pub(in crate::cases) const STATIC: &str = "kubernetes.io/no-provisioner";
 
 /// A namespace, and a class of the same name: what is in it matches nothing else.
 #[derive(Clone, Copy)]
-pub(super) struct World<'a> {
-    pub(super) plane: &'a Plane,
+pub(in crate::cases) struct World<'a> {
+    pub(in crate::cases) plane: &'a Plane,
     /// Namespace, class, and what names of volumes begin with.
-    pub(super) name: &'a str,
+    pub(in crate::cases) name: &'a str,
 }
 
 impl<'a> World<'a> {
     /// Makes the namespace and a class that binds at once.
-    pub(super) fn new(plane: &'a Plane, name: &'a str) -> Self {
+    pub(in crate::cases) fn new(plane: &'a Plane, name: &'a str) -> Self {
         Self::of_class(plane, name, STATIC, "Immediate")
     }
 
     /// Makes the namespace and its class.
-    pub(super) fn of_class(
+    pub(in crate::cases) fn of_class(
         plane: &'a Plane,
         name: &'a str,
         provisioner: &str,
@@ -54,29 +54,29 @@ impl<'a> World<'a> {
     }
 
     /// Makes another namespace.
-    pub(super) fn namespace(&self, name: &str) {
+    pub(in crate::cases) fn namespace(&self, name: &str) {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         self.post(ARRANGER, "/api/v1/namespaces", &namespace).expect_ok();
     }
 
     /// The name of a volume.
-    pub(super) fn named(&self, suffix: &str) -> String {
+    pub(in crate::cases) fn named(&self, suffix: &str) -> String {
         format!("{}-{suffix}", self.name)
     }
 
     /// The path of a volume of this world.
-    pub(super) fn volume_path(&self, suffix: &str) -> String {
+    pub(in crate::cases) fn volume_path(&self, suffix: &str) -> String {
         volume_path(&self.named(suffix))
     }
 
     /// The path of a claim of this world.
-    pub(super) fn claim_path(&self, name: &str) -> String {
+    pub(in crate::cases) fn claim_path(&self, name: &str) -> String {
         claim_path(self.name, name)
     }
 
     /// A volume: 1Gi, `ReadWriteOnce`, Retain, NFS; `overlay` is merged into it.
-    pub(super) fn volume_of(&self, suffix: &str, overlay: &Value) -> Value {
+    pub(in crate::cases) fn volume_of(&self, suffix: &str, overlay: &Value) -> Value {
         let name = self.named(suffix);
         let mut volume = json!({
             "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
@@ -92,7 +92,7 @@ impl<'a> World<'a> {
     }
 
     /// A claim for 1Gi; `overlay` is merged into it.
-    pub(super) fn claim_of(&self, name: &str, overlay: &Value) -> Value {
+    pub(in crate::cases) fn claim_of(&self, name: &str, overlay: &Value) -> Value {
         let mut claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": name, "namespace": self.name},
@@ -106,49 +106,49 @@ impl<'a> World<'a> {
     }
 
     /// The administrator makes a volume.
-    pub(super) fn volume(&self, suffix: &str, overlay: &Value) -> Value {
+    pub(in crate::cases) fn volume(&self, suffix: &str, overlay: &Value) -> Value {
         self.post(STORAGE_ADMIN, VOLUMES, &self.volume_of(suffix, overlay)).expect_ok()
     }
 
     /// The tenant makes a claim.
-    pub(super) fn claim(&self, name: &str, overlay: &Value) -> Value {
+    pub(in crate::cases) fn claim(&self, name: &str, overlay: &Value) -> Value {
         let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", self.name);
         self.post(TENANT, &claims, &self.claim_of(name, overlay)).expect_ok()
     }
 
     /// A volume and a claim of one name that are bound to each other.
-    pub(super) fn pair(&self, name: &str, overlay: &Value) {
+    pub(in crate::cases) fn pair(&self, name: &str, overlay: &Value) {
         self.volume(name, overlay);
         self.claim(name, &json!({"spec": {"volumeName": self.named(name)}}));
         self.until(&self.claim_path(name), "Bound");
         self.until(&self.volume_path(name), "Bound");
     }
 
-    pub(super) fn post(&self, who: Persona, path: &str, object: &Value) -> Reply {
+    pub(in crate::cases) fn post(&self, who: Persona, path: &str, object: &Value) -> Reply {
         self.plane.request(who, Method::POST, path, Body::json(object))
     }
 
-    pub(super) fn patch(&self, who: Persona, path: &str, patch: &Value) -> Reply {
+    pub(in crate::cases) fn patch(&self, who: Persona, path: &str, patch: &Value) -> Reply {
         self.plane.request(who, Method::PATCH, path, Body::merge_patch(patch))
     }
 
-    pub(super) fn delete(&self, who: Persona, path: &str) -> Reply {
+    pub(in crate::cases) fn delete(&self, who: Persona, path: &str) -> Reply {
         // Pods go at once: there is no kubelet that would stop them.
         let now = Body::json(&json!({"gracePeriodSeconds": 0}));
         self.plane.request(who, Method::DELETE, path, now)
     }
 
-    pub(super) fn get(&self, path: &str) -> Value {
+    pub(in crate::cases) fn get(&self, path: &str) -> Value {
         self.plane.get(ARRANGER, path).expect_ok()
     }
 
     /// Waits until an object is in a phase, and returns it.
-    pub(super) fn until(&self, path: &str, phase: &str) -> Value {
+    pub(in crate::cases) fn until(&self, path: &str, phase: &str) -> Value {
         self.await_that(path, phase, |object| object["status"]["phase"] == phase)
     }
 
     /// Waits until something is so of an object, and returns it.
-    pub(super) fn await_that(
+    pub(in crate::cases) fn await_that(
         &self,
         path: &str,
         what: &str,
@@ -165,21 +165,21 @@ impl<'a> World<'a> {
     }
 
     /// Waits until each of these volumes is in a phase.
-    pub(super) fn until_each(&self, volumes: &[String], phase: &str) {
+    pub(in crate::cases) fn until_each(&self, volumes: &[String], phase: &str) {
         for volume in volumes {
             self.until(&self.volume_path(volume), phase);
         }
     }
 
     /// Waits until none of these claims is there.
-    pub(super) fn until_none(&self, claims: &[String]) {
+    pub(in crate::cases) fn until_none(&self, claims: &[String]) {
         for claim in claims {
             self.until_gone(&self.claim_path(claim));
         }
     }
 
     /// Waits until an object is gone.
-    pub(super) fn until_gone(&self, path: &str) {
+    pub(in crate::cases) fn until_gone(&self, path: &str) {
         eventually(&format!("{path} is gone"), PATIENCE, || {
             let reply = self.plane.get(ARRANGER, path);
             if reply.code == 404 { Ok(()) } else { Err(reply.to_string()) }
@@ -188,7 +188,7 @@ impl<'a> World<'a> {
 }
 
 /// The sum of all samples of a counter of the API server of which the line has all of `parts`.
-pub(super) fn counted(metrics: &str, name: &str, parts: &[&str]) -> u64 {
+pub(in crate::cases) fn counted(metrics: &str, name: &str, parts: &[&str]) -> u64 {
     let of_it = |line: &&str| {
         line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{'))
             && parts.iter().all(|part| line.contains(part))

@@ -18,7 +18,8 @@ use conditions::conditions_and_predicates_agree;
 use harm::every_refused_change_does_harm_elsewhere;
 use repairs::every_repair_repairs;
 use replay::check_says_what_the_webhook_does;
-pub(super) use stage::Stage;
+pub(super) use routes::{natural, shot};
+pub(super) use stage::{Run, Stage, fire};
 pub(super) use table::await_registration;
 use table::every_rule_refuses_by_every_route;
 

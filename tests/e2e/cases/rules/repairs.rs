@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Example, Policy, Send, Switch};
+use bindery::rules::{Example, Policy, Send, Switch, WarningMode};
 
 use super::routes::{Route, natural, shot};
 use super::stage::{Run, Stage, fire, items, persona};
@@ -22,7 +22,8 @@ pub(crate) fn every_repair_repairs() {
     await_registration(&mut stage);
     let mut wrong = Vec::new();
     for repair in REPAIRS {
-        let edited = repair.edits.iter().map(|example| (example, true));
+        let is_told = repair.warning == WarningMode::Warned;
+        let edited = repair.edits.iter().map(|example| (example, is_told));
         let left = repair.leaves.iter().map(|example| (example, false));
         for (example, is_warned) in edited.chain(left) {
             for route in routes(example) {

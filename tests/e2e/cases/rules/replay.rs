@@ -27,7 +27,7 @@ pub(crate) fn check_says_what_the_webhook_does() {
             stage.set(example.given);
             for live in [Live::Dump, Live::Cluster] {
                 compared += 1;
-                if let Err(why) = compare(&stage, example, live) {
+                if let Err(why) = compare(&stage, rule, example, live) {
                     wrong.push(describe(rule, example, live, &why));
                 }
             }
@@ -44,9 +44,9 @@ enum Live {
     Cluster,
 }
 
-fn compare(stage: &Stage<'_>, example: &Example, live: Live) -> Result<(), String> {
+fn compare(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Result<(), String> {
     let who = persona(example.by);
-    let told = check(stage, example, live, who)?;
+    let told = check(stage, rule, example, live)?;
     let shot = shot(stage, example.send, natural(example.send))?;
     let path = format!("{}?dryRun=All", shot.path);
     let reply = stage.plane.request(who, shot.method, &path, shot.body);
@@ -60,7 +60,8 @@ fn compare(stage: &Stage<'_>, example: &Example, live: Live) -> Result<(), Strin
 }
 
 /// The denials that `check` tells, a line each.
-fn check(stage: &Stage<'_>, example: &Example, live: Live, who: Persona) -> Result<String, String> {
+fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Result<String, String> {
+    let who = persona(example.by);
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = |name: &str, value: &Value| {
         let path = folder.path().join(name);
@@ -93,7 +94,12 @@ fn check(stage: &Stage<'_>, example: &Example, live: Live, who: Persona) -> Resu
         }
     }
     match live {
-        Live::Dump => arguments.extend(["--live".to_owned(), file("dump.json", &stage.dump())?]),
+        Live::Dump => {
+            for (number, list) in stage.dump().as_array().into_iter().flatten().enumerate() {
+                let name = format!("dump-{number}.json");
+                arguments.extend(["--live".to_owned(), file(&name, list)?]);
+            }
+        }
         Live::Cluster => {
             let kubeconfig = stage.plane.kubeconfig(BINDERY).display().to_string();
             arguments.extend(["--live".to_owned(), "cluster".to_owned()]);
@@ -104,10 +110,14 @@ fn check(stage: &Stage<'_>, example: &Example, live: Live, who: Persona) -> Resu
     for group in who.groups {
         arguments.extend(["--for-group".to_owned(), (*group).to_owned()]);
     }
-    denials(&arguments)
+    // Whether the asker has a permission, the cluster is not asked.
+    let (result, code) = if rule.is_of_permission() { ("unverified", 0) } else { ("denied", 1) };
+    let told = findings(&arguments, result, code)?;
+    Ok(told.replace("; whether whoever makes the change may is not known here", ""))
 }
 
-fn denials(arguments: &[String]) -> Result<String, String> {
+/// The messages of the findings with this result, if the exit code is this.
+fn findings(arguments: &[String], result: &str, code: i32) -> Result<String, String> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(arguments)
         .stdin(Stdio::piped())
@@ -122,12 +132,12 @@ fn denials(arguments: &[String]) -> Result<String, String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let report: Value = serde_json::from_str(&text)
         .map_err(|error| format!("{error}: {text} {said} from {arguments:?}"))?;
-    if output.status.code() != Some(1) {
+    if output.status.code() != Some(code) {
         return Err(format!("ends with {}: {report} {said}", output.status));
     }
-    let denied = report["findings"].as_array().into_iter().flatten();
-    let denied = denied.filter(|finding| finding["result"] == json!("denied"));
-    let lines: Vec<&str> = denied.filter_map(|finding| finding["message"].as_str()).collect();
+    let found = report["findings"].as_array().into_iter().flatten();
+    let found = found.filter(|finding| finding["result"] == json!(result));
+    let lines: Vec<&str> = found.filter_map(|finding| finding["message"].as_str()).collect();
     Ok(lines.join("\n"))
 }
 
@@ -180,7 +190,11 @@ fn status_review(stage: &Stage<'_>, target: &str, patch: &str, who: Persona) -> 
 }
 
 fn resource(target: &str) -> &'static str {
-    if target.starts_with("pvc/") { "persistentvolumeclaims" } else { "persistentvolumes" }
+    match target.split_once('/') {
+        Some(("pvc", _)) => "persistentvolumeclaims",
+        Some(("ns", _)) => "namespaces",
+        _ => "persistentvolumes",
+    }
 }
 
 fn describe(rule: &Rule, example: &Example, live: Live, why: &str) -> String {

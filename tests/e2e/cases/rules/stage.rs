@@ -31,6 +31,9 @@ const SETTLE_LOOKS_MAX: usize = 20;
 /// The namespaces that examples use.
 const NAMESPACES: [&str; 2] = ["db", "qa"];
 
+/// Those that examples create.
+const CREATED: [&str; 1] = ["red"];
+
 impl<'a> Stage<'a> {
     pub(crate) fn on(plane: &'a Plane) -> Self {
         let stage = Self { plane, uids: BTreeMap::new() };
@@ -46,8 +49,8 @@ impl<'a> Stage<'a> {
         self.plane.request(ARRANGER, Method::POST, path, Body::json(&object)).expect_ok();
     }
 
-    /// Puts a namespace that an example has deleted back, as the controller that ends it may not run.
-    fn renew_namespace(&self, name: &str) {
+    /// Ends a namespace, as the controller that ends it may not run.
+    fn end_namespace(&self, name: &str) {
         let path = path(&format!("ns/{name}"));
         let end = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         crate::eventually::eventually("a namespace goes", Duration::from_secs(20), || {
@@ -57,9 +60,9 @@ impl<'a> Stage<'a> {
             }
             let finalize = format!("{path}/finalize");
             self.plane.request(ARRANGER, Method::PUT, &finalize, Body::json(&end));
+            self.plane.request(ARRANGER, Method::DELETE, &path, Body::none());
             Err(stored.to_string())
         });
-        self.make_namespace(name);
     }
 
     /// Removes what the last example left and puts this one's objects.
@@ -144,7 +147,7 @@ impl<'a> Stage<'a> {
         }
         let namespaces = NAMESPACES.iter().filter_map(|name| self.get(&format!("ns/{name}")));
         lists.extend(namespaces);
-        json!({"apiVersion": "v1", "kind": "List", "items": lists})
+        json!(lists)
     }
 
     #[track_caller]
@@ -202,10 +205,14 @@ impl<'a> Stage<'a> {
             let target = format!("ns/{name}");
             let stored = self.get(&target).unwrap_or_default();
             if stored.pointer("/metadata/deletionTimestamp").is_some() {
-                self.renew_namespace(name);
+                self.end_namespace(name);
+                self.make_namespace(name);
             } else {
-                self.label(&target, &json!({TENANT: null}));
+                self.label(&target, &json!({TENANT: null, "team": null}));
             }
+        }
+        for name in CREATED {
+            self.end_namespace(name);
         }
         self.uids.clear();
     }
@@ -292,6 +299,7 @@ pub(crate) fn persona(who: Who) -> Persona {
     match who {
         Who::Admin => persona::ADMIN,
         Who::Tenant => persona::TENANT,
+        Who::NamespaceAdmin => persona::NAMESPACE_ADMIN,
         Who::Binder => persona::BINDER,
         Who::Scheduler => persona::SCHEDULER,
         Who::VolumeProtection => persona::VOLUME_PROTECTION,

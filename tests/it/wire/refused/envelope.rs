@@ -98,7 +98,7 @@ fn not_judged() -> Vec<Row> {
         let body = review(&volumes("UPDATE", &format!(r#","subResource":"{name}""#)));
         row(
             body,
-            format!("subresource {name:?} is not judged here; register no subresource but status"),
+            format!("subresource {name:?} is not judged here; register no subresource but status, and finalize of namespaces"),
         )
     }));
     let resources = ["persistentvolumes", "persistentvolumeclaims", "namespaces", "pods"];
@@ -223,7 +223,7 @@ fn mixed() -> Vec<Row> {
         ),
         row(
             review(&volumes("UPDATE", r#","subResource":"scale","object":7"#)),
-            "subresource \"scale\" is not judged here; register no subresource but status",
+            "subresource \"scale\" is not judged here; register no subresource but status, and finalize of namespaces",
         ),
         row(
             review(&volumes("UPDATE", r#","oldObject":{"spec":7},"object":{"spec":7}"#)),

@@ -10,6 +10,7 @@ use bindery::cluster::state::Shared;
 use bindery::rules::{Policy, RULES, Rule};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::handlers::{Reviews, router};
+use bindery::webhook::lines::UserLines;
 use bindery::webhook::reader::Reader;
 use bindery::webhook::service::Service;
 use bindery::webhook::transport::admission::Admission;
@@ -99,6 +100,7 @@ fn serve(row: &FullRow) -> (Server, SocketAddr, Arc<Admission>) {
         reader: Reader::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(Policy::default())),
         metrics: Arc::new(Metrics::register().unwrap()),
+        lines: UserLines::default(),
     };
     let limits = (row.limits)(Limits::reviews());
     let admission = Admission::new(limits.clone());

@@ -93,6 +93,8 @@ pub(super) const COMMON: &[(&str, Takes)] = &[
     ("status currentVolumeAttributesClassName", Takes::Text),
     ("status allocatedResources", Takes::Map),
     ("status allocatedResources storage", Takes::Amount),
+    ("status modifyVolumeStatus", Takes::Map),
+    ("status modifyVolumeStatus targetVolumeAttributesClassName", Takes::Text),
 ];
 
 pub(super) const VOLUME: &[(&str, Takes)] = &[

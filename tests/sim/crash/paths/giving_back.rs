@@ -26,7 +26,7 @@ pub(super) fn paths() -> Vec<Path> {
         .writes(&["make a pod", "remove a pod", "volume Failed"])
         .writes(&EMPTIED);
     let anew = json!({"metadata": {"finalizers": null}});
-    vec![
+    let mut paths = vec![
         gone("retained-and-offered-again", &none)
             .then(change_volume("pv-a", &json!({"spec": {"claimRef": null}})))
             .then(vec![claim("next", &none)])
@@ -66,20 +66,42 @@ pub(super) fn paths() -> Vec<Path> {
         .writes(&["volume Released"]),
         Path::from(
             "reserved-for-a-claim-that-went",
-            vec![volume(
-                "pv-a",
-                &json!({
-                    "metadata": marked(&[BOUND_BY_CONTROLLER]), "spec": {"claimRef": former()},
-                }),
-            )],
+            all([
+                vec![chosen_for(&former())],
+                change_volume("pv-a", &json!({"status": {"phase": "Available"}})),
+            ]),
         )
-        .writes(&["unreserve a volume", "volume Available"]),
+        .writes(&["unreserve a volume"]),
         Path::from(
             "held-for-a-claim-that-went",
             vec![volume("pv-a", &json!({"spec": {"claimRef": former()}}))],
         )
         .writes(&["volume Released"]),
+    ];
+    paths.extend(exported());
+    paths
+}
+
+/// A volume that was created again from an export: with the uid of the claim that is gone, and without.
+fn exported() -> [Path; 2] {
+    let none = json!({});
+    [
+        Path::from("created-from-an-export", vec![chosen_for(&former()), claim("other", &none)])
+            .writes(&["volume Released"]),
+        Path::from(
+            "created-from-an-export-without-uid",
+            vec![chosen_for(&named("data")), claim("data", &none), claim("other", &none)],
+        )
+        .then(vec![delete_claim("data")])
+        .writes(&["volume Available", "complete a reservation", "volume Bound"])
+        .writes(&["name a volume", "claim Bound", "volume Released"]),
     ]
+}
+
+/// A volume that says the binder chose it for this claim.
+fn chosen_for(reference: &Value) -> Act {
+    let metadata = marked(&[BOUND_BY_CONTROLLER]);
+    volume("pv-a", &json!({"metadata": metadata, "spec": {"claimRef": reference}}))
 }
 
 fn policy(policy: &str) -> Value {

@@ -3,6 +3,7 @@
 
 mod play;
 mod storage;
+mod tenancy;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -175,6 +176,28 @@ fn retained_kept() {
         play.drop_claim("data");
         play.write(&format!("{VOLUMES}/pv"), clear);
         assert_eq!(play.broken(), expected);
+    }
+}
+
+#[test]
+fn data_stays() {
+    // The volume comes again as it was, and is given to another claim: by the controller, or by a person.
+    for (who, expected) in [(US, vec![Invariant::DataStays]), ("admin", Vec::new())] {
+        let mut play = Play::new();
+        play.pair();
+        let path = format!("{VOLUMES}/pv");
+        let held = play.get(&path)["spec"]["claimRef"].clone();
+        play.drop_claim("data");
+        play.send("admin", Method::Patch, &path, json!({"metadata": {"finalizers": null}}));
+        play.send("admin", Method::Delete, &path, Value::Null);
+        play.volume("pv", &json!({"claimRef": held}));
+        play.claim("other");
+        play.send(who, Method::Patch, &path, json!({"spec": {"claimRef": null}}));
+        play.phase("pv", "Available");
+        play.reserve("pv", "other");
+        let mut found = play.broken();
+        found.retain(|invariant| *invariant == Invariant::DataStays);
+        assert_eq!(found, expected, "{who}");
     }
 }
 

@@ -22,25 +22,27 @@ struct Event {
 
 /// What became of the writes of one user.
 #[derive(Debug, Default)]
-pub(super) struct Writes {
+pub(in crate::cases) struct Writes {
     /// Those that were stored, one object each.
-    pub(super) stored: u64,
+    pub(in crate::cases) stored: u64,
     /// Those that lost against another write, or came too late; whoever makes them tries again.
-    pub(super) outrun: u64,
+    pub(in crate::cases) outrun: u64,
     /// What was said to those that were refused; they are made again and again.
     refused: BTreeSet<String>,
     /// Those that an edit changed.
-    pub(super) edited: Vec<String>,
+    pub(in crate::cases) edited: Vec<String>,
+    /// What was stored: verb, resource, subresource and name, a blank after each but the last.
+    pub(in crate::cases) done: BTreeSet<String>,
 }
 
 /// All writes by user.
 #[derive(Debug, Default)]
-pub(super) struct Tally(BTreeMap<String, Writes>);
+pub(in crate::cases) struct Tally(BTreeMap<String, Writes>);
 
 impl Tally {
     /// Counts what the log says of objects of which `belongs` holds, given a volume's name or a claim's
     /// namespace.
-    pub(super) fn of(log: &str, belongs: impl Fn(&str) -> bool) -> Self {
+    pub(in crate::cases) fn of(log: &str, belongs: impl Fn(&str) -> bool) -> Self {
         let mut tally = Self::default();
         for line in log.lines() {
             // The last line may still be under way.
@@ -58,7 +60,10 @@ impl Tally {
         match code {
             // Of a collection nobody knows how many it were.
             200..300 if verb == "deletecollection" => {}
-            200..300 => writes.stored += 1,
+            200..300 => {
+                writes.stored += 1;
+                writes.done.insert(what.clone());
+            }
             404 | 409 => writes.outrun += 1,
             _ => drop(writes.refused.insert(format!("{what}: {code} {message}"))),
         }
@@ -68,12 +73,12 @@ impl Tally {
     }
 
     /// What is known of a user.
-    pub(super) fn by(&self, user: &str) -> Option<&Writes> {
+    pub(in crate::cases) fn by(&self, user: &str) -> Option<&Writes> {
         self.0.get(user)
     }
 
     /// Every refusal, after the user whom it met.
-    pub(super) fn refusals(&self) -> Vec<String> {
+    pub(in crate::cases) fn refusals(&self) -> Vec<String> {
         let lines = self.0.iter().flat_map(|(user, writes)| {
             writes.refused.iter().map(move |refusal| format!("{user}: {refusal}"))
         });
@@ -81,7 +86,7 @@ impl Tally {
     }
 
     /// Users with something edited.
-    pub(super) fn edits(&self) -> Vec<(&str, &[String])> {
+    pub(in crate::cases) fn edits(&self) -> Vec<(&str, &[String])> {
         let edited = self.0.iter().filter(|(_, writes)| !writes.edited.is_empty());
         edited.map(|(user, writes)| (user.as_str(), writes.edited.as_slice())).collect()
     }

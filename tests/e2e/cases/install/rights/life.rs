@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::super::site::{NAME, Site};
 use crate::eventually::eventually;
-use crate::plane::persona::ADMIN;
+use crate::plane::persona::{ADMIN, PROVISIONER};
 use crate::plane::{Body, Plane};
 
 /// A class whose claims wait for their pod's node.
@@ -35,6 +35,7 @@ pub(super) fn live(site: &Site) {
         "two",
         ", claimRef: {namespace: default, name: nobody, uid: 00000000-0000-0000-0000-000000000000}",
     ));
+    provision_for_nobody(site.plane);
     apply(&claim("three", "").replace("storageClassName: life", "storageClassName: unknown"));
     let affinity = ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, \
         operator: In, values: [nowhere]}]}]}}";
@@ -73,6 +74,28 @@ pub(super) fn live(site: &Site) {
 
 /// What a controller makes itself where nobody else does.
 const LEASES: [&str; 2] = ["bindery-controller", "bindery-certificates"];
+
+/// An account without any Lease creates a volume for a claim that is gone: the webhook asks whether it is the
+/// driver's provisioner.
+fn provision_for_nobody(plane: &Plane) {
+    let volume = json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {
+            "name": "exported",
+            "annotations": {"pv.kubernetes.io/provisioned-by": "disk.example.com"},
+        },
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Delete",
+            "csi": {"driver": "disk.example.com", "volumeHandle": "exported"},
+            "claimRef": {"namespace": "default", "name": "nobody",
+                         "uid": "00000000-0000-4000-8000-000000000000"},
+        },
+    });
+    let path = "/api/v1/persistentvolumes";
+    let reply = plane.request(PROVISIONER, Method::POST, path, Body::json(&volume));
+    assert_eq!(reply.code, 403, "{reply}");
+}
 
 /// A claim that comes right after its namespace: mostly before the webhook has heard of that.
 pub(super) fn in_a_new_namespace(plane: &Plane, name: &str) {

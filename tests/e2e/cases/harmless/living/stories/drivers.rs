@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::super::world::{VOLUMES, World};
 use super::pairs::numbered;
 use super::{Stories, lock};
-use crate::plane::persona::{ATTACHER, NODE, POPULATOR, PROVISIONER, RESIZER, TENANT};
+use crate::plane::persona::{ARRANGER, ATTACHER, NODE, POPULATOR, PROVISIONER, RESIZER, TENANT};
 use crate::plane::{Body, claim_path, volume_path};
 
 const DRIVER: &str = "disk.example.com";
@@ -21,6 +21,7 @@ const HASTY: usize = 4;
 /// From the claim to the end of the disk.
 pub(super) fn provisioned(stories: &Stories<'_>, count: usize) {
     let world = World::of_class(stories.plane, "provisioned", DRIVER, "Immediate");
+    elect(&world);
     let names = numbered("d", count);
     for name in &names {
         world.claim(name, &json!({}));
@@ -53,6 +54,21 @@ pub(super) fn provisioned(stories: &Stories<'_>, count: usize) {
         world.until(&volume_path(volume), "Released");
         unprovision(stories, &world, volume);
     }
+}
+
+/// Holds the Lease by which the driver's provisioners elect their leader, in the namespace of their account.
+///
+/// Kubernetes: external-provisioner, `cmd/csi-provisioner/csi-provisioner.go`; `csi-lib-utils/leaderelection`.
+fn elect(world: &World<'_>) {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "csi"}});
+    let made = world.post(ARRANGER, "/api/v1/namespaces", &namespace);
+    assert!(made.code == 201 || made.code == 409, "{made}");
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "disk-example-com"}, "spec": {"holderIdentity": "csi-provisioner-0"},
+    });
+    let path = "/apis/coordination.k8s.io/v1/namespaces/csi/leases";
+    world.post(PROVISIONER, path, &lease).expect_ok();
 }
 
 /// Waits until the binder asks the provisioner.

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::plane::Plane;
-pub(super) use pods::{disk, node, pod, templates};
+pub(super) use pods::{disk, templates};
+pub(in crate::cases) use pods::{node, pod};
 
 /// What runs a story with so many pairs.
 pub(super) type Story = fn(&Stories<'_>, usize);

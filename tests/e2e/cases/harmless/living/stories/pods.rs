@@ -10,7 +10,7 @@ use super::pairs::{bound, numbered, release};
 use crate::plane::persona::{ARRANGER, PROVISIONER, TENANT};
 
 /// A node that is ready, as its kubelet would say.
-pub(in super::super) fn node(world: &World<'_>, name: &str) {
+pub(in crate::cases) fn node(world: &World<'_>, name: &str) {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
@@ -43,7 +43,7 @@ pub(in super::super) fn disk(world: &World<'_>, suffix: &str, node: &str) -> Val
 }
 
 /// A pod that uses a claim of its own name; `overlay` is merged into it.
-pub(in super::super) fn pod(world: &World<'_>, name: &str, overlay: &Value) {
+pub(in crate::cases) fn pod(world: &World<'_>, name: &str, overlay: &Value) {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
         "spec": {

@@ -1,25 +1,15 @@
-//! What the API server itself will refuse, so that a pipeline learns of it together with the rest.
-//!
-//! Only what people meet when they edit stored volumes and claims: fields that cannot change, and a
-//! request that shrinks. The full validation is the API server's.
+//! Changes that the API server refuses whatever else an object says: fields that cannot change, and a request that
+//! shrinks.
 
 use serde_json::{Map, Value};
 
-use super::objects::{Kind, ObjectKey};
+use super::refusal::Refusal;
+use crate::cli::check::objects::{Kind, ObjectKey};
 use crate::model::{ClassName, Quantity};
-
-/// One refusal to come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// The field, as a path from the root.
-    pub field: String,
-    /// Fact; consequence; what to do.
-    pub text: String,
-}
 
 /// Whether the claims of a class may grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Growth {
+pub(in crate::cli::check) enum Growth {
     /// They may.
     Allowed,
     /// They may not, or there is no such class.
@@ -115,25 +105,18 @@ fn request(
     let amount = |text: &str| Quantity::parse(text.trim()).ok();
     let (old_amount, new_amount) = (amount(was)?, amount(now)?);
     let field = "spec.resources.requests.storage".to_owned();
-    let name = &key.name;
     if new_amount < old_amount {
         let held = old.pointer("/status/capacity/storage").and_then(Value::as_str).and_then(amount);
         // A growth that is under way may be taken back, to above what there is.
         if held.is_some_and(|held| new_amount > held) {
             return None;
         }
-        let text = format!(
-            "{field} of claim \"{name}\" would shrink from {was} to {now}; the API server refuses \
-             it; put {was} back"
-        );
-        return Some(Refusal { field, text });
+        let fact = format!("would shrink from {was} to {now}");
+        return Some(Refusal::new(key, field, fact, format!("put {was} back")));
     }
     if new_amount > old_amount && phase.is_some_and(|phase| phase != "Bound") {
-        let text = format!(
-            "{field} of claim \"{name}\" would grow from {was} to {now} before it is bound; the API \
-             server refuses it; wait until it is bound or make a new claim"
-        );
-        return Some(Refusal { field, text });
+        let fact = format!("would grow from {was} to {now} before it is bound");
+        return Some(Refusal::new(key, field, fact, "wait until it is bound or make a new claim"));
     }
     None
 }
@@ -160,32 +143,21 @@ fn grown(
         None => "it has no class".to_owned(),
     };
     let field = "spec.resources.requests.storage".to_owned();
-    let text = format!(
-        "{field} of claim \"{}\" would grow, and {why}; the API server refuses it; put {} back, or let \
-         the class expand volumes",
-        key.name,
-        was.pointer(REQUEST).and_then(Value::as_str).unwrap_or_default()
-    );
-    Some(Refusal { field, text })
+    let before = was.pointer(REQUEST).and_then(Value::as_str).unwrap_or_default();
+    let remedy = format!("put {before} back, or let the class expand volumes");
+    Some(Refusal::new(key, field, format!("would grow, and {why}"), remedy))
 }
 
 const LEGACY: &str = "/metadata/annotations/volume.beta.kubernetes.io~1storage-class";
 
 fn fixed(key: &ObjectKey, field: &str) -> Refusal {
-    let (object, remedy) = match key.kind {
+    let remedy = match key.kind {
         Kind::Volume | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => {
-            ("volume", "make a new volume")
+            "put it back or make a new volume"
         }
-        Kind::Claim => ("claim", "make a new claim"),
+        Kind::Claim => "put it back or make a new claim",
     };
-    Refusal {
-        field: field.to_owned(),
-        text: format!(
-            "{field} of {object} \"{}\" cannot change once it is set; the API server refuses it; \
-             put it back or {remedy}",
-            key.name
-        ),
-    }
+    Refusal::new(key, field.to_owned(), "cannot change once it is set", remedy)
 }
 
 /// Whether everything that `now` says was said before. What a manifest leaves out, the server fills

@@ -1,0 +1,76 @@
+//! Files in folders of manifests that hold no Kubernetes object: values of a chart, `kustomization.yaml` without
+//! a kind, pipelines. They are passed over with a note; what may hold an object is read or refused.
+
+use crate::document::{Node, Shape};
+
+/// So many files are named in a note.
+const NAMES_MAX: usize = 5;
+
+/// Whether one of the documents says of itself that it is an object.
+pub(super) fn holds_object(documents: &[Node]) -> bool {
+    let is_object = |node: &Node| {
+        matches!(node.shape, Shape::Map(_)) && node.get("kind").and_then(Node::text).is_some()
+    };
+    documents.iter().any(is_object)
+}
+
+/// Whether a text that cannot be read may hold an object: somewhere in it is a key `kind`.
+pub(super) fn may_hold_object(text: &str) -> bool {
+    text.match_indices("kind").any(|(at, word)| {
+        let (before, after) = (text.get(..at), text.get(at + word.len()..));
+        let is_begin = before.is_none_or(|before| !before.ends_with(char::is_alphanumeric));
+        let after = after.unwrap_or_default().trim_start_matches(['"', '\'']).trim_start();
+        is_begin && after.starts_with(':')
+    })
+}
+
+/// What is said of files that were passed over; nothing if there are none.
+pub(super) fn note(files: &[String]) -> Option<String> {
+    let named = files.get(..NAMES_MAX).unwrap_or(files).join(", ");
+    let more = match files.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!("note: no Kubernetes object in {named}{more}; passed over");
+    (!files.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document;
+
+    #[test]
+    fn only_what_has_a_kind_is_an_object() {
+        let holds = |text: &str| holds_object(&document::read(text).unwrap());
+        for text in
+            ["", "# nothing\n", "replicas: 3\nimage: {tag: a}\n", "- hosts: all\n", "text\n"]
+        {
+            assert!(!holds(text), "{text}");
+        }
+        assert!(!holds("kind: [a]\n") && holds("a: 1\n---\nkind: Service\n"));
+    }
+
+    #[test]
+    fn a_text_that_may_hold_an_object_is_not_passed_over() {
+        for text in [
+            "kind: PersistentVolume\nspec: {{ .a }}",
+            "{\"kind\": 1,,}",
+            "- 'kind' : x [",
+            "a,kind:b",
+        ] {
+            assert!(may_hold_object(text), "{text}");
+        }
+        for text in ["script: !reference [a]", "mankind: 1 [", "this kind of file [", ""] {
+            assert!(!may_hold_object(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_note_names_some_and_counts_the_rest() {
+        assert_eq!(note(&[]), None);
+        let files = ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned);
+        let told = "note: no Kubernetes object in a, b, c, d, e and 2 more; passed over";
+        assert_eq!(note(&files).as_deref(), Some(told));
+    }
+}

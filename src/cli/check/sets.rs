@@ -1,0 +1,113 @@
+//! What is wrong with the claims of a StatefulSet as a whole: that it deletes them, or that all of them name one
+//! volume.
+//!
+//! A webhook sees one claim at a time, so that nobody else can tell. Not here: the claims one by one (`templates`).
+
+use serde_json::Value;
+
+use super::findings::About;
+use super::input::Input;
+use super::judging::Terms;
+use super::known::{class_key, volume_key};
+use super::templates::{Member, Set};
+use crate::cli::report::{Finding, Outcome};
+use crate::rules::{Mode, find};
+
+/// Whether a claim of the set that is not in `head` any more stays: the set is deleted, or has fewer replicas.
+///
+/// Kubernetes: `stateful_set_utils.go`, `claimOwnerMatchesSetAndPod`: the claim gets the set or its pod as its owner,
+/// and the garbage collector does the rest.
+pub(super) fn outlives(set: &Set, head: &Input) -> bool {
+    match head.sets.get(&set.key) {
+        Some(after) => !after.deletes_when_scaled,
+        None => !set.deletes_with_itself,
+    }
+}
+
+/// What is to be said of all claims of the template, with its first one.
+pub(super) fn of_template(
+    member: &Member,
+    claim: &Value,
+    terms: Terms<'_>,
+    about: About<'_>,
+) -> Vec<Finding> {
+    if !member.is_first {
+        return Vec::new();
+    }
+    let mut found = Vec::from_iter(retention(member, claim, terms, about));
+    let set = &member.set;
+    if let Some(volume) = text(&claim["spec"]["volumeName"]).filter(|_| set.replicas > 1) {
+        let message = format!(
+            "StatefulSet \"{}\" names volume \"{volume}\" in the template of the claims of {} pods; one claim gets \
+             it, and the others stay Pending; remove spec.volumeName, and reserve a volume for each claim by \
+             spec.claimRef",
+            set.key.1, set.replicas
+        );
+        found.extend(finding("prebind-taken", "spec.volumeName", &message, terms, about));
+    }
+    found
+}
+
+/// That the set deletes a claim which takes its data along. Nothing if its volume is known to stay.
+pub(super) fn retention(
+    member: &Member,
+    claim: &Value,
+    terms: Terms<'_>,
+    about: About<'_>,
+) -> Option<Finding> {
+    let set = &member.set;
+    let (when, what) = match (set.deletes_with_itself, set.deletes_when_scaled) {
+        (false, false) => return None,
+        (true, false) => ("whenDeleted", "when it is deleted"),
+        (false, true) => ("whenScaled", "when it has fewer replicas"),
+        (true, true) => ("whenDeleted and whenScaled", "when it is deleted or has fewer replicas"),
+    };
+    let consequence = match policy(claim, terms) {
+        Some("Retain") => return None,
+        Some(policy) => format!("and their data with them (policy {policy})"),
+        None => "and their data with them where the policy of the volume is Delete".to_owned(),
+    };
+    let message = format!(
+        "StatefulSet \"{}\" deletes claims like \"{}\" {what} ({when}: Delete in \
+         persistentVolumeClaimRetentionPolicy), {consequence}; use Retain there, or a StorageClass with \
+         reclaimPolicy Retain",
+        set.key.1, about.key.name
+    );
+    finding("claim-delete-destroys-data", "spec.storageClassName", &message, terms, about)
+}
+
+/// The policy of the claim's volume, or the one that its class will give it; nothing if that is not known.
+fn policy<'a>(claim: &Value, terms: Terms<'a>) -> Option<&'a str> {
+    if let Some(name) = text(&claim["spec"]["volumeName"]) {
+        let volume = terms.known.object(&volume_key(name))?;
+        return Some(text(&volume["spec"]["persistentVolumeReclaimPolicy"]).unwrap_or("Retain"));
+    }
+    let class = terms.known.object(&class_key(text(&claim["spec"]["storageClassName"])?))?;
+    // Volumes of such a class are made by hand, each with a policy of its own.
+    let is_static = class["provisioner"] == "kubernetes.io/no-provisioner";
+    let policy = text(&class["reclaimPolicy"]).unwrap_or("Delete");
+    (!is_static).then_some(policy)
+}
+
+fn text(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
+}
+
+/// A finding in the name of a rule, as grave as its mode.
+fn finding(
+    rule: &'static str,
+    field: &str,
+    message: &str,
+    terms: Terms<'_>,
+    about: About<'_>,
+) -> Option<Finding> {
+    let result = match terms.configuration.policy.mode(find(rule)?) {
+        Mode::Deny => Outcome::Denied,
+        Mode::Warn => Outcome::Warned,
+        Mode::Audit => Outcome::Audited,
+        Mode::Off => return None,
+    };
+    let mut finding = about.finding(result, Some(field), format!("[{rule}] {message}"));
+    finding.rule = Some(rule.to_owned());
+    Some(finding)
+}

@@ -1,0 +1,309 @@
+//! Objects that are still to be applied: what the API server and the webhook make of them.
+//!
+//! An object without a uid is a manifest. Each is judged as `check` judges its creation, or the update of what is
+//! stored under its name, in the order of the input, with everything else as evidence. A creation that is denied
+//! leaves the view, so that nothing binds to it; after an update that is denied, what is stored stays.
+//! Not here: how a denied one is reported (`outcome`, `explain`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::objects::{DEFAULT_NAMESPACE, Found, sections};
+use super::{Purpose, State, each_json, stored, watched};
+use crate::binding::{ObjectKey, Observed, View};
+use crate::cli::args::Apply;
+use crate::cli::check::input::told;
+use crate::cli::check::live::take_document;
+use crate::cli::check::{
+    self, Known, Terms, Write, claim_key, created, updated, volume_key, write,
+};
+use crate::cli::exit::Failure;
+use crate::cluster::resource::Watched;
+use crate::config::Configuration;
+use crate::k8s::volume::Wanted;
+use crate::k8s::{claim, volume};
+use crate::model::{Claim, ClaimKey, ClassRequest, Uid, Volume, VolumeName};
+
+/// A claim or a volume that is still to be applied.
+#[derive(Debug)]
+pub(super) struct Manifest {
+    pub(super) key: ObjectKey,
+    /// The object, as JSON.
+    pub(super) text: Box<str>,
+}
+
+/// The manifests that `check` denies, with its reasons.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Denied {
+    /// Claims that are not stored.
+    pub(in crate::cli) claims: BTreeMap<ClaimKey, (Arc<Claim>, String)>,
+    /// Volumes that are not stored.
+    pub(in crate::cli) volumes: BTreeMap<VolumeName, String>,
+    /// Volumes and claims that stay as they are stored.
+    updates: BTreeMap<ObjectKey, String>,
+}
+
+impl Denied {
+    /// Whether there are none.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.claims.is_empty() && self.volumes.is_empty() && self.updates.is_empty()
+    }
+
+    /// What is said of each volume that is denied, and of each object that stays as it is.
+    pub(in crate::cli) fn notes(&self) -> impl Iterator<Item = String> {
+        let of_volume = |(name, reason)| format!("volume \"{name}\" is not stored: {reason}");
+        let updates = self.updates.keys().filter_map(|key| self.note_on(key));
+        self.volumes.iter().map(of_volume).chain(updates)
+    }
+
+    /// What is said of an object that stays as it is.
+    pub(in crate::cli) fn note_on(&self, key: &ObjectKey) -> Option<String> {
+        let reason = self.updates.get(key)?;
+        Some(format!("{} stays as it is stored: {reason}", named(key)))
+    }
+}
+
+fn named(key: &ObjectKey) -> String {
+    match key {
+        ObjectKey::Volume(name) => format!("volume \"{name}\""),
+        ObjectKey::Claim(key) => format!("claim \"{key}\""),
+    }
+}
+
+/// The key of an object that was never stored.
+pub(super) fn key_of_new(observed: &Observed) -> Option<ObjectKey> {
+    match observed {
+        Observed::Claim(claim) if claim.uid.is_none() => Some(ObjectKey::Claim(claim.key.clone())),
+        Observed::Volume(volume) if volume.uid.is_none() => {
+            Some(ObjectKey::Volume(volume.name.clone()))
+        }
+        Observed::Claim(_)
+        | Observed::Volume(_)
+        | Observed::Class(_)
+        | Observed::Pod(_)
+        | Observed::Namespace(_)
+        | Observed::VolumeGone(_)
+        | Observed::ClaimGone(_)
+        | Observed::ClassGone(_)
+        | Observed::PodGone(_)
+        | Observed::NamespaceGone(_) => None,
+    }
+}
+
+impl State {
+    /// Gives each claim that is still to be created and has no class the default class, as the API server does
+    /// before anybody sees the claim. One that is stored gets it from the binder, if nothing fits.
+    ///
+    /// Kubernetes: `plugin/pkg/admission/storage/storageclass/setdefault`.
+    pub(super) fn set_default_class(&mut self) {
+        let Some(default) = self.view.default_class().map(|class| class.name.clone()) else {
+            return;
+        };
+        for manifest in &self.manifests {
+            let ObjectKey::Claim(key) = &manifest.key else { continue };
+            if is_stored(&self.view, &manifest.key) {
+                continue;
+            }
+            let Some(claim) = self.view.claim(key) else { continue };
+            if claim.class() == ClassRequest::Unset {
+                let class_field = ClassRequest::Named(default.clone());
+                let claim = Claim { class_field, ..Claim::clone(claim) };
+                self.view.apply(Observed::Claim(Arc::new(claim)));
+            }
+        }
+    }
+
+    /// Judges each manifest. `texts` are the input, each with its name.
+    pub(super) fn judge_manifests(&mut self, texts: &[(String, String)]) -> Result<(), Failure> {
+        self.set_default_class();
+        let manifests = self.take_manifests();
+        if manifests.is_empty() {
+            return Ok(());
+        }
+        let stored = stored_objects(texts, &manifests)?;
+        let mut known = evidence(texts, &manifests, &stored)?;
+        let (configuration, now) = (Configuration::default(), Timestamp::now());
+        for Manifest { key, text } in &manifests {
+            let name = judged_key(key);
+            let old = stored.get(key).map(|old| check::stored(name.kind, old));
+            let new = self.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
+            let terms = Terms { known: &known, configuration: &configuration, now };
+            let is_update = old.is_some();
+            match write(&name, old, new, terms)? {
+                Write::Denied(reason) => self.deny(key, &reason, is_update),
+                Write::Stored { object, is_edited } => {
+                    let is_other = is_edited || is_update;
+                    let taken = if is_other { self.edit(key, &object) } else { Ok(()) };
+                    taken
+                        .and_then(|()| known.change(&name, object))
+                        .map_err(|error| unreadable(&error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The manifests; of two of one object the later counts.
+    fn take_manifests(&mut self) -> Vec<Manifest> {
+        let mut manifests = std::mem::take(&mut self.manifests);
+        let mut seen = BTreeSet::new();
+        manifests.reverse();
+        manifests.retain(|one| seen.insert(one.key.clone()));
+        manifests.reverse();
+        manifests
+    }
+
+    /// The object as the API server shows it to the webhook once the manifest is applied, over `old` if that is
+    /// stored.
+    fn sent(
+        &self,
+        key: &ObjectKey,
+        text: &str,
+        old: Option<&Value>,
+    ) -> Result<Value, serde_json::Error> {
+        let mut object: Value = serde_json::from_str(text)?;
+        let kind = judged_key(key).kind;
+        if let ObjectKey::Claim(key) = key {
+            object["metadata"]["namespace"] = json!(key.namespace.as_str());
+        }
+        if let Some(old) = old {
+            return Ok(updated(kind, old, &object, None, Apply::Server));
+        }
+        if let ObjectKey::Claim(key) = key
+            && let Some(ClassRequest::Named(class)) =
+                self.view.claim(key).map(|claim| &claim.class_field)
+        {
+            object["spec"]["storageClassName"] = json!(class.as_str());
+        }
+        Ok(created(kind, &object, Apply::Server))
+    }
+
+    fn deny(&mut self, key: &ObjectKey, reason: &str, is_update: bool) {
+        if is_update {
+            let reason = format!("check denies its manifest: {reason}");
+            self.denied.updates.insert(key.clone(), reason);
+            return;
+        }
+        let reason = format!("check denies it: {reason}");
+        match key {
+            ObjectKey::Volume(name) => {
+                self.view.apply(Observed::VolumeGone(name.clone()));
+                self.denied.volumes.insert(name.clone(), reason);
+            }
+            ObjectKey::Claim(key) => {
+                let Some(claim) = self.view.claim(key).cloned() else { return };
+                self.view.apply(Observed::ClaimGone(key.clone()));
+                self.denied.claims.insert(key.clone(), (claim, reason));
+            }
+        }
+    }
+
+    /// Takes an object as it is written. Its place in the order stays.
+    fn edit(&mut self, key: &ObjectKey, object: &Value) -> Result<(), serde_json::Error> {
+        let text = object.to_string();
+        match key {
+            ObjectKey::Volume(name) => {
+                let created = self.view.volume(name).and_then(|volume| volume.created);
+                let volume = Volume { created, ..volume::volume(&text, Wanted::Labels)?.volume };
+                self.view.apply(Observed::Volume(Arc::new(volume)));
+            }
+            ObjectKey::Claim(key) => {
+                let created = self.view.claim(key).and_then(|claim| claim.created);
+                let claim = Claim { created, ..claim::claim(&text, &key.namespace)? };
+                self.view.apply(Observed::Claim(stored(Arc::new(claim))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The uid of a claim once it was stored.
+pub(super) fn uid_once_stored(key: &ClaimKey) -> Uid {
+    Uid::new(format!("not stored yet: {key}"))
+}
+
+/// Whether the view shows an object that is stored.
+pub(super) fn is_stored(view: &View, key: &ObjectKey) -> bool {
+    match key {
+        ObjectKey::Volume(name) => view.volume(name).is_some_and(|volume| volume.uid.is_some()),
+        ObjectKey::Claim(key) => {
+            view.claim(key).is_some_and(|claim| claim.uid != Some(uid_once_stored(key)))
+        }
+    }
+}
+
+/// The stored objects of the manifests' names, as the input shows them; of two of one name the later.
+fn stored_objects(
+    texts: &[(String, String)],
+    manifests: &[Manifest],
+) -> Result<BTreeMap<ObjectKey, Value>, Failure> {
+    let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|one| &one.key).collect();
+    let mut stored = BTreeMap::new();
+    for (name, text) in texts {
+        each_json(text, name, |json| {
+            let mut found = Vec::new();
+            for section in sections(json, name)? {
+                section.items.iter().try_for_each(|item| item.find(name, &mut found))?;
+            }
+            let of_wanted = found.iter().filter_map(|one| Some((key_of(one)?, one)));
+            for (key, one) in of_wanted.filter(|(key, _)| wanted.contains(key)) {
+                let object: Value =
+                    serde_json::from_str(one.text).map_err(|error| unreadable(&error))?;
+                if object["metadata"]["uid"].is_string() {
+                    stored.insert(key, object);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(stored)
+}
+
+fn key_of(found: &Found<'_>) -> Option<ObjectKey> {
+    match watched(found)? {
+        Watched::Volumes => Some(ObjectKey::Volume(VolumeName::new(found.name()))),
+        Watched::Claims => {
+            let namespace = found.namespace().unwrap_or_else(|| DEFAULT_NAMESPACE.into());
+            Some(ObjectKey::Claim(ClaimKey::new(namespace, found.name())))
+        }
+        Watched::Classes | Watched::Pods | Watched::Namespaces => None,
+    }
+}
+
+/// Everything that the input shows as stored, as verdicts look at it.
+fn evidence(
+    texts: &[(String, String)],
+    manifests: &[Manifest],
+    stored: &BTreeMap<ObjectKey, Value>,
+) -> Result<Known, Failure> {
+    let mut state = State::default();
+    for (name, text) in texts {
+        state.text(text, name, Purpose::Verdicts)?;
+    }
+    for manifest in manifests.iter().filter(|one| !stored.contains_key(&one.key)) {
+        state.view.apply(match &manifest.key {
+            ObjectKey::Volume(name) => Observed::VolumeGone(name.clone()),
+            ObjectKey::Claim(key) => Observed::ClaimGone(key.clone()),
+        });
+    }
+    let mut known = Known::of_dump(state.view, state.listed);
+    for other in &state.others {
+        let object = serde_json::from_str(&other.text).map_err(|error| unreadable(&error))?;
+        take_document(&mut known, object, "the input")?;
+    }
+    Ok(known)
+}
+
+fn judged_key(key: &ObjectKey) -> check::ObjectKey {
+    match key {
+        ObjectKey::Volume(name) => volume_key(name.as_str()),
+        ObjectKey::Claim(key) => claim_key(&key.namespace, &key.name),
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::usage(format!("an object cannot be read: {}; make a new dump", told(error)))
+}

@@ -1,0 +1,146 @@
+//! The text of an answer, in bounded memory.
+//!
+//! Tenants choose how large their claims, pods and config maps are, and how many reviews read them at once. Usual
+//! answers are read as they come; of large ones few are held at a time, each namespace's in turn.
+
+use std::ops::Deref;
+
+use http::{Method, Request};
+use http_body_util::BodyExt as _;
+use hyper::body::Bytes;
+use kube::Client;
+use kube::client::Body;
+use kube::core::Status;
+use tokio::sync::SemaphorePermit;
+
+use super::shares::{List, Shares};
+use crate::cluster::request::is_absent;
+
+/// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16; as many as there may be
+/// reviews at once are 32 MiB.
+const USUAL_BYTES_MAX: usize = 32 * 1024;
+
+/// The longest answer. 10 MiB: an object has at most 1.5 MiB, and the API server writes `<`, `>` and `&` in six letters
+/// each.
+const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// Large answers held at once, and those of one namespace: two are 20 MiB. A tenant with many large objects waits for
+/// itself, others for one of its answers.
+static LARGE: Shares = Shares::new(2, 1);
+
+/// Why there is no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The API server says that there is no such object.
+    Absent,
+    /// It does not let us see it.
+    Forbidden,
+    /// The answer has more bytes than were allowed for.
+    TooLong,
+    /// It did not answer.
+    Failed,
+}
+
+/// An answer, and its turn if it is large.
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    text: String,
+    _turn: Option<(SemaphorePermit<'static>, List<'static, 'a>)>,
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self { text, _turn: None }
+    }
+}
+
+/// What the API server says at `path`, about an object of this namespace; empty where there is none.
+pub(super) async fn fetch<'a>(
+    client: &Client,
+    namespace: &'a str,
+    path: &str,
+) -> Result<Text<'a>, Missing> {
+    let mut body = send(client, path).await?;
+    let (mut bytes, mut turn) = (Vec::new(), None);
+    while let Some(data) = next(&mut body, path).await? {
+        if bytes.len() + data.len() > USUAL_BYTES_MAX && turn.is_none() {
+            let list = LARGE.list(namespace).await;
+            // It is never closed.
+            turn = list.page().await.map(|page| (page, list));
+        }
+        append(&mut bytes, &data, ANSWER_BYTES_MAX).inspect_err(|_| {
+            tracing::warn!(path, "the API server sent more bytes than an object can have");
+        })?;
+    }
+    Ok(Text { text: text(bytes, path)?, _turn: turn })
+}
+
+/// The same for whoever has taken a turn of its own: at most so many bytes.
+pub(super) async fn fetch_page(
+    client: &Client,
+    path: &str,
+    bytes_max: usize,
+) -> Result<String, Missing> {
+    let mut body = send(client, path).await?;
+    let mut bytes = Vec::new();
+    while let Some(data) = next(&mut body, path).await? {
+        append(&mut bytes, &data, bytes_max)?;
+    }
+    text(bytes, path)
+}
+
+/// Asks, and looks only at how the answer begins.
+async fn send(client: &Client, path: &str) -> Result<Body, Missing> {
+    let request = Request::builder().method(Method::GET).uri(path).body(Body::empty());
+    let request = request.map_err(|_| Missing::Failed)?;
+    let response = client.send(request).await.map_err(|error| failed(path, &error))?;
+    let code = response.status();
+    let mut body = response.into_body();
+    if code.is_success() {
+        return Ok(body);
+    }
+    let mut bytes = Vec::new();
+    while let Some(data) = next(&mut body, path).await? {
+        append(&mut bytes, &data, USUAL_BYTES_MAX)?;
+    }
+    let status: Option<Status> = serde_json::from_slice(&bytes).ok();
+    match (code.as_u16(), status) {
+        (_, Some(status)) if is_absent(&status) => Err(Missing::Absent),
+        (403, _) => Err(Missing::Forbidden),
+        (_, status) => Err(failed(path, &status.map_or(code.to_string(), |status| status.message))),
+    }
+}
+
+async fn next(body: &mut Body, path: &str) -> Result<Option<Bytes>, Missing> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| failed(path, &error))?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+fn append(bytes: &mut Vec<u8>, data: &[u8], max: usize) -> Result<(), Missing> {
+    if bytes.len() + data.len() > max {
+        return Err(Missing::TooLong);
+    }
+    bytes.extend_from_slice(data);
+    Ok(())
+}
+
+fn text(bytes: Vec<u8>, path: &str) -> Result<String, Missing> {
+    String::from_utf8(bytes).map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &str, error: &dyn std::fmt::Display) -> Missing {
+    tracing::warn!(path, %error, "a live read failed");
+    Missing::Failed
+}

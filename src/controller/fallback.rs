@@ -1,0 +1,57 @@
+//! Falling back from `full` once another binder was seen at work, and staying so after a restart.
+//!
+//! Not here: how another binder is noticed (`engine`), and how the Lease stores it (`cluster::lease`).
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::engine::Engine;
+use crate::cluster::lease::Contest;
+use crate::cluster::other_binder::OtherBinder;
+use crate::model::annotations::OTHER_BINDER;
+
+/// Tells the Lease what the engine saw, and the engine what the Lease says.
+pub(super) struct Fallback {
+    known: watch::Sender<OtherBinder>,
+    remedy: String,
+    is_reported: bool,
+}
+
+/// What a person does for the controller to bind again, once the other binder is switched off.
+pub(super) fn remedy(contest: Option<&Contest>) -> String {
+    let Some(Contest { namespace, name, .. }) = contest else {
+        return "start the controller again".to_owned();
+    };
+    format!("run `kubectl -n {namespace} annotate lease {name} {OTHER_BINDER}-`")
+}
+
+impl Fallback {
+    pub(super) fn new(known: watch::Sender<OtherBinder>, remedy: String) -> Self {
+        Self { known, remedy, is_reported: false }
+    }
+
+    /// Passes on what either knows. Called after the lead is looked at and before anything is written: what the Lease
+    /// says is known before it is won.
+    pub(super) fn apply(&mut self, engine: &mut Engine, is_leading: bool, now: Instant) {
+        if let Some(seen) = engine.take_sighting() {
+            let seen = format!("{:.0} {seen}", Timestamp::now());
+            self.known.send_if_modified(|known| known.see(seen));
+        }
+        let known = self.known.borrow().clone();
+        engine.give_way(known.text().is_some(), now);
+        let is_fallen = is_leading && engine.has_given_way();
+        if is_fallen && !self.is_reported {
+            let Self { remedy, .. } = self;
+            tracing::error!(
+                seen = known.text(),
+                "kube-controller-manager was seen to bind volumes too; two binders would undo each other's bindings, \
+                 so the controller only observes; start kube-controller-manager with \
+                 --controllers=*,-persistentvolume-binder-controller, then {remedy}"
+            );
+        } else if is_leading && !is_fallen && self.is_reported {
+            tracing::info!("the annotation {OTHER_BINDER} was removed; the controller binds again");
+        }
+        self.is_reported = is_fallen;
+    }
+}

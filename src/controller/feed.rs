@@ -1,0 +1,160 @@
+//! What the watches tell the loop: a queue with a bound.
+//!
+//! Nothing of it may be lost, as the engine knows what it is told and no more: a watch does not read on while there is
+//! no room. Not here: what is made of it (`run`).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::binding::Observed;
+use crate::cluster::resource::Watched;
+use crate::cluster::watch::{Sink, Unreadable};
+use crate::k8s::managers::{InTree, in_tree};
+use crate::model::{ResourceVersion, Volume};
+
+/// What the watches tell.
+#[derive(Debug)]
+pub(super) enum News {
+    Volume(Arc<Volume>, InTree),
+    Observed(Observed, ResourceVersion),
+    Unreadable(Watched, Unreadable),
+    Listing(Watched),
+    Listed(Watched, ResourceVersion),
+}
+
+/// How much of what the watches tell may wait for the engine: some 20 MB of volumes and claims. It takes in what a list
+/// brings in less time than it takes to arrive, so that more wait only where it has no processor.
+const NEWS_COUNT_MAX: usize = 16 * 1024;
+
+/// Room that there must be before a watch reads on. Each of the four then brings a page of 500 objects, or a piece of a
+/// stream: at most 400 KB, as the HTTP library reads, some 600 events.
+const ROOM: usize = NEWS_COUNT_MAX / 2;
+
+/// Passes on what watches see.
+#[derive(Debug)]
+pub(super) struct Feed {
+    sender: Sender<News>,
+    /// Whether something could not be passed on: what the engine knows is not what there is.
+    is_full: AtomicBool,
+    /// That the engine has taken in what there was.
+    drained: Notify,
+    spread: u64,
+    /// When each watch was last heard of, in seconds since the start, in the order of [`Watched::ALL`].
+    heard: [AtomicU64; Watched::ALL.len()],
+}
+
+impl Feed {
+    /// An empty one, and where it comes out. `spread` is another number for other processes.
+    pub(super) fn new(spread: u64) -> (Self, Receiver<News>) {
+        let (sender, news) = channel(NEWS_COUNT_MAX);
+        let (is_full, drained, heard) = Default::default();
+        (Self { sender, is_full, drained, spread, heard }, news)
+    }
+
+    /// Whether something could not be passed on.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Lets the watches read on that wait for room.
+    pub(super) fn tell_drained(&self) {
+        self.drained.notify_waiters();
+    }
+
+    /// When each watch was last heard of, counted from the start.
+    pub(super) fn heard(&self) -> impl Iterator<Item = (Watched, Duration)> {
+        let seconds = |heard: &AtomicU64| Duration::from_secs(heard.load(Ordering::Relaxed));
+        Watched::ALL.into_iter().zip(self.heard.iter().map(seconds))
+    }
+
+    fn pass(&self, news: News) {
+        // Nobody listens any more only when all of it ends.
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(news) {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Sink for Feed {
+    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion, text: &str) {
+        self.pass(match observed.volume() {
+            Some(volume) => News::Volume(Arc::clone(volume), in_tree(text)),
+            None => News::Observed(observed, version),
+        });
+    }
+
+    fn listing(&self, watched: Watched) {
+        self.pass(News::Listing(watched));
+    }
+
+    fn listed(&self, watched: Watched, version: ResourceVersion) {
+        self.pass(News::Listed(watched, version));
+    }
+
+    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
+        self.pass(News::Unreadable(watched, unreadable));
+    }
+
+    async fn room(&self) {
+        loop {
+            let mut drained = pin!(self.drained.notified());
+            // Before the look, so that nothing is missed between the two.
+            drained.as_mut().enable();
+            // None is reserved: what one watch waits for, another could not send.
+            if self.sender.capacity() >= ROOM || self.sender.is_closed() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    fn spread(&self) -> u64 {
+        self.spread
+    }
+
+    fn heard(&self, watched: Watched, now: u64) {
+        let place = Watched::ALL.iter().position(|other| *other == watched);
+        if let Some(heard) = place.and_then(|place| self.heard.get(place)) {
+            heard.store(now, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn is_ready(future: impl Future) -> bool {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_watch_waits_for_room_and_takes_none_from_the_others() {
+        let (feed, mut news) = Feed::new(0);
+        while feed.sender.capacity() >= ROOM {
+            feed.listing(Watched::Volumes);
+        }
+        let mut waiting = std::array::from_fn::<_, 3, _>(|_| Box::pin(feed.room()));
+        let mut context = Context::from_waker(Waker::noop());
+        for room in &mut waiting {
+            assert_eq!(room.as_mut().poll(&mut context), Poll::Pending);
+        }
+        // One that was let on before may still bring a page.
+        (0..ROOM - 1).for_each(|_| feed.listing(Watched::Claims));
+        assert!(!feed.is_full());
+        while news.try_recv().is_ok() {}
+        feed.tell_drained();
+        assert!(waiting.iter_mut().all(|room| room.as_mut().poll(&mut context).is_ready()));
+        assert!(is_ready(feed.room()));
+        (0..=NEWS_COUNT_MAX).for_each(|_| feed.listing(Watched::Claims));
+        assert!(feed.is_full());
+    }
+}

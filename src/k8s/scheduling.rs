@@ -1,0 +1,156 @@
+//! What a pod asks of its node, and what a node keeps off: wire form to model.
+
+use serde::Deserialize;
+use serde::de::Error;
+
+use super::bounded::{LabelUse, List, MatchLabels, Object, Text, read};
+use super::metadata::or_empty;
+use super::node::node;
+use super::topology::{NodeSelectorWire, affinity};
+use crate::model::{Constraints, Host, NodeAffinity, Taint, Term, Toleration};
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PodWire<'a> {
+    #[serde(borrow)]
+    spec: Object<PodSpec<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PodSpec<'a> {
+    node_selector: MatchLabels,
+    #[serde(borrow)]
+    affinity: Option<Object<AffinityWire<'a>>>,
+    tolerations: List<Object<TolerationWire<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AffinityWire<'a> {
+    #[serde(borrow)]
+    node_affinity: Option<Object<NodeAffinityWire<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeAffinityWire<'a> {
+    #[serde(borrow, rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    required: Option<Object<NodeSelectorWire<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TolerationWire<'a> {
+    #[serde(borrow)]
+    key: Option<Text<'a>>,
+    operator: Option<Text<'a>>,
+    value: Option<Text<'a>>,
+    effect: Option<Text<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeWire<'a> {
+    #[serde(borrow)]
+    spec: Object<NodeSpec<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeSpec<'a> {
+    unschedulable: bool,
+    #[serde(borrow)]
+    taints: List<Object<TaintWire<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TaintWire<'a> {
+    #[serde(borrow)]
+    key: Option<Text<'a>>,
+    value: Option<Text<'a>>,
+    effect: Option<Text<'a>>,
+}
+
+fn text(text: Option<&Text<'_>>) -> Box<str> {
+    or_empty(text).into()
+}
+
+/// Reads from a pod's JSON text what it asks of its node; an error for one that cannot be read whole.
+pub fn constraints(pod: &str) -> Result<Constraints, serde_json::Error> {
+    let wire = read::<PodWire<'_>>(pod, LabelUse::Collect)?;
+    if wire.is_cut {
+        return Err(serde_json::Error::custom("the pod asks for more than is read of one pod"));
+    }
+    let spec = wire.value.spec.0;
+    let labels = spec.node_selector.0.iter().map(|(key, value)| Term::equals(key, value));
+    let selector: Result<Vec<Term>, _> = labels.collect();
+    let selector = selector.map_err(|error| serde_json::Error::custom(error.to_string()))?;
+    let required = spec.affinity.and_then(|wire| wire.0.node_affinity?.0.required);
+    let tolerations = spec.tolerations.0.iter().map(|Object(wire)| {
+        let is_any = wire.operator.as_ref().is_some_and(|operator| operator.0 == "Exists");
+        let value = (!is_any).then(|| text(wire.value.as_ref()));
+        Toleration { key: text(wire.key.as_ref()), value, effect: text(wire.effect.as_ref()) }
+    });
+    Ok(Constraints {
+        selector,
+        affinity: required.map_or(NodeAffinity::Unrestricted, |wire| affinity(&wire.0)),
+        tolerations: tolerations.collect(),
+    })
+}
+
+/// Reads a node as a scheduler looks at it from its JSON text.
+pub fn host(text_of_node: &str) -> Result<Host, serde_json::Error> {
+    let wire = read::<NodeWire<'_>>(text_of_node, LabelUse::Skip)?;
+    if wire.is_cut {
+        return Err(serde_json::Error::custom(
+            "the node has more taints than are read of one node",
+        ));
+    }
+    let spec = wire.value.spec.0;
+    let taints = spec.taints.0.iter().map(|Object(wire)| Taint {
+        key: text(wire.key.as_ref()),
+        value: text(wire.value.as_ref()),
+        effect: text(wire.effect.as_ref()),
+    });
+    Ok(Host {
+        node: node(text_of_node)?,
+        taints: taints.collect(),
+        is_cordoned: spec.unschedulable,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Obstacle;
+
+    #[test]
+    fn a_pod_and_a_node_are_read_with_what_keeps_them_apart() {
+        let pod = json!({"metadata": {"name": "web"}, "spec": {
+            "nodeSelector": {"disk": "ssd"},
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+                {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}}},
+            "tolerations": [{"operator": "Exists", "key": "gpu"}, {"key": "old", "value": "x", "effect": "NoExecute"}],
+        }});
+        let node = json!({"metadata": {"name": "n1", "labels": {"zone": "b"}}, "spec": {
+            "unschedulable": true,
+            "taints": [{"key": "gpu", "value": "y", "effect": "NoSchedule"}, {"key": "old", "value": "z", "effect": "NoExecute"}],
+        }});
+        let pod = constraints(&pod.to_string()).unwrap();
+        let found = pod.obstacles(&host(&node.to_string()).unwrap());
+        let taint = Taint { key: "old".into(), value: "z".into(), effect: "NoExecute".into() };
+        let expected = [
+            Obstacle::Selector("disk=ssd".to_owned()),
+            Obstacle::Affinity,
+            Obstacle::Cordoned,
+            Obstacle::Taint(taint),
+        ];
+        assert_eq!(found, expected);
+        let plain = constraints("{\"spec\": {\"affinity\": {\"podAffinity\": {}}}}").unwrap();
+        assert_eq!(plain, Constraints::default());
+    }
+}

@@ -1,0 +1,179 @@
+//! Deleting a claim that takes the data of its volume along.
+
+use super::judging::filter::is_advised;
+use super::judging::violation::Footing;
+use super::prelude::*;
+use crate::binding::{Confirmation, Pairing, pairing};
+use crate::model::{Claim, ClaimKey, Pod, ReclaimPolicy, Volume};
+
+pub(super) static RULE: Rule = Rule {
+    id: "claim-delete-destroys-data",
+    mode: Mode::Warn,
+    routes: &[Route::advise(Resource::Claims, Operation::Delete)],
+    terminating: Terminating::Passes,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    standing: Standing::Unseen,
+    page: Page {
+        hazard: "A claim is deleted whose volume has the policy Delete or Recycle; or a StatefulSet deletes \
+            such claims by its persistentVolumeClaimRetentionPolicy (in `check`).",
+        consequence: "The volume goes with the claim, and the data with the volume, once no pod uses the \
+            claim. That cannot be taken back.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed; then delete \
+            the claim.",
+    },
+    refuses: &[
+        Example {
+            title: "deleting a claim whose volume was provisioned for it",
+            given: "class standard provisioner=disk.example.com\n\
+                pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
+                annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[Fact::Gone("pvc/db/data")],
+        },
+        Example {
+            title: "deleting a claim that a pod uses and whose volume is deleted with it",
+            given: "class standard provisioner=disk.example.com\n\
+                pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
+                annotation=pv.kubernetes.io/provisioned-by:disk.example.com\n\
+                pod db/main claim=data node=n1",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "deleting a claim whose volume stays",
+            given: "pair pv-a db/data 10Gi RWO policy=Retain",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[],
+        },
+        Example {
+            title: "deleting a claim that has no volume",
+            given: "volume pv-a 10Gi RWO policy=Delete phase=Available\nclaim db/data 20Gi RWO class=",
+            by: Persona::Tenant,
+            send: Send::Delete("pvc/db/data"),
+            then: &[],
+        },
+        Example {
+            title: "the garbage collector deleting the claim of a pod that is gone",
+            given: "pair pv-a db/data 10Gi RWO policy=Delete",
+            by: Persona::GarbageCollector,
+            send: Send::Delete("pvc/db/data"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+const FIELD: &str = "metadata.name";
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Delete(deleted)) = change.claim() else { return Vec::new() };
+    // What controllers take away, somebody else has decided; nobody reads what they are warned of.
+    if !is_advised(change) {
+        return Vec::new();
+    }
+    let claim = match (&deleted.uid, evidence.claim(&deleted.key)) {
+        (None, Lookup::Unknown) => {
+            return vec![Violation::open(FIELD, Read::Claim(deleted.key.clone()))];
+        }
+        (None, Lookup::Present(stored)) => stored,
+        (None, Lookup::Absent) | (Some(_), _) => deleted,
+    };
+    let Some(name) = &claim.volume else { return Vec::new() };
+    let lookup = evidence.volume(name);
+    let read = Read::Volume(name.clone());
+    match lookup {
+        Lookup::Unknown => vec![Violation::open(FIELD, read)],
+        Lookup::Absent => Vec::new(),
+        Lookup::Present(volume) => {
+            let found = destroyed(claim, volume, evidence);
+            found.map(|found| found.resting_on(Rest::on(read, lookup))).into_iter().collect()
+        }
+    }
+}
+
+fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
+    let what = match volume.policy {
+        ReclaimPolicy::Delete => "destroyed",
+        ReclaimPolicy::Recycle => "wiped",
+        ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => return None,
+    };
+    if pairing(volume, claim) != Pairing::Bound {
+        return None;
+    }
+    let (users, rest) = users(&claim.key, evidence);
+    let text = format!(
+        "{} on volume \"{}\" (policy {}) are {what} once claim \"{}\" is gone{users}; set \
+         persistentVolumeReclaimPolicy to Retain first",
+        volume.capacity, volume.name, volume.policy, claim.key.name
+    );
+    let violation = Violation::new(FIELD, text);
+    Some(rest.into_iter().fold(violation, Violation::resting_on))
+}
+
+/// The pods that use the claim, as the text tells them. What is lost does not depend on them: where they cannot be
+/// read, that is said, and nothing rests on it.
+fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Rest>) {
+    let read = Read::LivePods(key.clone());
+    match (evidence.live_pods(key), evidence.confirmation(&read)) {
+        (Lookup::Present(pods), _) => {
+            (named(pods), Some(Rest { read, footing: Footing::Seen }))
+        }
+        (Lookup::Absent | Lookup::Unknown, Confirmation::NotTried) => {
+            (String::new(), Some(Rest { read, footing: Footing::Assumed }))
+        }
+        (Lookup::Absent | Lookup::Unknown, Confirmation::Settled | Confirmation::Failed) => {
+            (" (which pods use it is not known)".to_owned(), None)
+        }
+    }
+}
+
+/// Room for the names of pods: a warning has 256 characters in all, and what to do stands at its end.
+const NAMES_CHARS_MAX: usize = 24;
+
+fn named(pods: &[Pod]) -> String {
+    let mut names = String::new();
+    let mut left = pods.len();
+    for pod in pods {
+        if names.len() + pod.key.name.len() > NAMES_CHARS_MAX {
+            break;
+        }
+        let comma = if names.is_empty() { "" } else { ", " };
+        names = format!("{names}{comma}{}", pod.key.name);
+        left -= 1;
+    }
+    match (names.is_empty(), left) {
+        (true, 0) => String::new(),
+        (true, _) => format!(" (pods that use it: {left})"),
+        (false, 0) => format!(" (used by {names})"),
+        (false, _) => format!(" (used by {names} and {left} more)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::PodKey;
+
+    #[test]
+    fn pods_are_named_as_far_as_there_is_room() {
+        let told = |names: &[&str]| {
+            let pod = |name: &&str| Pod {
+                key: PodKey::new("db", *name),
+                node: None,
+                claims: Vec::new(),
+            };
+            named(&names.iter().map(pod).collect::<Vec<_>>())
+        };
+        let long = "a".repeat(25);
+        assert_eq!(told(&[]), "");
+        assert_eq!(told(&["main", "web-1"]), " (used by main, web-1)");
+        assert_eq!(told(&["main", &long, "web-1"]), " (used by main and 2 more)");
+        assert_eq!(told(&[&long]), " (pods that use it: 1)");
+    }
+}

@@ -1,0 +1,115 @@
+//! A claim that asks for a copy of a data source and would be given a volume without it.
+
+use super::prelude::*;
+use crate::binding::{Asker, Choice, choose};
+use crate::model::{BindingMode, Claim, ClassRequest, Content, Provisioner};
+
+pub(super) static RULE: Rule = Rule {
+    id: "ignored-data-source",
+    mode: Mode::Warn,
+    routes: &[Route::advise(Resource::Claims, Operation::Create)],
+    terminating: Terminating::Passes,
+    exemption: Exemptable::Yes,
+    told_as: None,
+    standing: Standing::WhileUnbound,
+    page: Page {
+        hazard: "A claim asks for a copy of a snapshot or of another claim, and no driver makes its volume: \
+            its StorageClass has none, or a volume that was made by hand fits it.",
+        consequence: "Kubernetes' own binder gives it any volume that fits, empty or with other data on it, and \
+            says nothing. Bindery's binder leaves it Pending.",
+        instead: "Use a StorageClass whose driver can copy, and in which nobody makes volumes by hand. A \
+            volume that holds the data already is reserved by spec.claimRef.",
+    },
+    refuses: &[
+        Example {
+            title: "asking for a copy of a snapshot without a StorageClass",
+            given: "volume pv-a 10Gi RWO phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class= snapshot=monday"),
+            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
+        },
+        Example {
+            title: "asking for a copy of a snapshot where a volume made by hand fits",
+            given: "class fast provisioner=disk.example.com\n\
+                volume pv-a 10Gi RWO class=fast csi=disk.example.com phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
+            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
+        },
+    ],
+    allows: &[
+        Example {
+            title: "asking a driver for a copy of a snapshot",
+            given: "class fast provisioner=disk.example.com",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
+            then: &[],
+        },
+        Example {
+            title: "asking for a copy that is on a volume reserved for the claim",
+            given: "class fast provisioner=disk.example.com\n\
+                volume pv-a 10Gi RWO class=fast csi=disk.example.com for=db/data phase=Available",
+            by: Persona::Tenant,
+            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
+            then: &[],
+        },
+    ],
+    check,
+};
+
+const FIELD: &str = "spec.dataSource";
+
+fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
+    let Some(Transition::Create(new)) = change.claim() else { return Vec::new() };
+    if new.content == Content::Empty || new.volume.is_some() {
+        return Vec::new();
+    }
+    let is_reserved = evidence.kept_for(&new.key).next().is_some();
+    let without_driver = || by_class(new, evidence);
+    let found = if is_reserved { None } else { without_driver().or_else(|| by_volume(new, evidence)) };
+    found.into_iter().collect()
+}
+
+/// Nobody makes volumes of its class.
+fn by_class(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    let class = match new.class() {
+        ClassRequest::Classless => return Some(uncopied(new, "it has no StorageClass")),
+        // It gets the default class, or waits for one.
+        ClassRequest::Unset => return None,
+        ClassRequest::Named(class) => class,
+    };
+    let (lookup, read) = (evidence.class(&class), Read::Class(class.clone()));
+    match lookup {
+        Lookup::Present(found) => match found.provisioner {
+            Provisioner::Static => {
+                let why = format!("StorageClass \"{class}\" has no provisioner");
+                Some(uncopied(new, &why).resting_on(Rest::on(read, lookup)))
+            }
+            Provisioner::Named(_) => None,
+        },
+        // `unknown-class` says that it does not exist.
+        Lookup::Absent => None,
+        Lookup::Unknown => Some(Violation::open(FIELD, read)),
+    }
+}
+
+/// A volume that is free fits it but for the data.
+fn by_volume(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
+    let empty = Claim { content: Content::Empty, ..new.clone() };
+    let asker = Asker::Controller(BindingMode::Immediate);
+    let Choice::Free(volume) = choose(evidence.view(), &empty, asker) else { return None };
+    let lookup = evidence.volume(&volume.name);
+    lookup.present()?;
+    let rest = Rest::on(Read::Volume(volume.name.clone()), lookup);
+    Some(uncopied(new, "a volume that was made by hand fits it").resting_on(rest))
+}
+
+/// No volume is named: whoever makes claims may not see which there are.
+fn uncopied(new: &Claim, why: &str) -> Violation {
+    let text = format!(
+        "claim \"{}\" asks for a copy of a data source, and {why}; Kubernetes' own binder gives it a volume \
+         without that data; use a StorageClass whose driver can copy, or ask your platform team",
+        new.key.name
+    );
+    Violation::new(FIELD, text)
+}

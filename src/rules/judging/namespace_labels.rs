@@ -1,0 +1,79 @@
+//! The labels of namespaces that rules rest on, and who may change them.
+//!
+//! Whose a namespace is, and which modes hold in it, its labels say; but whoever may write a Namespace sets any
+//! label on it. Whether an asker may write PersistentVolumes as well, only the API server knows: its authorizer
+//! decides in the condition, before anything is sent. Not here: what a namespace's tenant may claim (`tenancy`).
+
+use super::actor::SUPERUSERS;
+use super::change::{Change, Subject, Transition};
+use crate::model::Namespace;
+use crate::model::annotations::TENANT;
+
+/// Kubernetes: `core/v1/defaults.go`, `SetDefaults_Namespace`, which writes it over whatever was asked for: nobody
+/// can change it, and every new namespace has it.
+const METADATA_NAME: &str = "kubernetes.io/metadata.name";
+
+/// The permission that stands for this one write, for accounts that label namespaces and have no other business
+/// with storage. The group is our own, so that no role has it by accident.
+const PERMISSION: (&str, &str, &str) = ("bindery.dev", "namespacelabels", "update");
+
+/// The label keys that are guarded: that of tenants, then those of `selecting`, by which overrides select, in the
+/// order of the alphabet and each once.
+pub fn guarded<'a>(selecting: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut others: Vec<&str> =
+        selecting.filter(|key| ![TENANT, METADATA_NAME].contains(key)).collect();
+    others.sort_unstable();
+    others.dedup();
+    std::iter::once(TENANT).chain(others).map(str::to_owned).collect()
+}
+
+/// The guarded labels that `change` sets, changes or removes on a namespace: the key, and the value as it would be.
+pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let (old, new) = match &change.subject {
+        Subject::Namespace(Transition::Create(new)) => (None, Some(new)),
+        Subject::Namespace(Transition::Update { old, new }) => (Some(old), Some(new)),
+        Subject::Namespace(Transition::Delete(_)) | Subject::Volume(_) | Subject::Claim(_) => {
+            (None, None)
+        }
+    };
+    let value = |namespace: Option<&'_ Namespace>, key: &str| {
+        namespace.and_then(|namespace| namespace.labels.get(key)).map(str::to_owned)
+    };
+    let keys = change.parameters.namespace_labels.iter();
+    keys.filter(move |key| value(old, key) != value(new, key))
+        .map(move |key| (&**key, new.and_then(|new| new.labels.get(key))))
+}
+
+/// Whether the API server sends `change` of a namespace, as far as the request tells: of whoever else may write
+/// PersistentVolumes, its authorizer alone knows.
+pub(super) fn are_sent(change: &Change) -> bool {
+    changed(change).next().is_some() && !change.user.is_in(SUPERUSERS)
+}
+
+/// [`are_sent`] as CEL, for the guarded `keys`. Whoever may update PersistentVolumes can give any of them away, so
+/// that nothing is protected by keeping a label from it.
+pub(super) fn expression(keys: &[String]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("'{key}'")).collect();
+    let may = |(group, resource, verb): (&str, &str, &str)| {
+        format!("authorizer.group('{group}').resource('{resource}').check('{verb}').allowed()")
+    };
+    format!(
+        "request.resource.resource != 'namespaces' || ([{keys}].exists(k, request.operation == 'CREATE' ? \
+         object.metadata.?labels[?k].hasValue() : \
+         oldObject.metadata.?labels[?k] != object.metadata.?labels[?k]) && !{volumes} && !{labels})",
+        keys = keys.join(", "),
+        volumes = may(("", "persistentvolumes", "update")),
+        labels = may(PERMISSION),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tenants_label_comes_first_and_the_name_is_nobodys_to_change() {
+        let selecting = ["team", "stage", TENANT, METADATA_NAME, "team"];
+        assert_eq!(guarded(selecting.into_iter()), [TENANT, "stage", "team"]);
+    }
+}

@@ -1,0 +1,44 @@
+//! The storage sidecars of Kubernetes CSI at work beside Bindery: what they provision is bound, and what becomes of it
+//! is what becomes of it without Bindery. No write of theirs is denied or edited, no disk is lost and none is left.
+//!
+//! # Who is played in the end-to-end tests
+//!
+//! The controllers and the scheduler of Kubernetes are real everywhere, and here so are the sidecars; the driver behind
+//! them is our own and passes the suite that tests drivers. These are played, by the requests that their source makes:
+//!
+//! | who | where | source of its writes |
+//! |---|---|---|
+//! | provisioner, attacher, resizer | `harmless::living`, `harmless::dead`, `life`, `rules` | external-provisioner `pkg/controller/controller.go`: `Provision`; external-attacher `pkg/controller/csi_handler.go`: `addPVFinalizer`; external-resizer `pkg/controller/resize_status.go`; all three are real here |
+//! | kubelet: a grown file system | `harmless::living` | kubernetes `pkg/volume/util/resize_util.go`: `MarkFSResizeFinished` |
+//! | volume populator | `harmless::living` | kubernetes-csi/lib-volume-populator `populator-machinery/controller.go`: `syncPvc` |
+//! | provisioner of local disks | `harmless::living` | sig-storage-local-static-provisioner `pkg/discovery/discovery.go`: `createPV` |
+//! | backup tool | `harmless::living` | velero `pkg/restore/restore.go`: `restoreItem` |
+//!
+//! Those below the first are not to be had as Go modules, or need a kubelet. Not here: that hazards are denied
+//! (`rules`).
+
+mod advice;
+mod conformance;
+mod interrupted;
+mod killed;
+mod lives;
+mod provisioned;
+mod scene;
+
+use crate::runner::{Case, case};
+
+use advice::advice_that_is_followed_word_by_word_keeps_the_data;
+use conformance::the_driver_keeps_to_csi;
+use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
+use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
+use lives::disks_live_as_without_bindery;
+use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
+
+pub(crate) const CASES: &[Case] = &[
+    case!(the_driver_keeps_to_csi),
+    case!(what_is_provisioned_is_bound_and_goes_as_without_bindery),
+    case!(a_claim_that_goes_while_it_is_provisioned_leaves_no_disk),
+    case!(disks_live_as_without_bindery),
+    case!(advice_that_is_followed_word_by_word_keeps_the_data),
+    case!(a_sidecar_that_is_killed_leaves_no_disk_and_loses_none),
+];

@@ -1,0 +1,69 @@
+//! Which requests wait for the webhook: what controllers do as their work never does.
+
+use bindery::rules::{Entry, Persona, Send};
+use bindery::sim::User;
+
+use crate::stage::{Scene, entries, user};
+
+/// The volumes and claims, each as it is when its finalizers go.
+const GIVEN: &str = "pair pv-a db/data 10Gi RWO volume-terminating claim-terminating \
+     finalizer=kubernetes.io/pv-controller\n\
+     volume gone 10Gi RWO phase=Released dead=db/gone terminating policy=Delete \
+     finalizer=external-provisioner.volume.kubernetes.io/finalizer\n\
+     pair pv-b db/held 10Gi RWO finalizer=external-provisioner.volume.kubernetes.io/finalizer\n\
+     volume free 10Gi RWO phase=Released dead=db/free \
+     finalizer=external-provisioner.volume.kubernetes.io/finalizer";
+
+const NOTHING: &str = r#"{"metadata":{"finalizers":null}}"#;
+const PROTECTED: &str = r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#;
+
+fn sent(by: &User, target: &'static str, patch: &'static str, is_status: bool) -> Vec<Entry> {
+    let send =
+        if is_status { Send::MergeStatus { target, patch } } else { Send::Merge { target, patch } };
+    let review = Scene::of(GIVEN).begin_by(&send, by.clone(), "").review();
+    entries(review.body())
+}
+
+#[test]
+fn finalizers_that_controllers_take_off_as_their_work_wait_for_no_webhook() {
+    let manager = User::named("system:kube-controller-manager", &["system:authenticated"]);
+    let (volumes, claims) = (user(Persona::VolumeProtection), user(Persona::ClaimProtection));
+    let (binder, driver) = (user(Persona::Binder), user(Persona::Driver));
+    let (admin, tenant) = (user(Persona::Admin), user(Persona::Tenant));
+    let no_protection = r#"{"metadata":{"finalizers":["kubernetes.io/pv-controller"]}}"#;
+    let and_size = r#"{"metadata":{"finalizers":["kubernetes.io/pv-controller"]},
+        "spec":{"capacity":{"storage":"1Gi"}}}"#;
+    for (by, target, patch, expected) in [
+        (&volumes, "pv/pv-a", no_protection, None),
+        (&manager, "pv/pv-a", NOTHING, None),
+        (&binder, "pv/pv-a", PROTECTED, None),
+        (&claims, "pvc/db/data", NOTHING, None),
+        (&manager, "pvc/db/data", NOTHING, None),
+        // More than that, another's finalizer, or somebody else.
+        (&volumes, "pv/pv-a", and_size, Some(Entry::Guard)),
+        (&manager, "pv/pv-a", and_size, Some(Entry::Guard)),
+        (&volumes, "pv/pv-a", NOTHING, Some(Entry::Guard)),
+        (&claims, "pv/pv-a", no_protection, Some(Entry::Guard)),
+        (&volumes, "pvc/db/data", NOTHING, Some(Entry::Guard)),
+        (&admin, "pv/pv-a", no_protection, Some(Entry::Guard)),
+        (&tenant, "pvc/db/data", NOTHING, Some(Entry::Guard)),
+        // The end of a reclaim is judged if the webhook answers, and waits for nothing if not.
+        (&driver, "pv/gone", PROTECTED, Some(Entry::Advise)),
+        (&driver, "pv/gone", NOTHING, Some(Entry::Guard)),
+        (&admin, "pv/gone", PROTECTED, Some(Entry::Guard)),
+        (&driver, "pv/pv-b", PROTECTED, Some(Entry::Guard)),
+        (&driver, "pv/free", PROTECTED, Some(Entry::Guard)),
+    ] {
+        for is_status in [false, true] {
+            if is_status && patch == and_size {
+                continue;
+            }
+            let what = format!("{} {target} {patch} {is_status}", by.name);
+            let reached = sent(by, target, patch, is_status);
+            // Through `/status` these controllers write no finalizers, and `advise` judges it.
+            let is_advised = is_status && expected.is_none() && reached == [Entry::Advise];
+            let expected: Vec<Entry> = expected.into_iter().collect();
+            assert!(reached == expected || is_advised, "{what}: {reached:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Who is taken for a provisioner: accounts that are known as one, never objects that look provisioned.
+
+use bindery::rules::{Entry, Policy, RULES, Send, Trusted};
+use bindery::sim::{Method, Phase, Request, User};
+use serde_json::{Value, json};
+
+use crate::stage::{Scene, Stage, apply};
+
+const DRIVER: &str = "disk.example.com";
+const ACCOUNT: &str = "system:serviceaccount:csi:external-provisioner";
+
+/// The commonest volume of all, as `kubectl get pv -o yaml` shows it, under the names and with the marks that
+/// drivers give it. `{}` is its claim.
+const SHAPES: [&str; 4] = [
+    // external-provisioner.
+    "volume pvc-dead0000-0000-4000-8000-000000000000 10Gi RWO policy=Delete csi=disk.example.com {} \
+     annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+     finalizer=external-provisioner.volume.kubernetes.io/finalizer",
+    // `--volume-name-prefix`.
+    "volume vault-4711 10Gi RWO policy=Delete csi=disk.example.com {} \
+     annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+     finalizer=external-provisioner.volume.kubernetes.io/finalizer",
+    // Older sidecars put no finalizer.
+    "volume pvc-dead0000-0000-4000-8000-000000000000 10Gi RWO policy=Delete csi=disk.example.com {} \
+     annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
+    // An attached one.
+    "volume pvc-dead0000-0000-4000-8000-000000000000 10Gi RWO policy=Delete csi=disk.example.com {} \
+     annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+     finalizer=external-provisioner.volume.kubernetes.io/finalizer finalizer=external-attacher/disk-example-com",
+];
+
+/// A claim that was handed to the driver's provisioner and waits for its volume.
+const WAITING: &str = "claim db/data 10Gi RWO class=none-such \
+    annotation=volume.kubernetes.io/storage-provisioner:disk.example.com";
+
+/// What became of a volume's creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is created as it was sent; the warnings.
+    Created(usize),
+    /// It is created without the uid of its claim.
+    Repaired,
+    /// It is denied with this text.
+    Denied(String),
+}
+
+/// Creates what `line` says as `user` through every entry of the webhook.
+async fn create(stage: &Stage, scene: &Scene, line: String, user: &User) -> Outcome {
+    let send = Send::Create(line.leak());
+    let review = scene.begin_by(&send, user.clone(), "").review();
+    let edits = stage.mutate(review.body()).await;
+    assert_eq!(edits["allowed"], true, "{edits}");
+    let mut object = review.request()["object"].clone();
+    apply(&edits, &mut object);
+    let is_repaired = object["spec"]["claimRef"]["uid"] == Value::Null;
+    let review = scene.admit(review, Some(object)).review();
+    let answer = stage.validate(Entry::Advise, review.body()).await;
+    if answer["allowed"] == json!(false) {
+        return Outcome::Denied(answer["status"]["message"].as_str().unwrap().to_owned());
+    }
+    if is_repaired {
+        return Outcome::Repaired;
+    }
+    Outcome::Created(answer["warnings"].as_array().map_or(0, Vec::len))
+}
+
+fn account(name: &str) -> User {
+    let namespace = name.split(':').nth(2).unwrap();
+    User::named(name, &["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}")])
+}
+
+fn put_lease(scene: &Scene, namespace: &str, name: &str) {
+    scene.ensure_namespace(namespace);
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let lease = json!({"metadata": {"name": name}, "spec": {"holderIdentity": "provisioner-0"}});
+    let response =
+        scene.server.with(|cluster| cluster.handle(Request::new(Method::Post, path, lease)));
+    assert!(response.code < 300, "{response:?}");
+}
+
+#[tokio::test]
+async fn an_exported_volume_is_nobodys_provisioning() {
+    let scene = Scene::empty();
+    let stage = Stage::before(&scene).await;
+    for shape in SHAPES {
+        let line = || shape.replace("{}", "dead=db/data");
+        for person in [User::admin(), User::named("jane", &["system:authenticated"])] {
+            assert_eq!(create(&stage, &scene, line(), &person).await, Outcome::Repaired, "{shape}");
+        }
+        for program in [ACCOUNT, "system:serviceaccount:flux-system:kustomize-controller"] {
+            let outcome = create(&stage, &scene, line(), &account(program)).await;
+            let Outcome::Denied(text) = outcome else { panic!("{program}: {outcome:?}") };
+            assert!(text.starts_with("[stale-claim-ref] "), "{text}");
+            let way = format!(
+                "if \"{program}\" is the provisioner of \"{DRIVER}\", add it to trusted.provisioners"
+            );
+            assert!(text.contains(&way), "{text}");
+        }
+    }
+}
+
+/// The claim went while its storage was made: nothing may keep the volume from being registered, so that its
+/// driver deletes the storage.
+#[tokio::test]
+async fn a_known_provisioner_registers_what_it_has_made() {
+    let trusting = Policy {
+        trusted: Trusted { provisioners: vec![ACCOUNT.to_owned()], ..Trusted::default() },
+        ..Policy::default()
+    };
+    let elsewhere = ("kube-system", "disk-example-com");
+    for (policy, lease, program, is_known) in [
+        (trusting, None, ACCOUNT, true),
+        (Policy::default(), Some(("csi", "disk-example-com")), ACCOUNT, true),
+        (Policy::default(), Some(("csi", "disk.example.com")), ACCOUNT, true),
+        (Policy::default(), Some(elsewhere), ACCOUNT, false),
+        (Policy::default(), Some(("csi", "tape-example-com")), ACCOUNT, false),
+    ] {
+        let scene = Scene::empty();
+        if let Some((namespace, name)) = lease {
+            put_lease(&scene, namespace, name);
+        }
+        let stage = Stage::under(policy, &scene, RULES).await;
+        for shape in SHAPES {
+            let line = shape.replace("{}", "dead=db/data");
+            let outcome = create(&stage, &scene, line, &account(program)).await;
+            match outcome {
+                Outcome::Created(warnings) => {
+                    assert!(is_known && warnings > 0, "{shape}: {lease:?}");
+                }
+                Outcome::Denied(_) => assert!(!is_known, "{shape}: {lease:?}"),
+                Outcome::Repaired => panic!("stripped: {shape}: {lease:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_registers_the_volume_for_which_a_claim_waits_is_its_provisioner() {
+    // Another volume has the same handle, which a rule denies to everybody else.
+    let scene =
+        Scene::of(&format!("{WAITING}\nvolume other 10Gi RWO csi=disk.example.com handle=shared"));
+    let stage = Stage::before(&scene).await;
+    let line = |claim: &str| {
+        format!(
+            "{} handle=shared",
+            SHAPES[0].replace("{}", claim).replace("dead0000-0000-4000-8000-000000000000", "new")
+        )
+    };
+    let by_account = create(&stage, &scene, line("held=db/data"), &account(ACCOUNT)).await;
+    assert!(matches!(by_account, Outcome::Created(1..)), "{by_account:?}");
+    let by_person = create(&stage, &scene, line("held=db/data"), &User::admin()).await;
+    assert!(matches!(by_person, Outcome::Denied(_)), "{by_person:?}");
+    // The annotation names another provisioner.
+    let other = line("held=db/data").replace("provisioned-by:disk", "provisioned-by:tape");
+    let by_other = create(&stage, &scene, other, &account(ACCOUNT)).await;
+    assert!(matches!(by_other, Outcome::Denied(_)), "{by_other:?}");
+}
+
+/// `handleProtectionFinalizer` of the provisioners' library, when a driver is rolled back to a version that puts no
+/// finalizer.
+#[tokio::test]
+async fn only_its_provisioner_takes_the_finalizer_off_a_bound_volume() {
+    const FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+    let given = format!(
+        "pair pv-a db/data 10Gi RWO policy=Delete csi={DRIVER} \
+         annotation=pv.kubernetes.io/provisioned-by:{DRIVER} finalizer={FINALIZER}"
+    );
+    let send = Send::Merge {
+        target: "pv/pv-a",
+        patch: r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#,
+    };
+    for (namespace, is_allowed) in [("csi", true), ("tapes", false)] {
+        let scene = Scene::of(&given);
+        put_lease(&scene, namespace, "disk-example-com");
+        let stage = Stage::before(&scene).await;
+        let mut sent = scene.begin_by(&send, account(ACCOUNT), "").review();
+        if sent.phase() == Phase::Mutating {
+            sent = scene.admit(sent, None).review();
+        }
+        let answer = stage.validate(Entry::Guard, sent.body()).await;
+        assert_eq!(answer["allowed"], is_allowed, "{namespace}: {answer}");
+    }
+}

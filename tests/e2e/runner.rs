@@ -19,8 +19,10 @@ use std::time::Instant;
 pub(crate) struct Case {
     /// As shown and as filtered.
     pub(crate) name: &'static str,
-    /// Runs on a thread of its own pool beside other cases.
+    /// Runs on a thread of its own.
     pub(crate) run: fn(),
+    /// Whether it runs beside no other case, because it measures how long something takes.
+    pub(crate) is_alone: bool,
 }
 
 /// Makes a [`Case`] of a function in the module of the call.
@@ -29,10 +31,19 @@ macro_rules! case {
         $crate::runner::Case {
             name: concat!(module_path!(), "::", stringify!($function)),
             run: $function,
+            is_alone: false,
         }
     };
 }
 pub(crate) use case;
+
+/// Makes a [`Case`] that runs beside no other.
+macro_rules! alone {
+    ($function:ident) => {
+        $crate::runner::Case { is_alone: true, ..$crate::runner::case!($function) }
+    };
+}
+pub(crate) use alone;
 
 /// Whether every selected case passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +192,9 @@ pub(crate) fn run(cases: &[Case], arguments: &Arguments) -> Outcome {
     capture_panics();
     let start = Instant::now();
     println!("\nrunning {} tests", selected.len());
-    let failures = run_in_threads(&selected, arguments.threads);
+    let (alone, together): (Vec<Case>, _) = selected.iter().partition(|case| case.is_alone);
+    let mut failures = run_in_threads(&together, arguments.threads);
+    failures.extend(run_in_threads(&alone, NonZero::new(1)));
     if !failures.is_empty() {
         println!("\nfailures:\n");
         for (name, panic) in &failures {

@@ -11,13 +11,13 @@ use crate::eventually::{eventually, wait};
 use crate::plane::persona::{ADMIN, BINDERY_CONTROLLER};
 use crate::plane::{Objects, Peers, Plane, claim_path, volume_path};
 use crate::proxy::{Proxy, Trouble};
-use crate::runner::{Case, case, extent};
+use crate::runner::{Case, alone, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_provisioned_volume_survives_a_late_claim_event),
     case!(it_lives_through_what_goes_wrong_on_the_way),
     case!(it_starts_on_a_crowd_and_outlives_the_api_server),
-    case!(another_takes_over_from_one_that_is_killed_or_told_to_end),
+    alone!(another_takes_over_from_one_that_is_killed_or_told_to_end),
 ];
 
 /// Cases that take a minute each, whatever the machine.

@@ -39,7 +39,7 @@ struct Shared {
 pub(super) struct Tally {
     /// Calls of the webhook.
     pub(super) asked: u64,
-    /// What went wrong, and when.
+    /// What went wrong, and when that was sent.
     pub(super) failures: Vec<(Duration, String)>,
     /// The time that one write in a hundred exceeds.
     pub(super) p99: Duration,
@@ -111,7 +111,7 @@ impl Shared {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            let sent = Instant::now();
+            let (sent, at) = (Instant::now(), self.began.elapsed());
             let failure = match turn % 3 {
                 0 => self.guarded(),
                 1 => self.advised(),
@@ -121,7 +121,6 @@ impl Shared {
             self.took.lock().expect("not poisoned").push(micros);
             self.asked.fetch_add(1, Ordering::Relaxed);
             if let Err(failure) = failure {
-                let at = self.began.elapsed();
                 self.failures.lock().expect("not poisoned").push((at, failure));
             }
             wait(PAUSE);

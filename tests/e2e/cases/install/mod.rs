@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use self::site::{CHART, NAME, Site};
 use crate::plane::persona::ADMIN;
-use crate::runner::{Case, case};
+use crate::runner::{Case, alone};
 
-pub(crate) const CASES: &[Case] = &[case!(helm_installs_what_refuses)];
+pub(crate) const CASES: &[Case] = &[alone!(helm_installs_what_refuses)];
 
 /// Writes at once in a load.
 const WRITERS: usize = 8;

@@ -135,6 +135,22 @@ impl Site {
         });
     }
 
+    /// Waits until the API server is told that nothing is to be sent to an address.
+    pub(super) fn await_left_out(&self, address: &str) {
+        eventually("the pod is left out of the endpoints", Duration::from_secs(30), || {
+            let selector = format!("labelSelector=kubernetes.io/service-name%3D{NAME}");
+            let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAME}/endpointslices?{selector}");
+            let slices = self.plane.get(ADMIN, &path).expect_ok();
+            let slices = slices["items"].as_array().into_iter().flatten();
+            let endpoints =
+                slices.flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten());
+            let mut here = endpoints.filter(|endpoint| {
+                endpoint["addresses"][0] == address && endpoint["conditions"]["ready"] == true
+            });
+            here.next().map_or(Ok(()), |endpoint| Err(endpoint.to_string()))
+        });
+    }
+
     /// Waits until the API server asks, and hears a refusal.
     pub(super) fn await_refusal(&self) {
         eventually("a volume for nobody is refused", Duration::from_secs(20), || {

@@ -30,9 +30,12 @@ struct Held<'a> {
     needed: Vec<String>,
 }
 
-/// A careless request: the rule that objects, what has to be so before, and the request, with its query.
+/// A careless request: the rule that objects, the steps of its advice, what has to be so before, and the request, with
+/// its query.
 struct Careless {
     rule: &'static str,
+    /// Nothing where the advice is to leave things as they are.
+    steps: &'static [Step],
     before: fn(&Held<'_>),
     send: fn(&Held<'_>, &str) -> Reply,
 }
@@ -40,26 +43,31 @@ struct Careless {
 const CARELESS: [Careless; 11] = [
     Careless {
         rule: "bound-volume-delete",
+        steps: &[Step::Retain, Step::DeleteClaim, Step::Retry],
         before: nothing,
         send: |held, query| held.delete_volume(query),
     },
     Careless {
         rule: "bound-volume-access-modes",
+        steps: &[],
         before: nothing,
         send: |held, query| held.edit(query, &json!({"spec": {"accessModes": ["ReadWriteMany"]}})),
     },
     Careless {
         rule: "bound-volume-capacity",
+        steps: &[],
         before: nothing,
         send: |held, query| held.edit(query, &json!({"spec": {"capacity": {"storage": "1Mi"}}})),
     },
     Careless {
         rule: "bound-volume-claim-ref",
+        steps: &[Step::Retain, Step::DeleteClaim, Step::Retry],
         before: nothing,
         send: |held, query| held.edit(query, &json!({"spec": {"claimRef": {"name": "another"}}})),
     },
     Careless {
         rule: "orphan-owner",
+        steps: &[],
         before: nothing,
         send: |held, query| {
             let node = json!({"apiVersion": "v1", "kind": "Node", "name": "gone", "uid": "gone"});
@@ -68,26 +76,31 @@ const CARELESS: [Careless; 11] = [
     },
     Careless {
         rule: "protection-finalizer",
+        steps: &[Step::Retain, Step::Retry],
         before: nothing,
         send: |held, query| held.edit(query, &json!({"metadata": {"finalizers": null}})),
     },
     Careless {
         rule: "duplicate-backend",
+        steps: &[Step::Retain, Step::DeleteVolume],
         before: nothing,
         send: |held, query| held.second_volume(query),
     },
     Careless {
         rule: "claim-delete-destroys-data",
+        steps: &[Step::Retain, Step::Retry],
         before: nothing,
         send: |held, query| held.delete_claim(query),
     },
     Careless {
         rule: "claim-delete-in-use",
+        steps: &[Step::Retain, Step::DeletePods, Step::Retry],
         before: |held| held.use_in_a_pod(),
         send: |held, query| held.delete_claim(query),
     },
     Careless {
         rule: "released-volume-policy",
+        steps: &[],
         before: |held| held.release(),
         send: |held, query| {
             held.edit(query, &json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}}))
@@ -96,6 +109,7 @@ const CARELESS: [Careless; 11] = [
     // The last: whoever follows its advice ends the namespace.
     Careless {
         rule: "namespace-delete-bound-claims",
+        steps: &[Step::Retain, Step::Retry],
         before: nothing,
         send: |held, query| held.delete_namespace(query),
     },
@@ -115,6 +129,9 @@ fn followed(scene: &Scene<'_>) {
         (careless.before)(&held);
         let said = said(&(careless.send)(&held, "?dryRun=All"));
         assert!(said.contains(&format!("[{}]", careless.rule)), "{}: {said}", careless.rule);
+        let own: Vec<&str> =
+            said.lines().filter(|line| line.contains(&format!("[{}]", careless.rule))).collect();
+        assert_eq!(steps(&own.join("\n")), careless.steps, "{own:?}");
         held.obey(&said, &|| (careless.send)(&held, ""), 0);
         if careless.rule != "namespace-delete-bound-claims" {
             await_provisioner(scene);
@@ -159,7 +176,7 @@ enum Step {
 }
 
 /// The words for each step, as messages use them.
-const WORDS: [(&str, Step); 11] = [
+const WORDS: [(&str, Step); 12] = [
     ("to Retain", Step::Retain),
     ("set Retain", Step::Retain),
     ("delete claim", Step::DeleteClaim),
@@ -169,6 +186,7 @@ const WORDS: [(&str, Step); 11] = [
     ("delete the volume", Step::DeleteVolume),
     ("then delete it", Step::DeleteVolume),
     ("retry", Step::Retry),
+    ("then change claimRef", Step::Retry),
     // What was asked for follows what comes first.
     ("Retain first", Step::Retry),
     ("pods first", Step::Retry),

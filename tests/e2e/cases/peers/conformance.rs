@@ -57,5 +57,6 @@ pub(super) fn the_driver_keeps_to_csi() {
     });
     let told = suite.log_text();
     driver.stop(Duration::ZERO);
+    // Fewer would be skipped: what a driver does not say that it can do is not tried.
     assert!(status.success() && told.contains("58 Passed"), "{told}");
 }

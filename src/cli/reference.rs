@@ -149,6 +149,7 @@ fn sent(example: &Example) -> String {
     let who = match example.by {
         Persona::Admin => "An administrator",
         Persona::Tenant => "A tenant",
+        Persona::VolumeViewer => "A tenant who may read PersistentVolumes",
         Persona::NamespaceAdmin => "Somebody who may write Namespaces and no PersistentVolumes",
         Persona::Binder => "The in-tree binder",
         Persona::Scheduler => "The scheduler",

@@ -189,14 +189,14 @@ fn installed(plane: &Plane, unlisted: Unlisted) -> Installed {
     );
     let namespace = json!({"metadata": {"name": "red", "labels": {OF_TENANT: "red"}}});
     create(plane, "/api/v1/namespaces", &namespace);
-    let taken = json!({"spec": {"claimRef": {"kind": "PersistentVolumeClaim", "namespace": "blue", "name": "x"}}});
+    let taken = |name: &str| json!({"spec": {"claimRef": {"namespace": "blue", "name": name}}});
     let of = |tenant: &str| json!({"metadata": {"labels": {OF_TENANT: tenant}}});
     let mut mine = of("red");
     json_patch::merge(&mut mine, &json!({"spec": {"capacity": {"storage": "1Mi"}}}));
     for (name, overlay) in [
         ("pv-open", json!({})),
-        ("pv-taken", taken.clone()),
-        (SHARED_VOLUME, taken),
+        ("pv-taken", taken("x")),
+        (SHARED_VOLUME, taken("y")),
         ("pv-foreign", of("blue")),
         ("pv-mine", mine),
         ("pv-small", json!({"spec": {"capacity": {"storage": "1Mi"}}})),

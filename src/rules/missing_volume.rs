@@ -68,6 +68,13 @@ pub(super) static RULE: Rule = Rule {
             send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             then: &[],
         },
+        Example {
+            title: "a claim that waits naming a free volume that fits, without the right to read it",
+            given: "volume pv-a 10Gi RWO phase=Available\nclaim db/data 10Gi RWO class=",
+            by: Persona::Tenant,
+            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
+            then: &[],
+        },
     ],
     check,
 };

@@ -10,8 +10,8 @@ use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
-    Entry, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send, Switch,
-    WarningMode,
+    Entry, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
+    Switch, WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

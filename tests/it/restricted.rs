@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bindery::model::{Selector, Term};
 use bindery::rules::{
     ConfiguredExemption, Entry, Mode, Override, Parameters, Persona, Policy, RULES, Send, Unlisted,
 };
-use bindery::model::{Selector, Term};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -145,8 +145,11 @@ async fn what_a_tenant_may_not_read_gets_one_answer_at_one_cost_in_every_mode() 
     for (name, policy) in policies() {
         let gate = Gate::closed("/api/v1/");
         gate.open();
-        let modes = [&policy.modes, &policy.overrides.first().map(|one| one.modes.clone()).unwrap_or_default()]
-            .map(|modes| modes.get("missing-volume").copied());
+        let modes = [
+            &policy.modes,
+            &policy.overrides.first().map(|one| one.modes.clone()).unwrap_or_default(),
+        ]
+        .map(|modes| modes.get("missing-volume").copied());
         let unlisted = policy.parameters.unlisted;
         let foreign = policy.modes.get("foreign-namespace-volume").copied();
         let is_exempt = !policy.exemptions.is_empty();

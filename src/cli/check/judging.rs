@@ -69,8 +69,15 @@ pub struct Terms<'a> {
     pub configuration: &'a Configuration,
     /// The time, for exemptions.
     pub now: Timestamp,
-    /// What the asker may read: no input tells, so that whoever may read volumes is assumed.
+    /// What the asker may read.
     pub access: ReadAccess,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of an asker who may read PersistentVolumes: no input says who may, and whoever checks reads them anyway.
+    pub fn of(known: &'a Known, configuration: &'a Configuration, now: Timestamp) -> Self {
+        Self { known, configuration, now, access: ReadAccess::Volumes }
+    }
 }
 
 /// Judges a change as the webhook would, through every entry that the API server would call.

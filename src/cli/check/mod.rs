@@ -41,7 +41,7 @@ use super::output::Colour;
 use super::report::{self, EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
 use crate::config::Configuration;
 use crate::k8s::review::ReviewError;
-use crate::rules::{Part, ReadAccess, User};
+use crate::rules::{Part, User};
 
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
@@ -263,8 +263,7 @@ impl<'a> Run<'a> {
     }
 
     fn terms(&self) -> Terms<'_> {
-        let access = ReadAccess::Volumes;
-        Terms { known: &self.known, configuration: &self.configuration, now: self.now, access }
+        Terms::of(&self.known, &self.configuration, self.now)
     }
 
     /// Judges a change; `found` is what is known against it already.

@@ -229,8 +229,11 @@ fn effect_of_withheld(
     if mode(rule, question, evidence) == Mode::Off {
         return None;
     }
-    let exemption =
-        if rule.exemption == Exemptable::Yes { exemption::configured(rule, question) } else { None };
+    let exemption = if rule.exemption == Exemptable::Yes {
+        exemption::configured(rule, question)
+    } else {
+        None
+    };
     Some(match exemption {
         Some(exemption) => Effect::Exempted(exemption),
         None => by_mode(rule, violation, question, evidence),

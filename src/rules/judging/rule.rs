@@ -170,17 +170,10 @@ pub enum Entry {
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Guard,
-        Self::Advise,
-        Self::Restricted,
-        Self::Tenancy,
-        Self::Mutate,
-        Self::Restore,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy, Self::Mutate, Self::Restore];
     /// Those that judge.
-    pub const VALIDATING: [Self; 4] =
-        [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy];
+    pub const VALIDATING: [Self; 4] = [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy];
 }
 
 /// The resources that rules look at.

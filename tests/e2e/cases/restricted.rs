@@ -63,7 +63,10 @@ fn a_volume_that_a_tenant_may_not_read_gets_one_denial_where_unlisted_ones_are_d
 /// Who may read all volumes, or this one, is told the reason.
 fn with_the_right(plane: &Plane, installed: &Installed) {
     let reasons = [
-        ("pv-absent", "[missing-volume] volume \"pv-absent\", which claim \"data\" names, does not exist"),
+        (
+            "pv-absent",
+            "[missing-volume] volume \"pv-absent\", which claim \"data\" names, does not exist",
+        ),
         ("pv-taken", "[prebind-taken]"),
         ("pv-foreign", "[prebind-taken]"),
         ("pv-small", "[prebind-capacity]"),
@@ -182,11 +185,8 @@ fn since(before: &[f64; 4], installed: &Installed) -> Vec<&'static str> {
 /// Bindery on a plane with a volume of each kind, once it is asked.
 fn installed(plane: &Plane, unlisted: Unlisted) -> Installed {
     let parameters = Parameters { unlisted, ..Parameters::default() };
-    let installed = Installed::under(
-        Policy { parameters, ..Policy::default() },
-        plane,
-        Registered::Validating,
-    );
+    let installed =
+        Installed::under(Policy { parameters, ..Policy::default() }, plane, Registered::Validating);
     let namespace = json!({"metadata": {"name": "red", "labels": {OF_TENANT: "red"}}});
     create(plane, "/api/v1/namespaces", &namespace);
     let taken = |name: &str| json!({"spec": {"claimRef": {"namespace": "blue", "name": name}}});

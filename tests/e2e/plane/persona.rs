@@ -327,15 +327,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": LABELS},
         "rules": [may("bindery.dev", &["namespacelabels"], &["update"])],
     });
-    let views = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": VIEWS},
-        "rules": [may("", &["persistentvolumes"], &["get"])],
-    });
-    let mut shares = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": SHARES},
-        "rules": [may("", &["persistentvolumes"], &["get"])],
-    });
-    shares["rules"][0]["resourceNames"] = json!([SHARED_VOLUME]);
+    let [views, shares] = viewing(GROUP);
     let recycles = json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
         "rules": [
@@ -357,6 +349,16 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
     let roles = [role, reads, binds, namespaces, labels, views, shares, recycles]
         .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
     roles.into_iter().chain(bindings.map(binding)).collect()
+}
+
+/// The roles that may get every volume, and the one that is shared.
+fn viewing(group: &str) -> [Value; 2] {
+    let get = json!({"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"]});
+    let mut get_one = get.clone();
+    get_one["resourceNames"] = json!([SHARED_VOLUME]);
+    [(VIEWS, get), (SHARES, get_one)].map(|(name, rule)| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]})
+    })
 }
 
 /// The personas whose rights depend on [`access_rules`].

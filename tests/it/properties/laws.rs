@@ -146,8 +146,8 @@ fn edits_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
     let text = asked.review.body().to_string();
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
     let mut entries = [Entry::Mutate, Entry::Restore].iter();
-    let is_asked = entries
-        .any(|entry| reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
+    let is_asked =
+        entries.any(|entry| reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
     prop_assert!(is_asked || answer["patch"].is_null(), "{answer}");
     Ok(())
 }

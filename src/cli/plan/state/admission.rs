@@ -130,8 +130,7 @@ impl State {
             let name = judged_key(key);
             let old = stored.get(key).map(|old| check::stored(name.kind, old));
             let new = self.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
-            let access = crate::rules::ReadAccess::Volumes;
-            let terms = Terms { known: &known, configuration: &configuration, now, access };
+            let terms = Terms::of(&known, &configuration, now);
             let is_update = old.is_some();
             match write(&name, old, new, terms)? {
                 Write::Denied(reason) => self.deny(key, &reason, is_update),

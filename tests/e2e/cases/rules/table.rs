@@ -7,7 +7,9 @@ use bindery::rules::{Example, Mode, Operation, Policy, RULES, Rule, Send, Termin
 use super::routes::{Route, shot};
 use super::stage::{Run, Stage, fire, persona};
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, TENANT, VOLUME_VIEWER};
+use crate::plane::persona::{
+    ADMIN, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, TENANT, VOLUME_VIEWER,
+};
 use crate::plane::{Peers, Persona, Plane};
 use crate::versions::{Facts, REFERENCE, Topic, verify, version};
 

@@ -62,7 +62,7 @@ fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
 
 /// The PVC of a question whose asker may not read the volume that it names. Guard does not know who may: there, nobody
 /// does.
-pub(super) fn of_question<'a>(question: Question<'a>) -> Option<Restricted<'a>> {
+pub(super) fn of_question(question: Question<'_>) -> Option<Restricted<'_>> {
     match question.entry {
         Entry::Guard | Entry::Restricted => {
             let (claim, name) = named(question.change)?;

@@ -160,26 +160,25 @@ const PATHS: [&str; 4] =
     ["/validate/guard", "/validate/advise", "/validate/restricted", "/validate/tenancy"];
 
 /// How many reviews each path has answered.
-fn asked(installed: &Installed) -> [f64; 4] {
+fn asked(installed: &Installed) -> [u64; 4] {
     PATHS.map(|path| {
         let of = |decision: &str| {
             let labels = format!("{{decision=\"{decision}\",path=\"{path}\"}}");
-            installed.metric(&format!("bindery_admission_requests_total{labels}"))
+            let count = installed.metric(&format!("bindery_admission_requests_total{labels}"));
+            format!("{count:.0}").parse::<u64>().unwrap()
         };
         of("allowed") + of("denied")
     })
 }
 
 /// The paths that were asked since, once for each review.
-fn since(before: &[f64; 4], installed: &Installed) -> Vec<&'static str> {
+fn since(before: &[u64; 4], installed: &Installed) -> Vec<&'static str> {
     let now = asked(installed);
-    let more = PATHS.iter().zip(before.iter().zip(now));
-    more.filter(|(_, (before, now))| *now > **before + 0.5)
-        .flat_map(|(path, (before, now))| {
-            let twice = now > *before + 1.5;
-            std::iter::repeat_n(*path, if twice { 2 } else { 1 })
-        })
-        .collect()
+    let mut paths = Vec::new();
+    for (path, (before, now)) in PATHS.iter().zip(before.iter().zip(now)) {
+        paths.extend((*before..now).map(|_| *path));
+    }
+    paths
 }
 
 /// Bindery on a plane with a volume of each kind, once it is asked.

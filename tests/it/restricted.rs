@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bindery::model::{Selector, Term};
+use bindery::binding::{Answer as Found, Evidence, LiveReads, View};
+use bindery::k8s::review::request;
+use bindery::model::{Selector, Term, VolumeName};
 use bindery::rules::{
-    ConfiguredExemption, Entry, Mode, Override, Parameters, Persona, Policy, RULES, Send, Unlisted,
+    ConfiguredExemption, Entry, Mode, Override, Parameters, Persona, Policy, Question, RULES, Send,
+    Unlisted, judge,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -275,5 +278,33 @@ async fn the_class_of_a_volume_of_others_is_unknown() {
         assert_eq!(entry, Entry::Advise);
         let told = answer(&stage, entry, &body, "pv-").await;
         assert_eq!(!told.contains("[unknown-class]"), is_known, "{class}: {told}");
+    }
+}
+
+/// A volume of a form that nobody can read is told no other than one that does not exist.
+#[test]
+fn what_exists_and_has_no_readable_form_is_as_absent() {
+    let scene = Scene::of("namespace db bindery.dev/tenant:blue");
+    let line = "claim db/data 10Gi RWO class= volume=pv-a";
+    let text = naming(&scene, line, Persona::Tenant).1.to_string();
+    for unlisted in [Unlisted::Allow, Unlisted::Deny] {
+        let parameters = Parameters { unlisted, ..Parameters::default() };
+        let policy = Policy { parameters, ..Policy::default() };
+        let change = request(text.as_bytes(), &policy).unwrap().change;
+        let (entry, now) = (Entry::Restricted, Timestamp::UNIX_EPOCH);
+        let question = Question { entry, change: &change, policy: &policy, now };
+        let told = [Found::NotFound, Found::Unreadable].map(|answer| {
+            let (view, mut live) = (View::default(), LiveReads::default());
+            let asked = judge(RULES, question, &Evidence::new(&view, &live)).reads;
+            assert_eq!(asked.len(), 2, "the volume and the namespace: {asked:?}");
+            live.volumes.insert(VolumeName::new("pv-a"), answer);
+            live.namespaces.insert("db".into(), Found::NotFound);
+            let judged = judge(RULES, question, &Evidence::new(&view, &live));
+            assert_eq!(judged.reads, []);
+            (judged.verdict.refusal(), judged.verdict.warnings())
+        });
+        assert_eq!(told[0], told[1]);
+        let is_told = format!("{told:?}").contains("is not available");
+        assert!(is_told, "{told:?}");
     }
 }

@@ -347,6 +347,11 @@ impl<'a> Evidence<'a> {
         resolve(self.live.volumes.get(name), self.view.volume(name))
     }
 
+    /// Whether a live read found that the volume exists in a form that cannot be read.
+    pub fn is_unreadable(&self, name: &VolumeName) -> bool {
+        matches!(self.live.volumes.get(name), Some(Answer::Unreadable))
+    }
+
     /// The class of this name.
     pub fn class(&self, name: &ClassName) -> Lookup<'a, Class> {
         resolve(self.live.classes.get(name), self.view.class(name))

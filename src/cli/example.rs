@@ -16,7 +16,7 @@ use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
 use crate::k8s::review::ReviewError;
 use crate::rules::edits::REPAIRS;
-use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, Send, Switch, User};
+use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, Switch, User};
 
 /// Why an example cannot be played: a mistake in its notation.
 #[derive(Debug, thiserror::Error)]
@@ -116,17 +116,18 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
 /// What `example` comes to under the default configuration with every edit and every rule on, edits first.
 pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
     let Scene { stored, proposal } = scene(example)?;
-    with_terms(stored, |terms| judge_proposal(&proposal, terms))
+    with_terms(stored, access(example.by), |terms| judge_proposal(&proposal, terms))
 }
 
 /// What `example` comes to where nothing is edited first.
 pub fn judge_unedited(example: &Example) -> Result<Judged, ExampleError> {
     let Scene { stored, proposal } = scene(example)?;
-    with_terms(stored, |terms| judge_review(proposal.body(), terms))
+    with_terms(stored, access(example.by), |terms| judge_review(proposal.body(), terms))
 }
 
 fn with_terms(
     stored: Vec<Value>,
+    access: ReadAccess,
     judge: impl FnOnce(Terms<'_>) -> Result<Judged, ReviewError>,
 ) -> Result<Judged, ExampleError> {
     let mut known = Known::new(Reach::Dump);
@@ -147,8 +148,25 @@ fn with_terms(
     let policy = Policy { modes, edits, ..Policy::default() };
     let configuration = Configuration { policy, ..Configuration::default() };
     // No example has an exemption, so the time does not matter.
-    let terms = Terms { known: &known, configuration: &configuration, now: Timestamp::UNIX_EPOCH };
+    let now = Timestamp::UNIX_EPOCH;
+    let terms = Terms { known: &known, configuration: &configuration, now, access };
     Ok(judge(terms)?)
+}
+
+/// What a persona may read.
+pub fn access(persona: Persona) -> ReadAccess {
+    match persona {
+        Persona::Tenant | Persona::NamespaceAdmin | Persona::ClaimProtection => {
+            ReadAccess::Namespaces
+        }
+        Persona::Admin
+        | Persona::VolumeViewer
+        | Persona::Binder
+        | Persona::Scheduler
+        | Persona::VolumeProtection
+        | Persona::GarbageCollector
+        | Persona::Driver => ReadAccess::Volumes,
+    }
 }
 
 /// The user whom a persona stands for.
@@ -162,6 +180,7 @@ pub fn user(persona: Persona) -> User {
     let (name, groups) = match persona {
         Persona::Admin => ("admin".to_owned(), vec!["system:masters"]),
         Persona::Tenant => ("tenant".to_owned(), vec!["tenants"]),
+        Persona::VolumeViewer => ("volume-viewer".to_owned(), vec!["tenants"]),
         Persona::NamespaceAdmin => ("namespace-admin".to_owned(), vec!["namespace-admins"]),
         Persona::Binder => system("persistent-volume-binder"),
         Persona::Scheduler => ("system:kube-scheduler".to_owned(), vec![]),

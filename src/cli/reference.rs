@@ -21,7 +21,9 @@ pub fn all() -> Result<String, ExampleError> {
          A rule refuses a change (`deny`), lets it pass with a warning (`warn`), counts it \
          (`audit`) or is `off`; the mode below is that of the profile `baseline`. An edit changes a \
          request before it is judged. A change that can harm bound data is judged in one call of \
-         `guard.bindery.dev` by all rules, any other in one of `advise.bindery.dev`.\n\n\
+         `guard.bindery.dev` by all rules, any other in one of `advise.bindery.dev`. A PersistentVolumeClaim that \
+         names a PersistentVolume which its asker may not read is judged in `restricted.bindery.dev` instead, and \
+         gets one answer for all that is wrong with that: `missing-volume`.\n\n\
          | Rule | Mode | Hazard |\n|---|---|---|\n",
     );
     for rule in RULES {
@@ -149,6 +151,7 @@ fn sent(example: &Example) -> String {
     let who = match example.by {
         Persona::Admin => "An administrator",
         Persona::Tenant => "A tenant",
+        Persona::VolumeViewer => "A tenant who may read PersistentVolumes",
         Persona::NamespaceAdmin => "Somebody who may write Namespaces and no PersistentVolumes",
         Persona::Binder => "The in-tree binder",
         Persona::Scheduler => "The scheduler",

@@ -51,7 +51,7 @@ pub const NAME: &str = "bindery";
 
 /// How long the API server waits for `guard` and `tenancy`: they fail closed, so a slow answer is better than none.
 const GUARD_SECONDS: i32 = 3;
-/// How long for `advise`: it fails open.
+/// How long for `advise` and `restricted`: they fail open.
 const ADVISE_SECONDS: i32 = 2;
 /// How long for edits: they are a convenience and delay every new claim of a dead webhook.
 const EDIT_SECONDS: i32 = 1;
@@ -63,6 +63,7 @@ pub fn path(entry: Entry) -> &'static str {
     match entry {
         Entry::Guard => "/validate/guard",
         Entry::Advise => "/validate/advise",
+        Entry::Restricted => "/validate/restricted",
         Entry::Tenancy => "/validate/tenancy",
         // One handler; which repairs look at a request follows from its routes.
         Entry::Mutate | Entry::Restore => "/mutate",
@@ -74,6 +75,7 @@ pub fn name(entry: Entry) -> &'static str {
     match entry {
         Entry::Guard => "guard.bindery.dev",
         Entry::Advise => "advise.bindery.dev",
+        Entry::Restricted => "restricted.bindery.dev",
         Entry::Tenancy => "tenancy.bindery.dev",
         Entry::Mutate => "mutate.bindery.dev",
         Entry::Restore => "restore.bindery.dev",
@@ -100,6 +102,7 @@ impl Registration {
             webhooks: Some(vec![
                 webhook(Entry::Guard, GUARD_SECONDS, "Fail"),
                 webhook(Entry::Advise, ADVISE_SECONDS, "Ignore"),
+                webhook(Entry::Restricted, ADVISE_SECONDS, "Ignore"),
                 webhook(Entry::Tenancy, GUARD_SECONDS, "Fail"),
             ]),
         }
@@ -175,14 +178,25 @@ fn metadata() -> ObjectMeta {
 }
 
 /// The routes that lead to `entry`. What guard's conditions let by is judged in `advise`, so that
-/// is sent guard's routes too; what they take is judged there by the rules of `advise` as well.
+/// is sent guard's routes too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
+/// those of them by which a claim can come to name a volume.
 fn routes(entry: Entry) -> impl Iterator<Item = Route> {
     let of_rules = RULES.iter().flat_map(|rule| rule.routes);
     let of_repairs = REPAIRS.iter().flat_map(|repair| repair.routes);
     let leads = move |route: &Route| {
-        route.entry == entry || (entry == Entry::Advise && route.entry == Entry::Guard)
+        let is_advised = matches!(route.entry, Entry::Advise | Entry::Guard);
+        match entry {
+            Entry::Advise => is_advised,
+            Entry::Restricted => is_advised && can_name_volume(*route),
+            Entry::Guard | Entry::Tenancy | Entry::Mutate | Entry::Restore => route.entry == entry,
+        }
     };
     of_rules.chain(of_repairs).copied().filter(leads)
+}
+
+fn can_name_volume(route: Route) -> bool {
+    route.resource == Resource::Claims
+        && matches!(route.operation, Operation::Create | Operation::Update)
 }
 
 fn rules(entry: Entry) -> Vec<RuleWithOperations> {

@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a volume that is for another namespace",
             given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
@@ -38,7 +38,7 @@ pub(super) static RULE: Rule = Rule {
             title: "naming a volume of another tenant",
             given: "namespace db bindery.dev/tenant:blue\n\
                 volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
@@ -47,14 +47,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a volume that is for the namespace",
             given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,d*",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             then: &[],
         },
         Example {
             title: "naming a volume that is for everybody",
             given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             then: &[],
         },

@@ -13,6 +13,7 @@ pub use judging::change::{
 };
 pub use judging::judge::{Question, judge};
 pub use judging::policy::{ConfiguredExemption, Override, Parameters, Policy, Unlisted};
+pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
     Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
     Standing, Terminating,

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a volume that is a hundred times too large",
             given: "volume pv-a 100Gi RWO phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 1Gi RWO volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
@@ -38,7 +38,7 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a volume that is somewhat larger",
             given: "volume pv-a 12Gi RWO phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO volume=pv-a"),
             then: &[],
         },

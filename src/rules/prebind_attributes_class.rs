@@ -21,14 +21,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "pairing two attributes classes, by a new claim",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO attributes=silver volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "pairing two attributes classes, by a claim that waits",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available\nclaim db/data 10Gi RWO attributes=silver",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
@@ -51,14 +51,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO attributes=gold volume=pv-a"),
             then: &[],
         },
         Example {
             title: "a claim that waits naming a volume that fits",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available\nclaim db/data 10Gi RWO attributes=gold",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[],
         },

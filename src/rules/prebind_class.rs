@@ -22,14 +22,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "pairing two classes, by a new claim",
             given: "volume pv-a 10Gi RWO class=slow phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class=fast volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "pairing two classes, by a claim that waits",
             given: "volume pv-a 10Gi RWO class=slow phase=Available\nclaim db/data 10Gi RWO class=fast",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
@@ -52,14 +52,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=fast phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class=fast volume=pv-a"),
             then: &[],
         },
         Example {
             title: "a claim that waits naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=fast phase=Available\nclaim db/data 10Gi RWO class=fast",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[],
         },

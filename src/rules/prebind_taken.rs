@@ -26,14 +26,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a volume that another claim has",
             given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
             then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "naming a volume that is kept for another claim",
             given: "volume pv-a 10Gi RWO phase=Available for=db/data\nclaim qa/data 10Gi RWO class=none-such",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
         },
@@ -62,14 +62,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "naming a free volume",
             given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
             then: &[],
         },
         Example {
             title: "naming a volume whose holder is gone",
             given: "volume pv-a 10Gi RWO phase=Released dead=db/data\nclaim qa/data 10Gi RWO",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[],
         },

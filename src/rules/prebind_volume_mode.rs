@@ -22,14 +22,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "pairing a device with a claim for a file system, by a new claim",
             given: "volume pv-a 10Gi RWO class=none-such mode=Block phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
         Example {
             title: "pairing a device with a claim for a file system, by a claim that waits",
             given: "volume pv-a 10Gi RWO class=none-such mode=Block phase=Available\nclaim db/data 10Gi RWO class=none-such",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
@@ -52,14 +52,14 @@ pub(super) static RULE: Rule = Rule {
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=none-such phase=Available",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
             then: &[],
         },
         Example {
             title: "a claim that waits naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=none-such phase=Available\nclaim db/data 10Gi RWO class=none-such",
-            by: Persona::Tenant,
+            by: Persona::VolumeViewer,
             send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
             then: &[],
         },

@@ -1,7 +1,9 @@
 //! A claim of a class that does not exist.
 
+use super::judging::policy::Unlisted;
+use super::judging::tenancy::{Admission, admission};
 use super::prelude::*;
-use crate::model::{ClassRequest, VolumeClass};
+use crate::model::{ClassRequest, Volume, VolumeClass};
 
 pub(super) static RULE: Rule = Rule {
     id: "unknown-class",
@@ -48,8 +50,13 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Create(new)) = change.claim() else { return Vec::new() };
     let ClassRequest::Named(name) = new.class() else { return Vec::new() };
     let lookup = evidence.class(&name);
-    let is_on_a_volume =
-        || evidence.view().volumes_of_class(VolumeClass::Named(&name)).next().is_some();
+    // A volume that does not admit the namespace is none that the claim could get, and not told of.
+    let admits = |volume: &Volume| {
+        let found = admission(volume, &new.key.namespace, Unlisted::Allow, evidence);
+        found == Admission::Admitted
+    };
+    let mut volumes = evidence.view().volumes_of_class(VolumeClass::Named(&name));
+    let mut is_on_a_volume = || volumes.any(|volume| admits(volume));
     if lookup.present().is_some() || new.volume.is_some() || is_on_a_volume() {
         return Vec::new();
     }
@@ -58,6 +65,6 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          it; correct spec.storageClassName, or make the class",
         new.key.name
     );
-    let rest = Rest::on(Read::Class(name), lookup);
+    let rest = Rest::on(Read::Class(name.clone()), lookup);
     vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
 }

@@ -22,7 +22,7 @@ const DURATION_BOUNDS: [f64; 11] =
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    reviews: [[IntCounter; 2]; 4],
+    reviews: [[IntCounter; 2]; 5],
     /// How long a review took, from its complete body to its answer.
     pub duration: Histogram,
     rule_results: IntCounterVec,
@@ -69,8 +69,14 @@ impl Metrics {
             ["allowed", "denied"].map(|decision| reviews.with_label_values(&[path, decision]))
         };
         Ok(Self {
-            reviews: ["/validate/guard", "/validate/advise", "/validate/tenancy", "/mutate"]
-                .map(of_path),
+            reviews: [
+                "/validate/guard",
+                "/validate/advise",
+                "/validate/restricted",
+                "/validate/tenancy",
+                "/mutate",
+            ]
+            .map(of_path),
             duration: register(
                 &registry,
                 Histogram::with_opts(
@@ -148,10 +154,11 @@ impl Metrics {
 
     /// Counts an answered review of the entry.
     pub fn count_review(&self, entry: Entry, decision: Decision) {
-        let [guard, advise, tenancy, mutate] = &self.reviews;
+        let [guard, advise, restricted, tenancy, mutate] = &self.reviews;
         let [allowed, denied] = match entry {
             Entry::Guard => guard,
             Entry::Advise => advise,
+            Entry::Restricted => restricted,
             Entry::Tenancy => tenancy,
             Entry::Mutate | Entry::Restore => mutate,
         };

@@ -32,6 +32,7 @@ pub fn router(reviews: Reviews) -> Router {
     Router::new()
         .route("/validate/guard", post(guard))
         .route("/validate/advise", post(advise))
+        .route("/validate/restricted", post(restricted))
         .route("/validate/tenancy", post(tenancy))
         .route("/mutate", post(mutate))
         .fallback(refusal::not_found)
@@ -45,6 +46,10 @@ async fn guard(State(reviews): State<Reviews>, request: Request) -> Response {
 
 async fn advise(State(reviews): State<Reviews>, request: Request) -> Response {
     review(&reviews, Some(Entry::Advise), request).await
+}
+
+async fn restricted(State(reviews): State<Reviews>, request: Request) -> Response {
+    review(&reviews, Some(Entry::Restricted), request).await
 }
 
 async fn tenancy(State(reviews): State<Reviews>, request: Request) -> Response {

@@ -130,6 +130,7 @@ fn values_set_what_belongs_to_the_installation() {
     let expected = [
         of("guard", "Fail", 3),
         of("advise", "Ignore", 2),
+        of("restricted", "Ignore", 2),
         of("tenancy", "Fail", 3),
         of("mutate", "Ignore", 1),
         of("restore", "Ignore", 1),
@@ -139,6 +140,7 @@ fn values_set_what_belongs_to_the_installation() {
     let expected = [
         of("guard", "Ignore", 5),
         of("advise", "Fail", 4),
+        of("restricted", "Fail", 4),
         of("tenancy", "Ignore", 6),
         of("mutate", "Fail", 3),
         of("restore", "Fail", 3),

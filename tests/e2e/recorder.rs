@@ -14,9 +14,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Path, State};
 use bindery::k8s::registration::{Registration, Target};
-use bindery::k8s::review::{Answer, answer, request};
+use bindery::k8s::review::{Answer, Request, answer, request};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Parameters, Policy};
+use bindery::rules::{Entry, Parameters, Policy, ReadAccess};
 use bindery::webhook::transport::tls::ServingPair;
 use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
 use hyper::Method;
@@ -24,16 +24,17 @@ use serde_json::{Value, json};
 
 use crate::eventually::eventually;
 use crate::installed::{MUTATING, VALIDATING, pair, register};
-use crate::plane::persona::TENANT;
-use crate::plane::{Body, Plane};
+use crate::plane::persona::{ALL, TENANT};
+use crate::plane::{Body, Persona, Plane};
 
 /// Bodies by the entry to which they were sent.
 type Heard = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
 
 /// Each entry, its path here, and that of the one that is sent everything in the same configuration.
-const ENTRIES: [(Entry, &str, &str); 5] = [
+const ENTRIES: [(Entry, &str, &str); 6] = [
     (Entry::Guard, "guard", "all-validating"),
     (Entry::Advise, "advise", "all-validating"),
+    (Entry::Restricted, "restricted", "all-validating"),
     (Entry::Tenancy, "tenancy", "all-validating"),
     (Entry::Mutate, "mutate", "all-mutating"),
     (Entry::Restore, "restore", "all-mutating"),
@@ -97,7 +98,7 @@ impl Recorder {
             let mut open = BTreeMap::<String, i64>::new();
             for body in of(all).iter().filter(|body| is_registered(entry, body)) {
                 let read = request(body, &Policy::default()).unwrap();
-                let is_expected = reaches(entry, &read.change, OWN_CONTROLLER);
+                let is_expected = reaches(entry, &read.change, OWN_CONTROLLER, access(&read));
                 *open.entry(line(body)).or_default() += i64::from(is_expected);
             }
             for body in of(name) {
@@ -144,6 +145,15 @@ fn registration(url: String, ca_pem: String) -> Registration {
     }
 }
 
+/// What its asker may read, by the roles that the plane gives; who is no persona may everything.
+fn access(read: &Request) -> ReadAccess {
+    let asks = |persona: &&Persona| persona.user == &*read.change.user.name;
+    match ALL.iter().find(asks) {
+        Some(persona) if !persona.reads_volumes() => ReadAccess::Namespaces,
+        Some(_) | None => ReadAccess::Volumes,
+    }
+}
+
 /// A request in a line. Two of one line differ in nothing that a condition reads but the content.
 fn line(body: &[u8]) -> String {
     let review: Value = serde_json::from_slice(body).unwrap();
@@ -168,7 +178,8 @@ fn is_registered(entry: Entry, body: &[u8]) -> bool {
     let (configuration, index) = match entry {
         Entry::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
         Entry::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
-        Entry::Tenancy => (serde_json::to_value(registration.validating()).unwrap(), 2),
+        Entry::Restricted => (serde_json::to_value(registration.validating()).unwrap(), 2),
+        Entry::Tenancy => (serde_json::to_value(registration.validating()).unwrap(), 3),
         Entry::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
         Entry::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
     };

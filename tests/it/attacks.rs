@@ -6,7 +6,7 @@
 
 use bindery::k8s::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Persona, Policy, RULES, Send};
+use bindery::rules::{Entry, Persona, Policy, RULES, ReadAccess, Send};
 use serde_json::{Value, json};
 
 use crate::stage::{Gate, Scene, Stage};
@@ -169,7 +169,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     let mut body = scene.unedited(send, Persona::Admin, "").body().clone();
     body["request"]["userInfo"] = json!({"username": user, "groups": [group]});
     let read = request(body.to_string().as_bytes(), &Policy::default()).unwrap();
-    !reaches(Entry::Advise, &read.change, OWN_CONTROLLER)
+    !reaches(Entry::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
 }
 
 /// Every example of a rule about bound volumes, on a volume that somebody has deleted: the claim has it all the same.

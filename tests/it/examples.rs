@@ -10,8 +10,8 @@ use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
-    Entry, Example, Fact, Mode, Persona, Policy, RULES, Repair, Route, Rule, Send, Switch,
-    WarningMode,
+    Entry, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
+    Switch, WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -82,9 +82,15 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
     let (resource, operation) = address(&change);
     let here = |route: &&Route| route.resource == resource && route.operation == operation;
     // All rules judge in the one entry to which a change is sent.
-    let judging = if is_dangerous(&change) { Entry::Guard } else { Entry::Advise };
+    let judging = if is_dangerous(&change) {
+        Entry::Guard
+    } else if entries(review).contains(&Entry::Restricted) {
+        Entry::Restricted
+    } else {
+        Entry::Advise
+    };
     let sent_to = |route: &Route| match route.entry {
-        Entry::Guard | Entry::Advise => judging,
+        Entry::Guard | Entry::Advise | Entry::Restricted => judging,
         Entry::Tenancy | Entry::Mutate | Entry::Restore => route.entry,
     };
     routes.iter().filter(here).map(sent_to).collect()
@@ -211,7 +217,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             let sent_here = routes(repair.routes, &review).iter().any(|entry| {
                 let text = review.to_string();
                 let request = request(text.as_bytes(), &Policy::default()).unwrap();
-                reaches(*entry, &request.change, OWN_CONTROLLER)
+                reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
             });
             assert!(sent_here || !is_edited, "{what}: the registrations do not send it");
 
@@ -242,7 +248,7 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
         (
             Entry::Advise,
             Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            Persona::Tenant,
+            Persona::VolumeViewer,
             format!("exempt from prebind-capacity until {until}"),
         ),
         (

@@ -15,6 +15,7 @@ mod provisioners;
 mod reads;
 mod recycler;
 mod restless;
+mod restricted;
 mod stage;
 mod tenancy;
 mod transport;

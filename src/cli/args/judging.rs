@@ -18,6 +18,8 @@ unverified (it depends on objects that --live does not show, or was not given fo
 asker may do). Of a kind of which a dump \
 holds no list, nothing is absent (see bindery plan --help).\n\n\
 In folders, files that hold no Kubernetes object are passed over with a note.\n\n\
+Of a PersistentVolume that a PersistentVolumeClaim names, check tells what the webhook tells an asker who may read \
+it. Others are only told that it is not available.\n\n\
 Examples:\n  \
 bindery check -f manifests/ -R --live cluster\n  \
 git show main:pv.yaml | bindery check -f pv.yaml --old - --live dump.yaml\n  \

@@ -18,7 +18,7 @@ use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
 use crate::rules::{
-    Amendment, Change, Entry, Part, Plan, Question, RULES, User, Verdict, amend, judge,
+    Amendment, Change, Entry, Part, Plan, Question, RULES, ReadAccess, User, Verdict, amend, judge,
 };
 
 /// A change to judge.
@@ -69,6 +69,15 @@ pub struct Terms<'a> {
     pub configuration: &'a Configuration,
     /// The time, for exemptions.
     pub now: Timestamp,
+    /// What the asker may read.
+    pub access: ReadAccess,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of an asker who may read PersistentVolumes: no input says who may, and whoever checks reads them anyway.
+    pub fn of(known: &'a Known, configuration: &'a Configuration, now: Timestamp) -> Self {
+        Self { known, configuration, now, access: ReadAccess::Volumes }
+    }
 }
 
 /// Judges a change as the webhook would, through every entry that the API server would call.
@@ -100,7 +109,8 @@ pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, Revie
     Ok(judged)
 }
 
-/// Judges in the entries that the API server would call: at most one of guard and advise, and tenancy.
+/// Judges in the entries that the API server would call: at most one of guard, advise and
+/// restricted, and tenancy.
 fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
     let mut judged = Judged::default();
     for entry in Entry::VALIDATING.into_iter().filter(|entry| is_called(*entry, change, terms)) {
@@ -119,7 +129,7 @@ fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
 fn is_called(entry: Entry, change: &Change, terms: Terms<'_>) -> bool {
     let (resource, operation) = address(change);
     is_registered(entry, resource, operation)
-        && reaches(entry, change, &terms.configuration.own_controller)
+        && reaches(entry, change, &terms.configuration.own_controller, terms.access)
 }
 
 fn question<'a>(change: &'a Change, entry: Entry, terms: Terms<'a>) -> Question<'a> {

@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
     }
 
     fn terms(&self) -> Terms<'_> {
-        Terms { known: &self.known, configuration: &self.configuration, now: self.now }
+        Terms::of(&self.known, &self.configuration, self.now)
     }
 
     /// Judges a change; `found` is what is known against it already.

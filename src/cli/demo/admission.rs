@@ -23,7 +23,7 @@ use crate::k8s::registration::{Registration, Target, is_registered, name};
 use crate::k8s::review;
 use crate::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use crate::rules::judging::rule::address;
-use crate::rules::{Entry, Parameters, Policy};
+use crate::rules::{Entry, Parameters, Policy, ReadAccess};
 use crate::sim::{Outcome, Phase, Review, Reviewer};
 
 /// The registered entries and how they are reached.
@@ -220,7 +220,8 @@ impl Registered {
         };
         let (resource, operation) = address(&request.change);
         is_registered(self.entry, resource, operation)
-            && reaches(self.entry, &request.change, OWN_CONTROLLER)
+            // Everybody who acts here may read volumes.
+            && reaches(self.entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
     }
 }
 

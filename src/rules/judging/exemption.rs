@@ -75,11 +75,14 @@ pub fn find(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Opt
     let key = format!("{ALLOW_PREFIX}{}", rule.id);
     let text = carrier(change, evidence).and_then(|volume| volume.annotations.get(&key));
     let carried = text.and_then(|text| Exemption::parse(text, now, policy.longest_exemption).ok());
-    carried.or_else(|| {
-        let found =
-            policy.exemptions.iter().find(|one| one.until > now && covers(one, rule, change));
-        found.map(|one| Exemption { until: one.until, reason: one.reason.clone() })
-    })
+    carried.or_else(|| configured(rule, question))
+}
+
+/// The exemption from `rule` that the configuration gives.
+pub(super) fn configured(rule: &Rule, question: Question<'_>) -> Option<Exemption> {
+    let Question { change, policy, now, .. } = question;
+    let found = policy.exemptions.iter().find(|one| one.until > now && covers(one, rule, change));
+    found.map(|one| Exemption { until: one.until, reason: one.reason.clone() })
 }
 
 /// The exemptions that a volume carries and that count now, in the order of the rules.

@@ -9,6 +9,7 @@ use super::actor::{
 };
 use super::change::{Change, Field, Part, Subject, Transition};
 use super::namespace_labels;
+use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Entry, Operation, Resource, address};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
@@ -90,7 +91,7 @@ pub fn conditions(
     let quoted = own_controller.replace('\\', "\\\\").replace('\'', "\\'");
     let own = match entry {
         Entry::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
-        Entry::Advise => not_guarded(),
+        Entry::Advise | Entry::Restricted => not_guarded(),
         Entry::Tenancy => Condition { name: "marked-for-tenants", expression: for_tenants() },
         Entry::Mutate => Condition {
             name: "new-or-newly-classed",
@@ -123,8 +124,9 @@ pub fn conditions(
             expression: format!("request.userInfo.?username.orValue('') != '{quoted}'"),
         });
     }
-    if entry == Entry::Advise {
+    if matches!(entry, Entry::Advise | Entry::Restricted) {
         conditions.push(not_control_plane());
+        conditions.push(by_read_access(entry));
     }
     if entry == Entry::Tenancy {
         conditions.push(Condition {
@@ -137,14 +139,21 @@ pub fn conditions(
 }
 
 /// Whether a registration with these conditions sends `change` to `entry`.
-pub fn reaches(entry: Entry, change: &Change, own_controller: &str) -> bool {
+///
+/// What its asker may read, a request does not tell: `access` does.
+pub fn reaches(entry: Entry, change: &Change, own_controller: &str, access: ReadAccess) -> bool {
     let is_own = change.user.name == own_controller && entry != Entry::Tenancy;
     if change.user.is_in(BREAK_GLASS) || is_own {
         return false;
     }
     match entry {
         Entry::Guard => is_dangerous(change),
-        Entry::Advise => is_advised(change) && !is_dangerous(change),
+        Entry::Advise => {
+            is_advised(change) && !is_dangerous(change) && !is_restricted(change, access)
+        }
+        Entry::Restricted => {
+            is_advised(change) && !is_dangerous(change) && is_restricted(change, access)
+        }
         Entry::Tenancy => is_for_tenants(change) || namespace_labels::are_sent(change),
         Entry::Mutate => is_create(change) || sets_class(change),
         Entry::Restore => changes_bound_reference(change) || drops_bind_completed(change),
@@ -256,6 +265,17 @@ fn ends_reclaim(finalizer: &str, change: &Change, old: &Volume) -> bool {
         && old.phase == VolumePhase::Released
         && old.deletion == Deletion::Terminating
         && change.user.name.starts_with(ACCOUNT_PREFIX)
+}
+
+/// Each request is sent to one of the two.
+fn by_read_access(entry: Entry) -> Condition {
+    let restricted = read_access::expression();
+    match entry {
+        Entry::Restricted => Condition { name: "names-unreadable-volume", expression: restricted },
+        Entry::Guard | Entry::Advise | Entry::Tenancy | Entry::Mutate | Entry::Restore => {
+            Condition { name: "names-no-unreadable-volume", expression: format!("!({restricted})") }
+        }
+    }
 }
 
 /// What is sent to guard is judged there by all rules, so that no request waits for two calls.

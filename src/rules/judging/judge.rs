@@ -10,6 +10,7 @@ use super::creator::{Creator, creator};
 use super::exemption;
 use super::filter;
 use super::policy::Policy;
+use super::read_access;
 use super::rule::{Entry, Exemptable, Mode, Rule};
 use super::verdict::{Effect, Judgement, Ruling, Verdict, WayPast};
 use super::violation::{Footing, Rest, Violation, Weight};
@@ -86,6 +87,9 @@ pub(super) fn ruled(
         judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
     }
     judgement.reads.extend(whose(question, evidence));
+    if let Some(restricted) = read_access::of_question(question) {
+        judgement.reads.extend(restricted.reads(evidence));
+    }
     judgement.reads.sort();
     judgement.reads.dedup();
     // Said once, by the entry that all changes of the object meet.
@@ -123,6 +127,14 @@ fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_
                 Found { rule, violation, effect }
             },
         ));
+    }
+    if let Some(restricted) = read_access::of_question(question) {
+        let withheld = restricted.withhold(&mut found, evidence);
+        let rule = restricted.rule(rules);
+        found.extend(rule.zip(withheld).and_then(|(rule, violation)| {
+            let effect = effect_of_withheld(rule, &violation, question, evidence)?;
+            Some(Found { rule, violation, effect })
+        }));
     }
     let is_veil = |found: &Found| found.rule.told_as.is_some() && found.effect == Effect::Denied;
     if found.iter().any(is_veil) {
@@ -178,7 +190,7 @@ fn entries(question: Question<'_>) -> [Option<Entry>; 2] {
     let change = question.change;
     match question.entry {
         Entry::Guard => [Some(Entry::Guard), filter::is_advised(change).then_some(Entry::Advise)],
-        Entry::Advise => {
+        Entry::Advise | Entry::Restricted => {
             [Some(Entry::Advise), (!filter::is_dangerous(change)).then_some(Entry::Guard)]
         }
         Entry::Tenancy => [Some(Entry::Tenancy), None],
@@ -203,6 +215,37 @@ pub(super) fn effect_of(
     {
         return Effect::Exempted(exemption);
     }
+    by_mode(rule, violation, question, evidence)
+}
+
+/// The effect of what is said in place of everything that the asker may not learn, if the rule is on. An exemption on
+/// a volume that it may not read does not count: it would tell that the volume exists.
+fn effect_of_withheld(
+    rule: &Rule,
+    violation: &Violation,
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Option<Effect> {
+    if mode(rule, question, evidence) == Mode::Off {
+        return None;
+    }
+    let exemption = if rule.exemption == Exemptable::Yes {
+        exemption::configured(rule, question)
+    } else {
+        None
+    };
+    Some(match exemption {
+        Some(exemption) => Effect::Exempted(exemption),
+        None => by_mode(rule, violation, question, evidence),
+    })
+}
+
+fn by_mode(
+    rule: &Rule,
+    violation: &Violation,
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Effect {
     match mode(rule, question, evidence) {
         Mode::Deny if violation.weight == Weight::Warning => Effect::Warned,
         Mode::Deny => match creator(question.change, evidence) {

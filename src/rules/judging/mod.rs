@@ -14,6 +14,7 @@ pub mod namespace_labels;
 pub mod pair;
 pub mod policy;
 pub mod prebind;
+pub mod read_access;
 pub mod rule;
 pub mod standing;
 pub mod tenancy;

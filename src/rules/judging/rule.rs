@@ -157,6 +157,9 @@ pub enum Entry {
     Guard,
     /// Fails open; everything else that is validated.
     Advise,
+    /// Fails open; what `advise` would be asked of a claim that names a volume, where the asker may not read that
+    /// volume.
+    Restricted,
     /// Fails closed, whoever asks; only requests about what is marked as a tenant's reach it.
     Tenancy,
     /// Edits new objects; fails open.
@@ -167,10 +170,10 @@ pub enum Entry {
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Guard, Self::Advise, Self::Tenancy, Self::Mutate, Self::Restore];
+    pub const ALL: [Self; 6] =
+        [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy, Self::Mutate, Self::Restore];
     /// Those that judge.
-    pub const VALIDATING: [Self; 3] = [Self::Guard, Self::Advise, Self::Tenancy];
+    pub const VALIDATING: [Self; 4] = [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy];
 }
 
 /// The resources that rules look at.
@@ -286,8 +289,10 @@ pub enum Send {
 pub enum Persona {
     /// A cluster administrator.
     Admin,
-    /// A user who may do everything in their namespace.
+    /// A user who may do everything in their namespace, and may not read volumes.
     Tenant,
+    /// The same with the right to read volumes.
+    VolumeViewer,
     /// A user who creates and updates namespaces, and may not write volumes: of a platform that serves itself.
     NamespaceAdmin,
     /// The in-tree binder.

@@ -19,6 +19,7 @@ mod peers;
 mod predicted;
 mod quantities;
 mod recycler;
+mod restricted;
 mod rules;
 mod smoke;
 mod survival;
@@ -59,6 +60,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         labels::CASES,
         life::CASES,
         recycler::CASES,
+        restricted::CASES,
         smoke::CASES,
         survival::CASES,
         tenancy::CASES,

@@ -27,6 +27,21 @@ pub(crate) const ADMIN: Persona =
 pub(crate) const TENANT: Persona =
     Persona { name: "tenant", user: "tenant", groups: &["tenants"], roles: &["edit"] };
 
+/// The same with the right to get volumes.
+pub(crate) const VOLUME_VIEWER: Persona = Persona {
+    name: "volume-viewer",
+    user: "volume-viewer",
+    groups: &["tenants"],
+    roles: &["edit", VIEWS],
+};
+
+/// The same with the right to get one volume, [`SHARED_VOLUME`].
+pub(crate) const SHARER: Persona =
+    Persona { name: "sharer", user: "sharer", groups: &["tenants"], roles: &["edit", SHARES] };
+
+/// The one volume that [`SHARER`] may get.
+pub(crate) const SHARED_VOLUME: &str = "pv-shared";
+
 /// Creates and updates namespaces, and may not write volumes: of a platform on which teams make their own.
 pub(crate) const NAMESPACE_ADMIN: Persona = Persona {
     name: "namespace-admin",
@@ -199,6 +214,8 @@ pub(crate) const NODE: Persona = Persona {
 pub(crate) const ALL: &[Persona] = &[
     ADMIN,
     TENANT,
+    VOLUME_VIEWER,
+    SHARER,
     NAMESPACE_ADMIN,
     PLATFORM,
     AUDITOR,
@@ -229,12 +246,21 @@ const READS: &str = "e2e:reads";
 const BINDS: &str = "e2e:binds";
 const NAMESPACES: &str = "e2e:namespaces";
 const LABELS: &str = "e2e:labels";
+const VIEWS: &str = "e2e:views";
+const SHARES: &str = "e2e:shares";
 
 /// What a controller that recycles needs besides, in the namespace of its pods only: whoever may make
 /// pods everywhere may read every tenant's storage.
 pub(crate) const RECYCLES: &str = "e2e:recycles";
 
 impl Persona {
+    /// Whether it may read volumes: it has a role of its own for that, or the server's own bindings give it.
+    pub(crate) fn reads_volumes(&self) -> bool {
+        let reads = [STORAGE, READS, BINDS, VIEWS, "system:node"];
+        let is_reading = self.roles.iter().any(|role| reads.contains(role));
+        is_reading || (self.roles.is_empty() && *self != CLAIM_PROTECTION)
+    }
+
     /// The bearer token. `secret` is the plane's: a token of one plane is worthless at another, and
     /// nobody else on the machine can guess it.
     pub(crate) fn token(&self, secret: &str) -> String {
@@ -301,6 +327,7 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": LABELS},
         "rules": [may("bindery.dev", &["namespacelabels"], &["update"])],
     });
+    let [views, shares] = viewing(GROUP);
     let recycles = json!({
         "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": RECYCLES},
         "rules": [
@@ -319,9 +346,19 @@ pub(crate) fn access_rules() -> Vec<(&'static str, Value)> {
         });
         ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object)
     };
-    let roles = [role, reads, binds, namespaces, labels, recycles]
+    let roles = [role, reads, binds, namespaces, labels, views, shares, recycles]
         .map(|role| ("/apis/rbac.authorization.k8s.io/v1/clusterroles", role));
     roles.into_iter().chain(bindings.map(binding)).collect()
+}
+
+/// The roles that may get every volume, and the one that is shared.
+fn viewing(group: &str) -> [Value; 2] {
+    let get = json!({"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get"]});
+    let mut get_one = get.clone();
+    get_one["resourceNames"] = json!([SHARED_VOLUME]);
+    [(VIEWS, get), (SHARES, get_one)].map(|(name, rule)| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]})
+    })
 }
 
 /// The personas whose rights depend on [`access_rules`].

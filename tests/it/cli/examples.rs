@@ -13,7 +13,8 @@ use bindery::k8s::{claim, class, namespace, node, review, volume};
 use bindery::model::{ClaimKey, Node};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{
-    Effect, Entry, Example, Mode, Policy, Question, RULES, Rule, Ruling, Send, Verdict, judge,
+    Effect, Entry, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling, Send,
+    Verdict, judge,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -123,7 +124,7 @@ fn direct(scene: &Scene, policy: &Policy) -> Verdict {
     let mut live = LiveReads::default();
     let mut verdict = Verdict::default();
     for entry in Entry::VALIDATING {
-        if !reaches(entry, &request.change, OWN_CONTROLLER) {
+        if !reaches(entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes) {
             continue;
         }
         let question =
@@ -265,6 +266,10 @@ fn every_refused_example_is_refused_with_the_same_text() {
         assert!(!rule.refuses.is_empty(), "{}", rule.id);
         for example in rule.refuses {
             let refusal = play(rule, Mode::Deny, example);
+            // `check` answers as the webhook answers those who may read volumes.
+            if rule.id == "missing-volume" && example.by == Persona::Tenant {
+                continue;
+            }
             let mark = format!("[{}] ", rule.told_id());
             assert!(refusal.lines().any(|line| line.starts_with(&mark)), "{mark}: {refusal:?}");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery::k8s::review::request;
 use bindery::model::annotations::LEGACY_CLASS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Policy, Send};
+use bindery::rules::{Entry, Policy, ReadAccess, Send};
 use bindery::sim::Review;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof};
@@ -146,7 +146,8 @@ fn edits_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
     let text = asked.review.body().to_string();
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
     let mut entries = [Entry::Mutate, Entry::Restore].iter();
-    let is_asked = entries.any(|entry| reaches(*entry, &request.change, OWN_CONTROLLER));
+    let is_asked =
+        entries.any(|entry| reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
     prop_assert!(is_asked || answer["patch"].is_null(), "{answer}");
     Ok(())
 }

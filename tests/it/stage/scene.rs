@@ -4,7 +4,7 @@ use base64::Engine;
 use bindery::k8s::fixture::{Item, parse, with_uids};
 use bindery::k8s::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Persona, Policy, Send};
+use bindery::rules::{Entry, Persona, Policy, ReadAccess, Send};
 use bindery::sim::{
     Cluster, Method, Outcome, Phase, Progress, Request, Response, Review, Server, User,
 };
@@ -190,8 +190,18 @@ pub(crate) fn entries(body: &Value) -> Vec<Entry> {
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
     Entry::VALIDATING
         .into_iter()
-        .filter(|entry| reaches(*entry, &request.change, OWN_CONTROLLER))
+        .filter(|entry| {
+            let access = access(&request.change.user.name);
+            reaches(*entry, &request.change, OWN_CONTROLLER, access)
+        })
         .collect()
+}
+
+/// What the user of a persona may read.
+fn access(name: &str) -> ReadAccess {
+    let is_blind = |persona: &Persona| user(*persona).name == name;
+    let blind = [Persona::Tenant, Persona::NamespaceAdmin, Persona::ClaimProtection];
+    if blind.iter().any(is_blind) { ReadAccess::Namespaces } else { ReadAccess::Volumes }
 }
 
 /// Applies the JSON Patch of an answer, if it has one.
@@ -216,6 +226,7 @@ pub(crate) fn user(persona: Persona) -> User {
     match persona {
         Persona::Admin => User::admin(),
         Persona::Tenant => User::named("alice", &["system:authenticated"]),
+        Persona::VolumeViewer => User::named("victor", &["system:authenticated"]),
         Persona::NamespaceAdmin => User::named("nora", &["system:authenticated"]),
         Persona::Binder => account("kube-system", "persistent-volume-binder"),
         Persona::Scheduler => User::named("system:kube-scheduler", &["system:authenticated"]),

@@ -211,6 +211,7 @@ impl Stage {
         let path = match entry {
             Entry::Guard => "/validate/guard",
             Entry::Advise => "/validate/advise",
+            Entry::Restricted => "/validate/restricted",
             Entry::Tenancy => "/validate/tenancy",
             Entry::Mutate | Entry::Restore => panic!("{entry:?} does not validate"),
         };

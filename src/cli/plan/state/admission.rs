@@ -130,7 +130,7 @@ impl State {
             let name = judged_key(key);
             let old = stored.get(key).map(|old| check::stored(name.kind, old));
             let new = self.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
-            let terms = Terms { known: &known, configuration: &configuration, now };
+            let terms = Terms::of(&known, &configuration, now);
             let is_update = old.is_some();
             match write(&name, old, new, terms)? {
                 Write::Denied(reason) => self.deny(key, &reason, is_update),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::world::{pick, place};
 use crate::cases::rules::Stage;
 use crate::plane::Persona;
-use crate::plane::persona::{ADMIN, TENANT};
+use crate::plane::persona::{ADMIN, VOLUME_VIEWER};
 
 /// How a manifest is put onto what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub(super) fn changes(stage: &Stage<'_>, chance: &mut Chance, count: usize) -> V
 }
 
 fn who(target: &str, chance: &mut Chance) -> Persona {
-    if target.starts_with("pvc/") && chance.below(2) == 0 { TENANT } else { ADMIN }
+    if target.starts_with("pvc/") && chance.below(2) == 0 { VOLUME_VIEWER } else { ADMIN }
 }
 
 fn created(chance: &mut Chance, number: usize) -> Change {

@@ -299,6 +299,7 @@ pub(crate) fn persona(who: Who) -> Persona {
     match who {
         Who::Admin => persona::ADMIN,
         Who::Tenant => persona::TENANT,
+        Who::VolumeViewer => persona::VOLUME_VIEWER,
         Who::NamespaceAdmin => persona::NAMESPACE_ADMIN,
         Who::Binder => persona::BINDER,
         Who::Scheduler => persona::SCHEDULER,

@@ -7,7 +7,9 @@ use bindery::rules::{Example, Mode, Operation, Policy, RULES, Rule, Send, Termin
 use super::routes::{Route, shot};
 use super::stage::{Run, Stage, fire, persona};
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, TENANT};
+use crate::plane::persona::{
+    ADMIN, GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, TENANT, VOLUME_VIEWER,
+};
 use crate::plane::{Peers, Persona, Plane};
 use crate::versions::{Facts, REFERENCE, Topic, verify, version};
 
@@ -77,7 +79,7 @@ struct Table {
 /// has none on collections.
 fn asker(example: &Example, route: Route) -> Persona {
     match persona(example.by) {
-        TENANT if route == Route::Status => ADMIN,
+        TENANT | VOLUME_VIEWER if route == Route::Status => ADMIN,
         GARBAGE_COLLECTOR if route == Route::DeleteCollection => NAMESPACE_CONTROLLER,
         other => other,
     }

@@ -1,0 +1,194 @@
+//! The PVCs that name a PersistentVolume which their asker may not read, and the one answer that they get.
+//!
+//! Who may read it, only the API server knows: its authorizer decides in the condition, before anything is sent. An
+//! asker without that right learns nothing of a PersistentVolume but that it may have it: because a mark on the volume
+//! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
+//! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
+
+use super::actor::SUPERUSERS;
+use super::change::{Change, Part, Subject, Transition};
+use super::judge::{Found, Question};
+use super::policy::Unlisted;
+use super::prebind::not_available;
+use super::rule::{Entry, Rule};
+use super::tenancy::{Admission, admission};
+use super::violation::{Footing, Rest, Violation};
+use crate::binding::{Asker, Confirmation, Evidence, Lookup, Pairing, Read, fit, pairing};
+use crate::model::{Audience, Claim, Volume, VolumeName};
+
+/// What an asker may read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAccess {
+    /// PersistentVolumes, or the one that its PVC names.
+    Volumes,
+    /// Nothing outside of its namespaces.
+    Namespaces,
+}
+
+/// Whether `change` makes a PVC name a PersistentVolume that an asker of this `access` may not read, as far as the
+/// request tells.
+pub(super) fn is_restricted(change: &Change, access: ReadAccess) -> bool {
+    match access {
+        ReadAccess::Volumes => false,
+        ReadAccess::Namespaces => named(change).is_some() && !change.user.is_in(SUPERUSERS),
+    }
+}
+
+/// [`is_restricted`] as CEL. A right to read the one volume by its name is enough.
+pub(super) fn expression() -> String {
+    let name = |object: &str| format!("{object}.spec.?volumeName.orValue('')");
+    format!(
+        "request.resource.resource == 'persistentvolumeclaims' && request.operation != 'DELETE' && \
+         request.?subResource.orValue('') == '' && {new} != '' && \
+         (request.operation == 'CREATE' || {old} != {new}) && \
+         !authorizer.group('').resource('persistentvolumes').name({new}).check('get').allowed()",
+        new = name("object"),
+        old = name("oldObject"),
+    )
+}
+
+/// The PVC that `change` makes name a volume, and the volume's name.
+fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
+    let (old, new) = match &change.subject {
+        Subject::Claim(Transition::Create(new)) => (None, new),
+        Subject::Claim(Transition::Update { old, new }) => (old.volume.as_ref(), new),
+        Subject::Claim(Transition::Delete(_)) | Subject::Volume(_) | Subject::Namespace(_) => {
+            return None;
+        }
+    };
+    let name = new.volume.as_ref().filter(|name| old != Some(name) && change.part == Part::Main)?;
+    Some((new, name))
+}
+
+/// The PVC of a question whose asker may not read the volume that it names. Guard does not know who may: there, nobody
+/// does.
+pub(super) fn of_question(question: Question<'_>) -> Option<Restricted<'_>> {
+    match question.entry {
+        Entry::Guard | Entry::Restricted => {
+            let (claim, name) = named(question.change)?;
+            Some(Restricted { claim, name, unlisted: question.change.parameters.unlisted })
+        }
+        Entry::Advise | Entry::Tenancy | Entry::Mutate | Entry::Restore => None,
+    }
+}
+
+/// A PVC that names a volume which its asker may not read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Restricted<'a> {
+    claim: &'a Claim,
+    name: &'a VolumeName,
+    unlisted: Unlisted,
+}
+
+/// What the asker is told of the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    /// Everything.
+    All,
+    /// Nothing: it would get the volume.
+    Silence,
+    /// The one answer.
+    Unavailable,
+    /// That nothing is known, as nobody could read it.
+    Unknown,
+}
+
+impl Restricted<'_> {
+    /// The reads that every such question makes, whatever there is, so that all take as long.
+    pub(super) fn reads(&self, evidence: &Evidence<'_>) -> Vec<Read> {
+        let mut reads = vec![Read::Volume(self.name.clone())];
+        let namespace = &self.claim.key.namespace;
+        if evidence.view().namespace_of(namespace).is_none() {
+            reads.push(Read::Namespace(namespace.clone()));
+        }
+        reads.retain(|read| evidence.confirmation(read) == Confirmation::NotTried);
+        reads
+    }
+
+    /// The rule in whose mode the one answer is given, and no other: modes of others would tell the cases apart.
+    pub(super) fn rule(&self, rules: &[&'static Rule]) -> Option<&'static Rule> {
+        let id = match self.unlisted {
+            Unlisted::Allow => "missing-volume",
+            Unlisted::Deny => "foreign-namespace-volume",
+        };
+        rules.iter().find(|rule| rule.id == id).copied()
+    }
+
+    /// Takes away what the asker may not learn, and gives back what it is told instead.
+    pub(super) fn withhold(
+        &self,
+        found: &mut Vec<Found>,
+        evidence: &Evidence<'_>,
+    ) -> Option<Violation> {
+        let shown = self.shown(evidence);
+        if shown == Shown::All {
+            return None;
+        }
+        let tells = |rest: &Rest| matches!(rest.read, Read::Volume(_) | Read::Claim(_));
+        found.retain(|found| !found.violation.rests_on.iter().any(tells));
+        match shown {
+            Shown::All | Shown::Silence => None,
+            Shown::Unavailable => Some(self.violation(Footing::Seen, evidence)),
+            Shown::Unknown => Some(self.violation(self.footing(), evidence)),
+        }
+    }
+
+    /// Where nobody is let in unasked, what could not be read is as foreign as what does not exist.
+    fn footing(&self) -> Footing {
+        match self.unlisted {
+            Unlisted::Allow => Footing::Assumed,
+            Unlisted::Deny => Footing::Seen,
+        }
+    }
+
+    fn violation(&self, footing: Footing, evidence: &Evidence<'_>) -> Violation {
+        let text = not_available(self.name, &self.claim.key.name);
+        let mut violation = Violation::new("spec.volumeName", text);
+        violation.rests_on.push(Rest { read: Read::Volume(self.name.clone()), footing });
+        let namespace = Read::Namespace(self.claim.key.namespace.clone());
+        if evidence.confirmation(&namespace) == Confirmation::Failed {
+            violation.rests_on.push(Rest { read: namespace, footing: self.footing() });
+        }
+        violation
+    }
+
+    fn shown(&self, evidence: &Evidence<'_>) -> Shown {
+        let volume = match evidence.volume(self.name) {
+            Lookup::Present(volume) => Some(volume),
+            Lookup::Absent | Lookup::Unknown => None,
+        };
+        if volume.is_some_and(|volume| self.is_visible(volume, evidence)) {
+            return Shown::All;
+        }
+        match evidence.confirmation(&Read::Volume(self.name.clone())) {
+            // One that exists and cannot be read is not told from one that does not exist.
+            Confirmation::Failed if evidence.is_unreadable(self.name) => Shown::Unavailable,
+            Confirmation::Failed | Confirmation::NotTried => Shown::Unknown,
+            Confirmation::Settled if volume.is_some_and(|volume| self.would_get(volume)) => {
+                Shown::Silence
+            }
+            Confirmation::Settled => Shown::Unavailable,
+        }
+    }
+
+    /// Whether the volume says itself that it is for this PVC or its namespace.
+    fn is_visible(&self, volume: &Volume, evidence: &Evidence<'_>) -> bool {
+        let namespace = &self.claim.key.namespace;
+        let is_marked = match volume.audience(namespace) {
+            Audience::Listed => true,
+            Audience::OfTenant(_) => {
+                admission(volume, namespace, self.unlisted, evidence) == Admission::Admitted
+            }
+            Audience::Unmarked | Audience::Foreign => false,
+        };
+        is_marked || matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound)
+    }
+
+    /// Whether it is anybody's, and a binder gives it to this PVC.
+    fn would_get(&self, volume: &Volume) -> bool {
+        self.unlisted == Unlisted::Allow
+            && volume.audience(&self.claim.key.namespace) == Audience::Unmarked
+            && pairing(volume, self.claim) == Pairing::Asked
+            && fit(volume, self.claim, None, Asker::Prebind).is_ok()
+    }
+}

@@ -47,7 +47,7 @@ impl Running {
         let settings = Settings {
             mode,
             contest,
-            recycler: Source::default(),
+            configuration: Source::default(),
             config_map: None,
             own_namespace,
             events: true,

@@ -50,8 +50,8 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
     bound_status(evidence, volume, claim)
 }
 
-/// The reservation of `volume`, with the tenant's label that it gets. It waits until whose the namespace is is known:
-/// a later write could not say for whom a volume without a label was reserved first.
+/// The reservation of `volume`, with the tenant's label that it gets; nothing while the claim's namespace was not
+/// seen: the watch shows it soon, and a volume that was reserved without its label would stay so.
 pub(super) fn reserve(
     evidence: &Evidence<'_>,
     volume: &Volume,
@@ -63,7 +63,7 @@ pub(super) fn reserve(
         TenantLabel::Auto => match owed_label(volume, &claim.key.namespace, evidence) {
             OwedLabel::Nothing => None,
             OwedLabel::Tenant(tenant) => Some(tenant.into()),
-            OwedLabel::Unknown(read) => return Next::reads(vec![read]),
+            OwedLabel::Unknown(_) => return Next::Settled,
         },
     };
     let (volume, claim) = (Basis::of_volume(volume), Basis::of_claim(claim));

@@ -29,9 +29,7 @@ pub fn owed_label<'a>(
     }
     match evidence.namespace(namespace) {
         // A label of a namespace changes once in its life; what the watch shows is good enough.
-        Lookup::Present(home) => {
-            home.tenant().map_or(OwedLabel::Nothing, OwedLabel::Tenant)
-        }
+        Lookup::Present(home) => home.tenant().map_or(OwedLabel::Nothing, OwedLabel::Tenant),
         Lookup::Absent => OwedLabel::Nothing,
         Lookup::Unknown => OwedLabel::Unknown(Read::Namespace(namespace.clone())),
     }
@@ -98,7 +96,8 @@ mod tests {
         assert_eq!(owed(Some(Answer::Failed)), unknown);
         assert_eq!(owed(Some(Answer::NotFound)), "Nothing");
         assert_eq!(owed(Some(Answer::Found(namespace(Some("blue"))))), "Tenant(\"blue\")");
-        let nobody = owed_label(&volume(), &"".into(), &Evidence::new(&view, &LiveReads::default()));
+        let live = LiveReads::default();
+        let nobody = owed_label(&volume(), &"".into(), &Evidence::new(&view, &live));
         assert_eq!(nobody, OwedLabel::Nothing);
     }
 }

@@ -5,13 +5,12 @@
 use std::collections::BTreeSet;
 
 use bindery::k8s::review::request;
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::edits::{REPAIRS, all_on};
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
-    Entry, Example, Fact, Mode, Persona, Policy, RULES, Repair, Route, Rule, Send, Switch,
-    WarningMode,
+    Entry, Example, Fact, Mode, Persona, Policy, RULES, Repair, Route, Rule, Send, WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -101,12 +100,6 @@ fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {
 fn insisting_on(rule: &Rule) -> Policy {
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     Policy { modes, ..Policy::default() }
-}
-
-/// The profile `baseline` with every edit on.
-fn repairing() -> Policy {
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    Policy { edits, ..Policy::default() }
 }
 
 /// The ids of the rules that warn.
@@ -203,14 +196,14 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
         let unwanted = repair.leaves.iter().map(|example| (example, false));
         for (example, is_edited) in wanted.chain(unwanted) {
             let what = format!("{}: {}", repair.id, example.title);
-            let played = Played::under(repairing(), example).await;
+            let played = Played::under(all_on(), example).await;
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
             assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
             let sent_here = routes(repair.routes, &review).iter().any(|entry| {
                 let text = review.to_string();
-                let request = request(text.as_bytes(), &Policy::default()).unwrap();
+                let request = request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*entry, &request.change, OWN_CONTROLLER)
             });
             assert!(sent_here || !is_edited, "{what}: the registrations do not send it");

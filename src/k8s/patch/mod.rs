@@ -37,6 +37,8 @@ struct Shape<'a> {
 #[serde(default)]
 struct MetadataShape<'a> {
     #[serde(borrow)]
+    labels: Option<&'a RawValue>,
+    #[serde(borrow)]
     annotations: Option<&'a RawValue>,
     #[serde(borrow)]
     finalizers: Option<&'a RawValue>,
@@ -95,6 +97,7 @@ impl Patch {
         let shape: Shape<'_> = serde_json::from_str(new)?;
         let mut writer = Writer {
             operations: Vec::new(),
+            has_labels: shape.metadata.labels.is_some(),
             has_annotations: shape.metadata.annotations.is_some(),
             has_finalizers: shape.metadata.finalizers.is_some(),
             has_spec: shape.spec.is_some(),
@@ -144,6 +147,7 @@ fn has_no_cut(value: &Value) -> bool {
 
 struct Writer {
     operations: Vec<PatchOperation>,
+    has_labels: bool,
     has_annotations: bool,
     has_finalizers: bool,
     has_spec: bool,
@@ -162,6 +166,12 @@ impl Writer {
             }
             Edit::RemoveAnnotation(key) => {
                 self.remove(&["metadata", "annotations", key]);
+            }
+            Edit::SetLabel { key, value } => {
+                if !std::mem::replace(&mut self.has_labels, true) {
+                    self.add(&["metadata", "labels"], Value::Object(serde_json::Map::new()));
+                }
+                self.add(&["metadata", "labels", key], Value::String(value.clone()));
             }
             Edit::SetClass(name) => {
                 let is_there =

@@ -127,11 +127,10 @@ impl Policy {
     /// Takes who labels volumes; it switches the edit that does.
     pub fn label_volumes(&mut self, tenant_label: TenantLabel) {
         self.parameters.tenant_label = tenant_label;
-        let switch = match tenant_label {
-            TenantLabel::Manual => Switch::Off,
-            TenantLabel::Auto => Switch::On,
+        match tenant_label {
+            TenantLabel::Manual => self.edits.remove(TENANT_LABEL),
+            TenantLabel::Auto => self.edits.insert(TENANT_LABEL.to_owned(), Switch::On),
         };
-        self.edits.insert(TENANT_LABEL.to_owned(), switch);
     }
 
     /// The mode in which `rule` runs where nothing is known of a namespace.

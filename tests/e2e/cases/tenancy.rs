@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Parameters, Policy, Switch, Unlisted};
+use bindery::rules::edits::all_on;
+use bindery::rules::{Policy, Switch, Unlisted};
 use bindery::sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -33,9 +33,8 @@ const SETTLE: Duration = Duration::from_secs(3);
 
 fn tenants_keep_to_their_own_volumes() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let parameters = Parameters { unlisted: Unlisted::Deny, ..Parameters::default() };
-    let policy = Policy { edits, parameters, ..Policy::default() };
+    let mut policy = all_on();
+    policy.parameters.unlisted = Unlisted::Deny;
     let _installed = Installed::under(policy, &plane, Registered::Everything);
     for tenant in TENANTS {
         let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});

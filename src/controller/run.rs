@@ -208,11 +208,11 @@ impl Shell {
         let mut counts_at = Instant::now();
         loop {
             let now = Instant::now();
+            let label = self.configuration.load().policy.parameters.tenant_label;
+            self.engine.label_volumes(label);
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
             let is_leading = left.is_some_and(|left| left > self.margin);
-            let label = self.configuration.load().policy.parameters.tenant_label;
-            self.engine.label_volumes(label);
             self.engine.lead(is_leading, now);
             self.meter.metrics.leading.set(i64::from(is_leading));
             self.meter.metrics.synced.set(i64::from(self.engine.is_synced()));

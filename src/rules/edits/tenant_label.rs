@@ -5,10 +5,9 @@ use crate::binding::{OwedLabel, owed_label};
 use crate::model::annotations::TENANT;
 use crate::model::{Reservation, Volume};
 use crate::rules::judging::change::Part;
-use crate::rules::judging::policy::TENANT_LABEL;
 
 pub(super) static REPAIR: Repair = Repair {
-    id: TENANT_LABEL,
+    id: "tenant-label",
     switch: Switch::Off,
     warning: WarningMode::Silent,
     creators: Creators::All,

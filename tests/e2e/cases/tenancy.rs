@@ -29,7 +29,7 @@ const VOLUMES: usize = 3;
 const CLAIMS: usize = 4;
 
 /// The binder of this plane looks at everything each second.
-const SETTLE: Duration = Duration::from_secs(3);
+pub(super) const SETTLE: Duration = Duration::from_secs(3);
 
 fn tenants_keep_to_their_own_volumes() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
@@ -247,7 +247,7 @@ fn pod(plane: &Plane, namespace: &str, claim: &str) {
 }
 
 /// The namespaces of the claims for which volumes are kept, by volume.
-fn holders(plane: &Plane) -> BTreeMap<String, String> {
+pub(super) fn holders(plane: &Plane) -> BTreeMap<String, String> {
     let list = plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
     let items = list["items"].as_array().cloned().unwrap_or_default();
     let holder = |item: &Value| {
@@ -257,7 +257,7 @@ fn holders(plane: &Plane) -> BTreeMap<String, String> {
     items.iter().filter_map(holder).collect()
 }
 
-fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
+pub(super) fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
     eventually("the claim is bound", Duration::from_secs(20), || {
         let claim = plane.get(ADMIN, &path).json;
@@ -266,11 +266,11 @@ fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
     });
 }
 
-fn volume(plane: &Plane, name: &str, metadata: &Value) {
+pub(super) fn volume(plane: &Plane, name: &str, metadata: &Value) {
     volume_of(plane, name, "", metadata);
 }
 
-fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
+pub(super) fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
     let mut object = json!({
         "metadata": metadata,
         "spec": {
@@ -283,7 +283,7 @@ fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
 }
 
 /// Makes a claim of a tenant.
-fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
+pub(super) fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
     let mut spec = json!({
         "accessModes": ["ReadWriteOnce"], "storageClassName": "",
         "resources": {"requests": {"storage": "1Gi"}},
@@ -294,7 +294,7 @@ fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
     plane.request(SOMEBODY, Method::POST, &path, Body::json(&object))
 }
 
-fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
+pub(super) fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
     plane.request(ADMIN, Method::POST, path, Body::json(object))
 }
 

@@ -28,11 +28,11 @@ pub(super) static REPAIR: Repair = Repair {
     },
     edits: &[
         Example {
-            title: "the binder reserving a volume for a claim of a tenant",
+            title: "the scheduler reserving a volume for a claim of a tenant",
             given: "namespace db bindery.dev/tenant:blue\n\
                 volume pv-a 10Gi RWO phase=Available\n\
                 claim db/data 10Gi RWO class=",
-            by: Persona::Binder,
+            by: Persona::Scheduler,
             send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
             then: &[
                 Fact::Is("pv/pv-a", LABEL, "\"blue\""),
@@ -40,11 +40,11 @@ pub(super) static REPAIR: Repair = Repair {
             ],
         },
         Example {
-            title: "the scheduler reserving a volume that has another label",
+            title: "an administrator reserving a volume that has another label",
             given: "namespace db bindery.dev/tenant:blue\n\
                 volume pv-a 10Gi RWO phase=Available label=tier:gold\n\
                 claim db/data 10Gi RWO class=",
-            by: Persona::Scheduler,
+            by: Persona::Admin,
             send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
             then: &[
                 Fact::Is("pv/pv-a", LABEL, "\"blue\""),
@@ -91,7 +91,7 @@ pub(super) static REPAIR: Repair = Repair {
             given: "namespace db bindery.dev/tenant:blue\n\
                 volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:db,qa\n\
                 claim db/data 10Gi RWO class=",
-            by: Persona::Binder,
+            by: Persona::Scheduler,
             send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
             then: &[Fact::Lacks("pv/pv-a", LABEL)],
         },
@@ -100,7 +100,7 @@ pub(super) static REPAIR: Repair = Repair {
             given: "namespace db\n\
                 volume pv-a 10Gi RWO phase=Available\n\
                 claim db/data 10Gi RWO class=",
-            by: Persona::Binder,
+            by: Persona::Scheduler,
             send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
             then: &[Fact::Lacks("pv/pv-a", LABEL)],
         },

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
-use bindery::rules::Policy;
+use bindery::rules::edits::all_on;
+use bindery::rules::{Policy, Unlisted};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_volume_that_is_cleared_goes_to_no_other_tenant),
+    case!(what_is_cleared_serves_its_tenant_under_the_strictest_settings),
     case!(the_line_of_the_page_labels_what_is_bound_already),
 ];
 
@@ -132,6 +134,50 @@ fn holder_tenant(plane: &Plane, volume: &str) -> Value {
         Some("evil") => json!("red"),
         _ => Value::Null,
     }
+}
+
+/// Claims select their tenant's volumes, and may name no volume without a mark: what a person reserved for a claim of
+/// the tenant passes both, for another namespace of the tenant as well.
+fn what_is_cleared_serves_its_tenant_under_the_strictest_settings() {
+    let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
+    let mut policy = all_on();
+    policy.parameters.unlisted = Unlisted::Deny;
+    let _installed = Installed::under(policy, &plane, Registered::Everything);
+    namespaces(&plane);
+    await_labels(&plane);
+
+    for volume in ["pv-a", "pv-b"] {
+        reserved(&plane, volume);
+        assert_eq!(tenant_of(&plane, volume), "blue");
+        claim(&plane, "blue-1", volume, &json!({})).expect_ok();
+        bound_to(&plane, "blue-1", volume, volume);
+    }
+    claim(&plane, "evil", "any", &json!({})).expect_ok();
+    for volume in ["pv-a", "pv-b"] {
+        free(&plane, "blue-1", volume, volume);
+        let denied = claim(&plane, "evil", volume, &json!({"volumeName": volume}));
+        assert_eq!(denied.code, 403, "{denied}");
+    }
+    wait(SETTLE);
+    assert_eq!(holders(&plane).len(), 0, "{:?}", holders(&plane));
+    claim(&plane, "blue-2", "named", &json!({"volumeName": "pv-b"})).expect_ok();
+    bound_to(&plane, "blue-2", "named", "pv-b");
+    claim(&plane, "blue-2", "matched", &json!({})).expect_ok();
+    bound_to(&plane, "blue-2", "matched", "pv-a");
+}
+
+/// A volume that an administrator makes for the claim of its name.
+fn reserved(plane: &Plane, name: &str) {
+    let reference = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "namespace": "blue-1", "name": name});
+    let object = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+            "nfs": {"server": "nfs.example.com", "path": format!("/{name}")}, "claimRef": reference,
+        },
+    });
+    send(plane, "/api/v1/persistentvolumes", &object).expect_ok();
 }
 
 /// The command of `docs/security.md`, as a person pastes it.

@@ -179,13 +179,14 @@ fn a_mark_takes_a_volume_from_nobody() {
 /// The write that reserves something for the claim of this name, where volumes are labelled so.
 fn reserving(view: &View, key: &ClaimKey, label: TenantLabel) -> Option<Write> {
     let live = LiveReads::default();
-    match decide_claim(&Evidence::new(view, &live).labelling(label), key).next {
-        Next::Write(write @ Write::Reserve { .. }) => Some(write),
-        other => {
-            assert_eq!(other, Next::Settled);
-            None
-        }
+    let next = decide_claim(&Evidence::new(view, &live).labelling(label), key).next;
+    if next == Next::Settled {
+        return None;
     }
+    let Next::Write(write @ Write::Reserve { .. }) = next else {
+        panic!("reserves nothing: {next:?}")
+    };
+    Some(write)
 }
 
 /// A volume that was reserved for a tenant stays the tenant's when its claim is gone and its reservation cleared.

@@ -4,6 +4,7 @@
 //! object is touched: unknown fields and the annotations of others survive.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine;
@@ -95,13 +96,14 @@ impl Patch {
             return Ok(None);
         }
         let shape: Shape<'_> = serde_json::from_str(new)?;
-        let mut writer = Writer {
-            operations: Vec::new(),
-            has_labels: shape.metadata.labels.is_some(),
-            has_annotations: shape.metadata.annotations.is_some(),
-            has_finalizers: shape.metadata.finalizers.is_some(),
-            has_spec: shape.spec.is_some(),
-        };
+        let there = [
+            ("labels", shape.metadata.labels.is_some()),
+            ("annotations", shape.metadata.annotations.is_some()),
+            ("finalizers", shape.metadata.finalizers.is_some()),
+            ("spec", shape.spec.is_some()),
+        ];
+        let there = there.into_iter().filter_map(|(field, is_there)| is_there.then_some(field));
+        let mut writer = Writer { operations: Vec::new(), there: there.collect() };
         for edit in edits {
             writer.write(edit, &shape, old)?;
         }
@@ -147,10 +149,8 @@ fn has_no_cut(value: &Value) -> bool {
 
 struct Writer {
     operations: Vec<PatchOperation>,
-    has_labels: bool,
-    has_annotations: bool,
-    has_finalizers: bool,
-    has_spec: bool,
+    /// The maps and lists that are there, or that the operations make.
+    there: BTreeSet<&'static str>,
 }
 
 impl Writer {
@@ -168,7 +168,7 @@ impl Writer {
                 self.remove(&["metadata", "annotations", key]);
             }
             Edit::SetLabel { key, value } => {
-                if !std::mem::replace(&mut self.has_labels, true) {
+                if self.there.insert("labels") {
                     self.add(&["metadata", "labels"], Value::Object(serde_json::Map::new()));
                 }
                 self.add(&["metadata", "labels", key], Value::String(value.clone()));
@@ -211,10 +211,10 @@ impl Writer {
             }
             Edit::RestoreFinalizer(name) => {
                 let name = Value::String((*name).to_owned());
-                if std::mem::replace(&mut self.has_finalizers, true) {
-                    self.add(&["metadata", "finalizers", "-"], name);
-                } else {
+                if self.there.insert("finalizers") {
                     self.add(&["metadata", "finalizers"], Value::Array(vec![name]));
+                } else {
+                    self.add(&["metadata", "finalizers", "-"], name);
                 }
             }
         }
@@ -244,7 +244,7 @@ impl Writer {
     }
 
     fn annotate(&mut self, key: &str, value: Value) {
-        if !std::mem::replace(&mut self.has_annotations, true) {
+        if self.there.insert("annotations") {
             self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
         }
         self.add(&["metadata", "annotations", key], value);
@@ -262,7 +262,7 @@ impl Writer {
 
     /// Puts a field of `spec`.
     fn put(&mut self, field: &str, value: Value, is_there: bool) {
-        if !std::mem::replace(&mut self.has_spec, true) {
+        if self.there.insert("spec") {
             self.add(&["spec"], Value::Object(serde_json::Map::new()));
         }
         let path = pointer(&["spec", field]);

@@ -36,8 +36,8 @@ pub fn find(id: &str) -> Option<&'static Repair> {
 
 /// The default policy with every repair on.
 pub fn all_on() -> Policy {
-    let mut policy = Policy::default();
-    policy.edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let mut policy = Policy { edits, ..Policy::default() };
     policy.label_volumes(TenantLabel::Auto);
     policy
 }

@@ -32,6 +32,7 @@ pub(crate) async fn bind(
         volume: basis(&volume_name, volume),
         claim: basis(&claim_name, claim),
         chosen: ChosenBy::Binder,
+        tenant: None,
     };
     let volume = patch(client, &reserve).await?;
     let phase = Write::Phase {

@@ -182,6 +182,7 @@ impl Guard {
             ca_pem: self.authority.pem.clone(),
             own_controller: persona::BINDERY_CONTROLLER.user.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,
+            tenant_label: bindery::rules::Parameters::default().tenant_label.as_str().to_owned(),
         };
         for object in [json!(registration.mutating()), json!(registration.validating())] {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();

@@ -157,6 +157,7 @@ impl Bench<'_> {
             ca_pem: self.keys.authority.pem.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,
+            tenant_label: bindery::rules::Parameters::default().tenant_label.as_str().to_owned(),
         };
         let mut guard_alone = registration.validating();
         if let Some(webhooks) = &mut guard_alone.webhooks {

@@ -8,7 +8,7 @@ use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
 use super::view::View;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
-    STORAGE_PROVISIONER, YES,
+    STORAGE_PROVISIONER, TENANT, YES,
 };
 use crate::model::{
     Annotations, Claim, ClaimKey, ClaimPhase, ClassRequest, Reported, Reservation, Volume,
@@ -18,8 +18,13 @@ impl View {
     /// Shows `write` as done. An object that is not in the view stays out of it.
     pub fn assume(&mut self, write: &Write) {
         match write {
-            Write::Reserve { volume, claim, chosen } => {
-                self.change_volume(&volume.name, |volume| reserve(volume, claim, *chosen));
+            Write::Reserve { volume, claim, chosen, tenant } => {
+                self.change_volume(&volume.name, |volume| {
+                    reserve(volume, claim, *chosen);
+                    if tenant.is_some() {
+                        volume.labels = volume.labels.with(TENANT, tenant.as_deref());
+                    }
+                });
                 self.is_served(&claim.name);
             }
             Write::Unreserve { volume, left } => {

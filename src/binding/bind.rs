@@ -7,9 +7,10 @@
 use super::evidence::{Evidence, Read};
 use super::pairing::{Pairing, pairing};
 use super::step::{Basis, ChosenBy, NewStatus, Next, Write};
+use super::tenant::{OwedLabel, owed_label};
 use crate::model::annotations::PRE_RESIZE_CAPACITY;
 use crate::model::{
-    Claim, ClaimPhase, Deletion, Quantity, Reservation, Stage, Volume, VolumePhase,
+    Claim, ClaimPhase, Deletion, Quantity, Reservation, Stage, TenantLabel, Volume, VolumePhase,
 };
 
 /// The next step that binds `claim` to `volume`; nothing if they are bound, or if the claim was never
@@ -25,11 +26,7 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
         return Next::Settled;
     }
     if !is_held(volume, claim) {
-        return Next::Write(Write::Reserve {
-            volume: Basis::of_volume(volume),
-            claim: Basis::of_claim(claim),
-            chosen: chosen_volume(volume, claim),
-        });
+        return reserve(evidence, volume, claim, chosen_volume(volume, claim));
     }
     if volume.phase != VolumePhase::Bound {
         return Next::Write(Write::Phase {
@@ -51,6 +48,26 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
         return on_recent_news(evidence, volume, name);
     }
     bound_status(evidence, volume, claim)
+}
+
+/// The reservation of `volume`, with the tenant's label that it gets; nothing while the claim's namespace was not
+/// seen: the watch shows it soon, and a volume that was reserved without its label would stay so.
+pub(super) fn reserve(
+    evidence: &Evidence<'_>,
+    volume: &Volume,
+    claim: &Claim,
+    chosen: ChosenBy,
+) -> Next {
+    let tenant = match evidence.tenant_label() {
+        TenantLabel::Manual => None,
+        TenantLabel::Auto => match owed_label(volume, &claim.key.namespace, evidence) {
+            OwedLabel::Nothing => None,
+            OwedLabel::Tenant(tenant) => Some(tenant.into()),
+            OwedLabel::Unknown(_) => return Next::Settled,
+        },
+    };
+    let (volume, claim) = (Basis::of_volume(volume), Basis::of_claim(claim));
+    Next::Write(Write::Reserve { volume, claim, chosen, tenant })
 }
 
 fn on_recent_news(evidence: &Evidence<'_>, volume: &Volume, write: Write) -> Next {

@@ -12,8 +12,8 @@ use arcstr::ArcStr;
 use super::listed::Listed;
 use super::view::View;
 use crate::model::{
-    Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod, Uid,
-    Volume, VolumeName,
+    Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod,
+    TenantLabel, Uid, Volume, VolumeName,
 };
 
 /// What is known of one object.
@@ -311,12 +311,23 @@ impl Confirmation {
 pub struct Evidence<'a> {
     view: &'a View,
     live: &'a LiveReads,
+    tenant_label: TenantLabel,
 }
 
 impl<'a> Evidence<'a> {
     /// What `view` shows, corrected by `live`.
     pub fn new(view: &'a View, live: &'a LiveReads) -> Self {
-        Self { view, live }
+        Self { view, live, tenant_label: TenantLabel::Manual }
+    }
+
+    /// The same for a binder that labels volumes, or does not.
+    pub fn labelling(self, tenant_label: TenantLabel) -> Self {
+        Self { tenant_label, ..self }
+    }
+
+    /// Who labels volumes.
+    pub(super) fn tenant_label(&self) -> TenantLabel {
+        self.tenant_label
     }
 
     /// The view alone.

@@ -28,6 +28,7 @@ mod settle;
 mod step;
 mod storages;
 mod tally;
+mod tenant;
 #[cfg(test)]
 mod tests;
 mod unproven;
@@ -55,5 +56,6 @@ pub use settle::{Settlement, settle};
 pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, ObjectKey, Reclaim, Write};
 pub use storages::LostVolume;
 pub use tally::{Tally, tally};
+pub use tenant::{OwedLabel, owed_label};
 pub use view::{Observed, View};
 pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

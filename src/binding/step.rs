@@ -86,6 +86,8 @@ pub enum Write {
         claim: Basis<ClaimKey>,
         /// Who chose the volume.
         chosen: ChosenBy,
+        /// The tenant with whom the volume is labelled by the same write.
+        tenant: Option<Box<str>>,
     },
     /// The volume is kept for nobody any more, or for the claim's name only.
     Unreserve {

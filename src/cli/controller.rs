@@ -92,7 +92,7 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
     let settings = Settings {
         mode,
         contest: contest(&own_namespace, arguments.lease_name.clone(), timing),
-        recycler: arguments.config.clone().map_or_else(Source::default, Source::File),
+        configuration: arguments.config.clone().map_or_else(Source::default, Source::File),
         config_map: arguments.config_map.clone(),
         own_namespace,
         events: arguments.events,

@@ -15,8 +15,8 @@ use crate::binding::Collection;
 use crate::config::Configuration;
 use crate::k8s::fixture::{self, FixtureError, Item};
 use crate::k8s::review::ReviewError;
-use crate::rules::edits::REPAIRS;
-use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, Switch, User};
+use crate::rules::edits::all_on;
+use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, User};
 
 /// Why an example cannot be played: a mistake in its notation.
 #[derive(Debug, thiserror::Error)]
@@ -141,11 +141,10 @@ fn with_terms(
         let key = ObjectKey { kind, namespace: text("namespace"), name: text("name") };
         known.store(key, object)?;
     }
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
     // What is off by default is shown as it refuses.
     let off = RULES.iter().filter(|rule| rule.mode == Mode::Off);
     let modes = off.map(|rule| (rule.id.to_owned(), Mode::Deny)).collect();
-    let policy = Policy { modes, edits, ..Policy::default() };
+    let policy = Policy { modes, ..all_on() };
     let configuration = Configuration { policy, ..Configuration::default() };
     // No example has an exemption, so the time does not matter.
     let now = Timestamp::UNIX_EPOCH;
@@ -200,6 +199,7 @@ mod tests {
     use super::*;
     use crate::binding::{Evidence, LiveReads};
     use crate::rules::Standing;
+    use crate::rules::edits::REPAIRS;
 
     /// The example where every volume that says nothing else is destroyed or emptied with its claim.
     fn dangerous(example: &Example, policy: &str) -> Example {

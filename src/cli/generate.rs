@@ -39,6 +39,7 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
         ca_pem: authority(arguments)?,
         own_controller: configuration.own_controller,
         namespace_labels: configuration.policy.parameters.namespace_labels,
+        tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
     printed(&registration, arguments.output)
 }
@@ -56,6 +57,7 @@ fn for_chart() -> Registration {
         ca_pem: String::new(),
         own_controller: "@controller@".to_owned(),
         namespace_labels: guarded(["@labels@"].into_iter()).into(),
+        tenant_label: "@tenantLabel@".to_owned(),
     }
 }
 

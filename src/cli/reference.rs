@@ -10,7 +10,7 @@ use crate::k8s::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
-    Send, Standing, Switch, Terminating, Verdict, WarningMode,
+    Send, Standing, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
 };
 
 /// All pages, with a table of contents.
@@ -111,7 +111,11 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
 /// The page of an edit.
 pub fn of_repair(repair: &Repair) -> Result<String, ExampleError> {
     let mut out = format!("## {}\n\nEdit. {}\n", repair.id, routes(repair.routes));
-    if repair.switch == Switch::Off {
+    if repair.id == TENANT_LABEL {
+        out.push_str(
+            "It is off unless `tenancy.label: auto` in the configuration switches it on.\n",
+        );
+    } else if repair.switch == Switch::Off {
         out.push_str("It is off unless `edits` in the configuration switches it on.\n");
     }
     page(&mut out, &repair.page);

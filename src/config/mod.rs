@@ -11,6 +11,7 @@
 //! overrides:                   # other modes in some namespaces; of several that match, the last counts
 //! - {namespaceSelector: {matchLabels: {team: qa}}, rules: {prebind-capacity: off}}
 //! edits: {delayed-binding: false}
+//! tenancy: {label: auto}       # volumes get the tenant of their first claim's namespace; default: manual
 //! trusted: {binders: ["system:serviceaccount:x:binder"], populators: [], provisioners: []}
 //! ownController: system:serviceaccount:bindery:bindery-controller
 //! exemptions:

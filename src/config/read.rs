@@ -7,8 +7,9 @@ use jiff::{SignedDuration, Span};
 
 use super::{Configuration, Problem};
 use crate::document::{Entry, Node, Position, Shape, quoted};
+use crate::model::TenantLabel;
 use crate::rules::edits::{self, REPAIRS};
-use crate::rules::{Mode, Parameters, RULES, Switch, Unlisted};
+use crate::rules::{Mode, Parameters, Policy, RULES, Switch, TENANT_LABEL, Unlisted};
 
 /// What was found wrong so far.
 #[derive(Default)]
@@ -42,13 +43,14 @@ pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Proble
                     configuration.own_controller = name;
                 }
             }
+            "tenancy" => reader.tenancy(value, &mut configuration.policy),
             "exemptions" => reader.exemptions(value, &mut configuration.policy),
             "overrides" => configuration.policy.override_modes(reader.overrides(value)),
             "recycler" => reader.recycler(value, &mut configuration.recycler),
             _ => reader.unknown(
                 entry,
-                "apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, \
-                 exemptions, recycler",
+                "apiVersion, kind, profile, rules, edits, tenancy, overrides, trusted, \
+                 ownController, exemptions, recycler",
             ),
         }
     }
@@ -169,8 +171,15 @@ impl Reader {
 
     fn edits(&mut self, node: &Node, configuration: &mut Configuration) {
         for entry in self.map(node, "edits") {
+            if entry.key == TENANT_LABEL {
+                let text =
+                    format!("{TENANT_LABEL} is no switch of its own; write tenancy.label: auto");
+                self.add(entry.at, text);
+                continue;
+            }
             if edits::find(&entry.key).is_none() {
-                let known: Vec<&str> = REPAIRS.iter().map(|repair| repair.id).collect();
+                let ids = REPAIRS.iter().map(|repair| repair.id);
+                let known: Vec<&str> = ids.filter(|id| *id != TENANT_LABEL).collect();
                 self.add(
                     entry.at,
                     format!("unknown edit {}; known are {}", quoted(&entry.key), known.join(", ")),
@@ -188,6 +197,20 @@ impl Reader {
                 | Shape::Map(_) => {
                     self.add(entry.value.at, format!("edit {} must be true or false", entry.key));
                 }
+            }
+        }
+    }
+
+    fn tenancy(&mut self, node: &Node, policy: &mut Policy) {
+        for entry in self.map(node, "tenancy") {
+            let word = entry.value.text();
+            let label = TenantLabel::ALL.into_iter().find(|label| Some(label.as_str()) == word);
+            match (entry.key.as_str(), label) {
+                ("label", Some(label)) => policy.label_volumes(label),
+                ("label", None) => {
+                    self.add(entry.value.at, "tenancy.label must be manual or auto".to_owned());
+                }
+                _ => self.unknown(entry, "label"),
             }
         }
     }

@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 
 use super::{Configuration, read};
-use crate::model::{Deletion, Namespace};
-use crate::rules::{self, Mode, RULES, Switch, Unlisted};
+use crate::model::{Deletion, Namespace, TenantLabel};
+use crate::rules::{self, Mode, RULES, Switch, TENANT_LABEL, Unlisted};
 
 const HEAD: &str = "apiVersion: bindery.dev/v1\nkind: Config\n";
 
@@ -61,6 +61,23 @@ fn every_key_has_its_effect() {
     assert_eq!(read.own_controller, "d");
 }
 
+/// The word switches the edit, and tells the registrations and the controller.
+#[test]
+fn volumes_are_labelled_where_the_file_says_so() {
+    let policy = good("tenancy: {label: auto}\n").policy;
+    assert_eq!(policy.parameters.tenant_label, TenantLabel::Auto);
+    assert_eq!(policy.edits, [(TENANT_LABEL.to_owned(), Switch::On)].into());
+    for by_hand in ["tenancy: {label: manual}\n", "tenancy: {}\n", "tenancy:\n"] {
+        assert_eq!(good(by_hand), Configuration::default(), "{by_hand}");
+    }
+    let told = bad("tenancy: {label: on, labels: auto}\nedits: {tenant-label: true}\n");
+    insta::assert_snapshot!(told, @r#"
+    c.yaml:3:18: tenancy.label must be manual or auto
+    c.yaml:3:22: unknown key "labels"; known are label
+    c.yaml:4:9: tenant-label is no switch of its own; write tenancy.label: auto
+    "#);
+}
+
 #[test]
 fn strict_turns_warnings_into_denials() {
     let policy = good("profile: strict\n").policy;
@@ -90,7 +107,7 @@ fn all_problems_are_told_at_once() {
     c.yaml:10:23: unknown key "others"; known are binders, populators, provisioners
     c.yaml:11:16: ownController must be text, not a list
     c.yaml:12:27: exemptions.maxDuration must be a time like 168h or 30m
-    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, overrides, trusted, ownController, exemptions, recycler
+    c.yaml:13:1: unknown key "rulez"; known are apiVersion, kind, profile, rules, edits, tenancy, overrides, trusted, ownController, exemptions, recycler
     "#);
 }
 

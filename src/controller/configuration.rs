@@ -1,6 +1,6 @@
 //! The configuration file of the controller, and events about it beside the `ConfigMap` that it is mounted from.
 //!
-//! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`).
+//! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`) and labels (`engine`).
 
 use kube::Client;
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::binding::Severity;
 use crate::cluster::announce::{About, Message, announce};
 use crate::cluster::lease::Until;
-use crate::config::Recycler;
+use crate::config::Configuration;
 use crate::follow::configuration::{FileError, Followed, Source};
 use crate::telemetry::configuration::ConfigurationMetrics;
 
@@ -25,13 +25,13 @@ const PROBLEMS_BYTES_MAX: usize = 900;
 
 /// Follows `source`. What becomes of each change is counted, and sent to `told`.
 pub(super) fn follow(
-    source: Source<Recycler>,
+    source: Source<Configuration>,
     counted: ConfigurationMetrics,
     told: Sender<Taken>,
-) -> Result<Followed<Recycler>, FileError> {
+) -> Result<Followed<Configuration>, FileError> {
     Followed::start(
         source,
-        |read| read.recycler,
+        |read| read,
         move |taken| {
             counted.count(taken.is_ok());
             // Nobody listens if events are off; of more changes than have room the metric tells.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use kube::Client;
 use thiserror::Error;
 use tokio::sync::mpsc::{Receiver, channel};
@@ -33,7 +34,7 @@ use crate::cluster::reads;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::follow;
-use crate::config::Recycler;
+use crate::config::Configuration;
 use crate::follow::configuration::{FileError, Source};
 
 /// How long a write may take. An API server that is asked for longer has given up itself by then.
@@ -53,8 +54,8 @@ pub struct Settings {
     pub mode: Mode,
     /// The lease to contend for; none to lead at once.
     pub contest: Option<Contest>,
-    /// How volumes are recycled.
-    pub recycler: Source<Recycler>,
+    /// How volumes are recycled, and who labels them.
+    pub configuration: Source<Configuration>,
     /// The `ConfigMap` in `own_namespace` that the file of the latter is mounted from, if it is from one; what becomes
     /// of it is told there.
     pub config_map: Option<String>,
@@ -137,17 +138,18 @@ pub async fn run_metered(
     let mut tellers = JoinSet::new();
     let (sender, told) = channel(configuration::TOLD_COUNT_MAX);
     let counted = meter.metrics.configuration.clone();
-    let recycler = configuration::follow(settings.recycler, counted, sender)?;
+    let followed = configuration::follow(settings.configuration, counted, sender)?;
     if let Some(name) = settings.config_map.filter(|_| settings.events) {
         let (client, namespace) = (client.clone(), settings.own_namespace.clone());
         tellers.spawn(configuration::pass_on(client, namespace, name, until.clone(), told));
     }
     let recyclers =
-        Recyclers::new(&client, recycler.current(), settings.own_namespace, (until, timing));
+        Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
     let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
     let mut shell = Shell {
         client,
         engine: Engine::new(settings.mode).cleared_by(remedy.clone()),
+        configuration: followed.current(),
         news,
         requests: JoinSet::new(),
         recyclers,
@@ -184,6 +186,7 @@ enum Reply {
 struct Shell {
     client: Client,
     engine: Engine,
+    configuration: Arc<ArcSwap<Configuration>>,
     news: Receiver<News>,
     requests: JoinSet<Reply>,
     recyclers: Recyclers,
@@ -205,6 +208,8 @@ impl Shell {
         let mut counts_at = Instant::now();
         loop {
             let now = Instant::now();
+            let label = self.configuration.load().policy.parameters.tenant_label;
+            self.engine.label_volumes(label);
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
             let is_leading = left.is_some_and(|left| left > self.margin);

@@ -44,6 +44,8 @@ pub struct Registration {
     pub own_controller: String,
     /// The keys of the labels of namespaces that only some may change; each is a label's key, or stands for several.
     pub namespace_labels: Arc<[String]>,
+    /// The word of `tenancy.label`, or what stands for it.
+    pub tenant_label: String,
 }
 
 /// The name of both configurations.
@@ -152,7 +154,12 @@ impl Registration {
     }
 
     fn conditions(&self, entry: Entry) -> Vec<MatchCondition> {
-        let conditions = filter::conditions(entry, &self.own_controller, &self.namespace_labels);
+        let setting = filter::Setting {
+            own_controller: &self.own_controller,
+            namespace_labels: &self.namespace_labels,
+            tenant_label: &self.tenant_label,
+        };
+        let conditions = filter::conditions(entry, setting);
         conditions
             .into_iter()
             .map(|condition| MatchCondition {
@@ -241,6 +248,7 @@ mod tests {
             ca_pem: "pem".to_owned(),
             own_controller: "me".to_owned(),
             namespace_labels: Arc::default(),
+            tenant_label: String::new(),
         }
     }
 

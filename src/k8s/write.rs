@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::binding::{Basis, ChosenBy, Left, NewStatus, Write};
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
-    STORAGE_PROVISIONER, YES,
+    STORAGE_PROVISIONER, TENANT, YES,
 };
 use crate::model::{ClaimKey, VolumeName};
 
@@ -32,13 +32,17 @@ const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
 /// The patch that makes `write`.
 pub fn write_patch(write: &Write) -> WritePatch {
     match write {
-        Write::Reserve { volume, claim, chosen } => {
+        Write::Reserve { volume, claim, chosen, tenant } => {
             let spec = json!({"claimRef": reference(claim)});
             let mark = match chosen {
                 ChosenBy::Binder => json!({BOUND_BY_CONTROLLER: YES}),
                 ChosenBy::Other => json!({BOUND_BY_CONTROLLER: null}),
             };
-            of_volume(volume, "", mark, ("spec", spec))
+            let mut patch = of_volume(volume, "", mark, ("spec", spec));
+            if let Some(tenant) = tenant {
+                patch.body["metadata"]["labels"] = json!({TENANT: tenant});
+            }
+            patch
         }
         Write::Unreserve { volume, left } => {
             let reference = match left {

@@ -39,7 +39,7 @@ pub use quantity::{Quantity, QuantityError};
 pub use scheduling::{Constraints, Host, Obstacle, Taint, Toleration};
 pub use selector::{Labels, Selector, Term, TermError};
 pub use storage::{Storage, StorageKind};
-pub use tenancy::Audience;
+pub use tenancy::{Audience, TenantLabel};
 pub use topology::{
     Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeQuery, NodeTerm, NodeTermError,
     WiderLabel,

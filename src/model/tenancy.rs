@@ -19,7 +19,36 @@ pub enum Audience<'a> {
     Foreign,
 }
 
+/// Who labels a volume with the tenant to whom it belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TenantLabel {
+    /// An administrator.
+    #[default]
+    Manual,
+    /// Whoever reserves it: it gets the tenant of the claim's namespace, unless it carries a mark already.
+    Auto,
+}
+
+impl TenantLabel {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Manual, Self::Auto];
+
+    /// The spelling in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Auto => "auto",
+        }
+    }
+}
+
 impl Volume {
+    /// Whether it carries a mark, even one that says nothing: an empty label is how an administrator keeps a volume
+    /// everybody's.
+    pub fn carries_mark(&self) -> bool {
+        self.annotations.has(ALLOWED_NAMESPACES) || self.labels.get(TENANT).is_some()
+    }
+
     /// What its marks say about the claims of `namespace`. A volume that carries both marks admits whoever
     /// either admits.
     pub fn audience(&self, namespace: &str) -> Audience<'_> {

@@ -12,7 +12,9 @@ pub use judging::change::{
     AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, Subject, Transition,
 };
 pub use judging::judge::{Question, judge};
-pub use judging::policy::{ConfiguredExemption, Override, Parameters, Policy, Unlisted};
+pub use judging::policy::{
+    ConfiguredExemption, Override, Parameters, Policy, TENANT_LABEL, Unlisted,
+};
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
     Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,

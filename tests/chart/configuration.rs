@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use bindery::config::{Configuration, read};
-use bindery::rules::{Mode, Switch, Unlisted};
+use bindery::model::TenantLabel;
+use bindery::rules::{Mode, Switch, TENANT_LABEL, Unlisted};
 use serde_json::Value;
 
 use super::helm::{Rendering, set, sets};
@@ -77,6 +78,8 @@ fn values_reach_the_configuration() {
     assert_eq!(policy.exemptions.len(), 1);
     assert_eq!(policy.edits.get("delayed-binding"), Some(&Switch::Off));
     assert_eq!(policy.edits.get("tenant-selector"), Some(&Switch::On));
+    assert_eq!(policy.parameters.tenant_label, TenantLabel::Auto);
+    assert_eq!(policy.edits.get(TENANT_LABEL), Some(&Switch::On));
     assert_eq!(policy.trusted.binders, ["system:serviceaccount:topolvm:binder"]);
     assert_eq!(policy.trusted.populators, ["system:serviceaccount:populators:mover"]);
     let recycler = configuration("full-sidecar").recycler;

@@ -38,6 +38,7 @@ const PROBES: &[Probe] = &[
         r#"[{"namespaceSelector": {"matchLabels": {"a": "b"}}, "rules": {"orphan-owner": "warn"}}]"#,
         &[],
     ),
+    ("tenancy.label", "\"auto\"", &[]),
     ("exemptions.maxDuration", "\"1h30m\"", &[]),
     (
         "exemptions.list",

@@ -56,6 +56,8 @@ const WRONG: &[(&str, &str)] = &[
         "webhook.extraMatchConditions=[{\"name\": \"not-break-glass\", \"expression\": \"true\"}]",
         "'/webhook/extraMatchConditions/0/name'",
     ),
+    ("tenancy.label=\"on\"", "'/tenancy/label': value must be one of 'manual', 'auto'"),
+    ("tenancy.tenant=\"auto\"", "'/tenancy': additional properties 'tenant' not allowed"),
     ("controller.mode=\"off\"", "must be one of 'observe', 'prebind', 'full'"),
     ("controller.placement=\"daemonset\"", "must be one of 'sidecar', 'deployment'"),
     ("certs.mode=\"selfsigned\"", "must be one of 'selfSigned', 'certManager', 'provided'"),

@@ -73,6 +73,19 @@ fn labels_by_which_overrides_select_are_guarded() {
     assert!(rendered.to_string().contains(guarded), "{rendered}");
 }
 
+/// The template puts the word in for the chart, and the code for everybody else.
+#[test]
+fn reservations_are_sent_where_they_are_labelled() {
+    let printed =
+        generated_from("system:serviceaccount:store:rel-bindery", "tenancy: {label: auto}\n");
+    let chart = rendered(&["--set", "tenancy.label=auto"]);
+    let labelling = chart.object(KINDS[1], NAME);
+    assert_eq!(labelling["webhooks"], printed["items"][1]["webhooks"]);
+    assert!(labelling.to_string().contains("'auto' == 'auto' && "), "{labelling}");
+    let others = set("defaults").object(KINDS[1], NAME).to_string();
+    assert!(others.contains("'manual' == 'auto' && "), "{others}");
+}
+
 /// Whoever makes the certificate writes it; what a template says of it would be put back at each upgrade.
 #[test]
 fn no_authority_is_rendered_but_one_that_was_given() {
@@ -151,6 +164,7 @@ fn values_set_what_belongs_to_the_installation() {
         let more = more["matchConditions"].as_array().expect("conditions");
         let Some((last, first)) = more.split_last() else { panic!("conditions") };
         let text = json!(first).to_string().replace(", 'team'", "");
+        let text = text.replace("'auto' == 'auto'", "'manual' == 'auto'");
         assert_eq!(text, json!(plain).to_string(), "the built-in conditions stay");
         assert_eq!(last["name"], "not-the-backup");
     }

@@ -101,6 +101,7 @@ impl Installed {
     fn start((policy, limits): (Policy, Limits), plane: &Plane, registered: Registered) -> Self {
         let pair = pair();
         let namespace_labels = Arc::clone(&policy.parameters.namespace_labels);
+        let tenant_label = policy.parameters.tenant_label.as_str().to_owned();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -137,6 +138,7 @@ impl Installed {
             ca_pem: pair.authority,
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels,
+            tenant_label,
         };
         register(plane, VALIDATING, &serde_json::to_value(registration.validating()).unwrap());
         if registered == Registered::Everything {

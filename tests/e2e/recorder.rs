@@ -15,8 +15,9 @@ use axum::Router;
 use axum::extract::{Path, State};
 use bindery::k8s::registration::{Registration, Target};
 use bindery::k8s::review::{Answer, Request, answer, request};
+use bindery::rules::edits::all_on;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Parameters, Policy, ReadAccess};
+use bindery::rules::{Entry, ReadAccess};
 use bindery::webhook::transport::tls::ServingPair;
 use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
 use hyper::Method;
@@ -97,7 +98,7 @@ impl Recorder {
             // How often each is expected, less how often it was sent.
             let mut open = BTreeMap::<String, i64>::new();
             for body in of(all).iter().filter(|body| is_registered(entry, body)) {
-                let read = request(body, &Policy::default()).unwrap();
+                let read = request(body, &all_on()).unwrap();
                 let is_expected = reaches(entry, &read.change, OWN_CONTROLLER, access(&read));
                 *open.entry(line(body)).or_default() += i64::from(is_expected);
             }
@@ -137,11 +138,13 @@ impl Recorder {
 }
 
 fn registration(url: String, ca_pem: String) -> Registration {
+    let policy = all_on();
     Registration {
         target: Target::Url(url),
         ca_pem,
         own_controller: OWN_CONTROLLER.to_owned(),
-        namespace_labels: Parameters::default().namespace_labels,
+        namespace_labels: policy.parameters.namespace_labels,
+        tenant_label: policy.parameters.tenant_label.as_str().to_owned(),
     }
 }
 

@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 
 use bindery::k8s::review::request;
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::edits::{REPAIRS, all_on};
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
     Entry, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
-    Switch, WarningMode,
+    WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -109,12 +109,6 @@ fn insisting_on(rule: &Rule) -> Policy {
     Policy { modes, ..Policy::default() }
 }
 
-/// The profile `baseline` with every edit on.
-fn repairing() -> Policy {
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    Policy { edits, ..Policy::default() }
-}
-
 /// The ids of the rules that warn.
 fn warning(answer: &Value) -> BTreeSet<String> {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
@@ -209,14 +203,14 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
         let unwanted = repair.leaves.iter().map(|example| (example, false));
         for (example, is_edited) in wanted.chain(unwanted) {
             let what = format!("{}: {}", repair.id, example.title);
-            let played = Played::under(repairing(), example).await;
+            let played = Played::under(all_on(), example).await;
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
             assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
             let sent_here = routes(repair.routes, &review).iter().any(|entry| {
                 let text = review.to_string();
-                let request = request(text.as_bytes(), &Policy::default()).unwrap();
+                let request = request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
             });
             assert!(sent_here || !is_edited, "{what}: the registrations do not send it");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bindery::cluster::lease::{Contest, Timing, TimingError};
+use bindery::config::Configuration;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, meter, run_metered};
@@ -41,13 +42,22 @@ impl Running {
     }
 
     pub(crate) fn through(client: Client, mode: Mode, contest: Option<Contest>) -> (Self, Probe) {
+        Self::under(Configuration::default(), client, mode, contest)
+    }
+
+    pub(crate) fn under(
+        configuration: Configuration,
+        client: Client,
+        mode: Mode,
+        contest: Option<Contest>,
+    ) -> (Self, Probe) {
         let (stop, stopped) = oneshot::channel::<()>();
         let (probe, meter) = meter().expect("metrics");
         let own_namespace = "kube-system".to_owned();
         let settings = Settings {
             mode,
             contest,
-            recycler: Source::default(),
+            configuration: Source::Fixed(Box::new(configuration)),
             config_map: None,
             own_namespace,
             events: true,

@@ -20,5 +20,6 @@ mod recycler;
 mod replay;
 mod runs;
 mod simulation;
+mod tenancy;
 mod users;
 mod writes;

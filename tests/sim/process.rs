@@ -36,7 +36,7 @@ impl Process {
         let settings = Settings {
             mode,
             contest: Some(contest),
-            recycler: Source::default(),
+            configuration: Source::default(),
             config_map: None,
             own_namespace: "kube-system".to_owned(),
             events: true,

@@ -69,6 +69,7 @@ impl Decided {
                 volume: self.volume(),
                 claim: Decided::Newest.claim("bind-data"),
                 chosen: ChosenBy::Binder,
+                tenant: None,
             },
             phase(VolumePhase::Bound, ""),
             Write::Name {
@@ -133,6 +134,9 @@ fn every_write_of_the_core_is_recorded() {
     let newest = Decided::Newest;
     let (volume, claim) = (newest.volume(), newest.claim("bind-gone"));
     let named = VolumeName::new("bind-pv");
-    assert!(is_recorded(&steps, &Write::Reserve { volume, claim: claim.clone(), chosen }));
+    assert!(is_recorded(
+        &steps,
+        &Write::Reserve { volume, claim: claim.clone(), chosen, tenant: None }
+    ));
     assert!(is_recorded(&steps, &Write::Name { claim, volume: named, chosen }));
 }

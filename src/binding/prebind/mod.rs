@@ -5,10 +5,11 @@
 //! never sees the pod. The one write here is the reservation, which the other binder completes. Anything
 //! wider would race the scheduler. Everything it rests on is read live.
 
+use super::bind::reserve;
 use super::choice::{Choice, choose};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::fit::Asker;
-use super::step::{Basis, ChosenBy, Decision, Next, Write};
+use super::step::{ChosenBy, Decision, Next};
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClassName, Deletion, Pod, PodKey, Provisioner, Stage,
@@ -65,7 +66,7 @@ pub enum NotOurs {
 ///
 /// # Guarantees
 ///
-/// The only write is [`Write::Reserve`] of a free volume, and only when live reads proved: every pod of
+/// The only write is [`Write::Reserve`](super::Write::Reserve) of a free volume, and only when live reads proved: every pod of
 /// the claim that has not finished has the same node, and there is one; the claim names no volume and the
 /// scheduler chose no node; its class delays binding and has no provisioner; the node can reach the volume.
 pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<PrebindOutcome> {
@@ -151,10 +152,8 @@ fn on_node(evidence: &Evidence<'_>, claim: &Claim, name: &str) -> Decision<Prebi
         }
         Choice::Kept(volume) => settled(PrebindOutcome::Kept(volume.name.clone())),
         Choice::Free(volume) => {
-            let (claim, chosen) = (Basis::of_claim(claim), ChosenBy::Binder);
-            let write = Write::Reserve { volume: Basis::of_volume(&volume), claim, chosen };
-            let why = PrebindOutcome::Reserves(volume.name.clone());
-            Decision { next: Next::Write(write), why }
+            let next = reserve(evidence, &volume, claim, ChosenBy::Binder);
+            Decision { next, why: PrebindOutcome::Reserves(volume.name.clone()) }
         }
     }
 }

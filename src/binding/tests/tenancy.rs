@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::{BINDER, claim, labels, quantity, volume};
 use crate::binding::{
-    Asker, Choice, ClaimOutcome, Collection, Evidence, Listed, LiveReads, Loss, Mismatch, Next,
-    Observed, View, VolumeOutcome, choose, decide_claim, decide_volume, fit, settle,
+    Asker, Basis, Choice, ClaimOutcome, Collection, Evidence, Left, Listed, LiveReads, Loss,
+    Mismatch, Next, Observed, View, VolumeOutcome, Write, choose, decide_claim, decide_volume, fit,
+    settle,
 };
 use crate::model::annotations::{ALLOWED_NAMESPACES, BIND_COMPLETED, TENANT};
 use crate::model::{
-    Claim, ClaimPhase, Deletion, Labels, Namespace, Node, NonEmpty, Reservation, Volume,
-    VolumeName, VolumePhase,
+    Claim, ClaimKey, ClaimPhase, Deletion, Labels, Namespace, Node, NonEmpty, Reservation,
+    TenantLabel, Uid, Volume, VolumeName, VolumePhase,
 };
 
 /// A volume for these namespaces. The claim is in `db`.
@@ -173,4 +174,61 @@ fn a_mark_takes_a_volume_from_nobody() {
     let freed = Volume { reservation: Reservation::Free, ..volume };
     let lost = ClaimOutcome::Lost(Loss::Unfit(freed.name.clone(), foreign()));
     assert_eq!(decided(&freed, &bound).0, lost);
+}
+
+/// The write that reserves something for the claim of this name, where volumes are labelled so.
+fn reserving(view: &View, key: &ClaimKey, label: TenantLabel) -> Option<Write> {
+    let live = LiveReads::default();
+    let next = decide_claim(&Evidence::new(view, &live).labelling(label), key).next;
+    if next == Next::Settled {
+        return None;
+    }
+    let Next::Write(write @ Write::Reserve { .. }) = next else {
+        panic!("reserves nothing: {next:?}")
+    };
+    Some(write)
+}
+
+/// A volume that was reserved for a tenant stays the tenant's when its claim is gone and its reservation cleared.
+#[test]
+fn a_volume_stays_with_the_tenant_for_whom_it_was_reserved_first() {
+    for (label, others_get_it) in [(TenantLabel::Auto, false), (TenantLabel::Manual, true)] {
+        let mut view = view(&[volume()], &claim());
+        let own = claim().key;
+        for (name, tenant) in [("db", "blue"), ("more", "blue"), ("evil", "red"), ("none", "")] {
+            let namespace = Namespace { name: name.into(), ..home(tenant) };
+            view.apply(Observed::Namespace(Arc::new(namespace)));
+        }
+        let write = reserving(&view, &own, label).unwrap();
+        view.assume(&write);
+        // Whoever takes over after a crash finds the label.
+        assert_eq!(
+            view.volume(&volume().name).unwrap().labels.get(TENANT).is_none(),
+            others_get_it
+        );
+        view.apply(Observed::ClaimGone(own));
+        let released = view.volume(&volume().name).unwrap();
+        let volume = Basis::of_volume(released);
+        view.assume(&Write::Unreserve { volume, left: Left::Nothing });
+        for (namespace, gets_it) in
+            [("evil", others_get_it), ("none", others_get_it), ("more", true)]
+        {
+            let (key, uid) = (ClaimKey::new(namespace, "data"), Some(Uid::new(namespace)));
+            let claim = Claim { key: key.clone(), uid, ..claim() };
+            view.apply(Observed::Claim(Arc::new(claim)));
+            assert_eq!(reserving(&view, &key, label).is_some(), gets_it, "{label:?} {namespace}");
+            view.apply(Observed::ClaimGone(key));
+        }
+    }
+}
+
+/// Nothing is reserved without its label because a watch is late.
+#[test]
+fn a_volume_is_reserved_once_whose_the_namespace_is_is_known() {
+    let mut view = view(&[volume()], &claim());
+    assert_eq!(reserving(&view, &claim().key, TenantLabel::Auto), None);
+    assert!(reserving(&view, &claim().key, TenantLabel::Manual).is_some());
+    view.apply(Observed::Namespace(Arc::new(home(""))));
+    let write = reserving(&view, &claim().key, TenantLabel::Auto).unwrap();
+    assert!(matches!(write, Write::Reserve { tenant: None, .. }), "{write:?}");
 }

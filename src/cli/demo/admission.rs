@@ -71,6 +71,7 @@ impl Admission {
             ca_pem: ca_pem.to_owned(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: Parameters::default().namespace_labels,
+            tenant_label: Parameters::default().tenant_label.as_str().to_owned(),
         };
         let mutating = registration.mutating().webhooks.unwrap_or_default().into_iter();
         let validating = registration.validating().webhooks.unwrap_or_default().into_iter();

@@ -162,7 +162,7 @@ impl Controller {
         let settings = Settings {
             mode,
             contest: None,
-            recycler: Source::default(),
+            configuration: Source::default(),
             config_map: None,
             own_namespace: "bindery".to_owned(),
             events: true,

@@ -29,6 +29,7 @@ pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
         ca_pem: String::new(),
         own_controller: configuration.own_controller,
         namespace_labels: configuration.policy.parameters.namespace_labels,
+        tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
     };
     let wanted = [
         ("validatingwebhookconfigurations", serde_json::to_value(wanted.validating())),

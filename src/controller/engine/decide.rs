@@ -105,7 +105,7 @@ impl Engine {
     }
 
     fn ask_core(&self, key: &ObjectKey, live: &LiveReads) -> Decided {
-        let evidence = Evidence::new(&self.view, live);
+        let evidence = Evidence::new(&self.view, live).labelling(self.tenant_label);
         match key {
             ObjectKey::Claim(key) => {
                 if let Some(decided) = self.prebound(&evidence, key) {

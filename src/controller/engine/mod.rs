@@ -45,7 +45,7 @@ use crate::cluster::listing::Listings;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::Sent;
 use crate::k8s::managers::InTree;
-use crate::model::{ResourceVersion, Volume, VolumeName};
+use crate::model::{ResourceVersion, TenantLabel, Volume, VolumeName};
 
 /// Writes under way at once. An API server on two cores takes no more of them a second however many
 /// wait; a hundredth of what its priority levels queue.
@@ -87,6 +87,8 @@ pub enum Task {
 #[derive(Debug)]
 pub struct Engine {
     mode: Mode,
+    /// Who labels volumes with their tenants.
+    tenant_label: TenantLabel,
     /// The mode in which it was started.
     started_in: Mode,
     /// The volume that another binder wrote to, and what it did.
@@ -129,6 +131,7 @@ impl Engine {
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
+            tenant_label: TenantLabel::Manual,
             started_in: mode,
             other_binder: None,
             sighting: None,
@@ -156,6 +159,11 @@ impl Engine {
             resync: None,
             resync_at: None,
         }
+    }
+
+    /// Labels volumes from now on, or leaves that to administrators.
+    pub fn label_volumes(&mut self, tenant_label: TenantLabel) {
+        self.tenant_label = tenant_label;
     }
 
     /// What it sees; what was sent is shown as done.

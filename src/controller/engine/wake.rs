@@ -105,10 +105,11 @@ impl Engine {
         claims.cloned().map(ObjectKey::Claim).collect()
     }
 
-    /// The claims of a namespace that came to be another tenant's: other volumes admit them.
+    /// The claims of a namespace that came to be another tenant's: other volumes admit them. Likewise those that were
+    /// seen before their namespace.
     fn of_tenant(&self, now: &Namespace) -> Vec<ObjectKey> {
-        let before = self.view.namespace_of(&now.name).and_then(|before| before.tenant());
-        if before == now.tenant() {
+        let before = self.view.namespace_of(&now.name);
+        if before.is_some_and(|before| before.tenant() == now.tenant()) {
             return Vec::new();
         }
         let claims = self.view.claims_in(&now.name);

@@ -22,7 +22,7 @@ use self::watching::Fate;
 use super::engine::{RecycleOrder, Recycled};
 use crate::binding::Recycling;
 use crate::cluster::lease::{Timing, Until};
-use crate::config::Recycler;
+use crate::config::Configuration;
 use crate::model::Uid;
 
 /// Pods at once, and so what one namespace that goes puts onto the nodes and the API server. The others
@@ -39,7 +39,7 @@ const LEFTOVER_PATIENCE: Duration = Duration::from_mins(1);
 /// The recyclers that work. Dropping it stops them.
 pub(super) struct Recyclers {
     client: Client,
-    recycler: Arc<ArcSwap<Recycler>>,
+    configuration: Arc<ArcSwap<Configuration>>,
     own_namespace: String,
     turns: Arc<Semaphore>,
     until: watch::Receiver<Until>,
@@ -52,22 +52,22 @@ pub(super) struct Recyclers {
 #[derive(Debug)]
 struct Worker {
     api: Api,
-    recycler: Arc<Recycler>,
+    configuration: Arc<Configuration>,
     until: watch::Receiver<Until>,
 }
 
 impl Recyclers {
-    /// Nobody works yet. Pods are made in the namespace that `recycler` names, else in `own_namespace`, as it says
+    /// Nobody works yet. Pods are made in the namespace that the recycler's part of `configuration` names, else in `own_namespace`, as it says
     /// when each begins; nothing is written when `until` does not say that we lead.
     pub(super) fn new(
         client: &Client,
-        recycler: Arc<ArcSwap<Recycler>>,
+        configuration: Arc<ArcSwap<Configuration>>,
         own_namespace: String,
         (until, timing): (watch::Receiver<Until>, Timing),
     ) -> Self {
         Self {
             client: client.clone(),
-            recycler,
+            configuration,
             own_namespace,
             turns: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
             until,
@@ -78,16 +78,17 @@ impl Recyclers {
 
     /// Begins to recycle a volume.
     pub(super) fn begin(&mut self, order: RecycleOrder) {
-        let (turns, recycler) = (Arc::clone(&self.turns), Arc::clone(&self.recycler));
+        let (turns, current) = (Arc::clone(&self.turns), Arc::clone(&self.configuration));
         let (client, own_namespace) = (self.client.clone(), self.own_namespace.clone());
         let (until, patience) = (self.until.clone(), self.patience);
         self.under_way.spawn(async move {
             // It is never closed.
             let _turn = turns.acquire().await;
             let begun = Instant::now();
-            let recycler = recycler.load_full();
-            let namespace = recycler.namespace.clone().unwrap_or(own_namespace);
-            let worker = Worker { api: Api { client, namespace, patience }, recycler, until };
+            let configuration = current.load_full();
+            let namespace = configuration.recycler.namespace.clone().unwrap_or(own_namespace);
+            let api = Api { client, namespace, patience };
+            let worker = Worker { api, configuration, until };
             let end = worker.recycle(&order).await;
             (order, end, begun.elapsed())
         });
@@ -129,7 +130,7 @@ impl Worker {
         if !uid.is(&volume.uid) || volume.version != version.to_string() {
             return Ok(Recycled::Changed);
         }
-        let Some(pod) = pod::pod_for(&volume, &self.recycler) else {
+        let Some(pod) = pod::pod_for(&volume, &self.configuration.recycler) else {
             return Ok(Recycled::Ended(Recycling::NoRecycler));
         };
         self.lease().await;

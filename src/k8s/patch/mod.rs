@@ -4,6 +4,7 @@
 //! object is touched: unknown fields and the annotations of others survive.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use base64::Engine;
@@ -36,6 +37,8 @@ struct Shape<'a> {
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct MetadataShape<'a> {
+    #[serde(borrow)]
+    labels: Option<&'a RawValue>,
     #[serde(borrow)]
     annotations: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -93,12 +96,14 @@ impl Patch {
             return Ok(None);
         }
         let shape: Shape<'_> = serde_json::from_str(new)?;
-        let mut writer = Writer {
-            operations: Vec::new(),
-            has_annotations: shape.metadata.annotations.is_some(),
-            has_finalizers: shape.metadata.finalizers.is_some(),
-            has_spec: shape.spec.is_some(),
-        };
+        let there = [
+            ("labels", shape.metadata.labels.is_some()),
+            ("annotations", shape.metadata.annotations.is_some()),
+            ("finalizers", shape.metadata.finalizers.is_some()),
+            ("spec", shape.spec.is_some()),
+        ];
+        let there = there.into_iter().filter_map(|(field, is_there)| is_there.then_some(field));
+        let mut writer = Writer { operations: Vec::new(), there: there.collect() };
         for edit in edits {
             writer.write(edit, &shape, old)?;
         }
@@ -144,9 +149,8 @@ fn has_no_cut(value: &Value) -> bool {
 
 struct Writer {
     operations: Vec<PatchOperation>,
-    has_annotations: bool,
-    has_finalizers: bool,
-    has_spec: bool,
+    /// The maps and lists that are there, or that the operations make.
+    there: BTreeSet<&'static str>,
 }
 
 impl Writer {
@@ -162,6 +166,12 @@ impl Writer {
             }
             Edit::RemoveAnnotation(key) => {
                 self.remove(&["metadata", "annotations", key]);
+            }
+            Edit::SetLabel { key, value } => {
+                if self.there.insert("labels") {
+                    self.add(&["metadata", "labels"], Value::Object(serde_json::Map::new()));
+                }
+                self.add(&["metadata", "labels", key], Value::String(value.clone()));
             }
             Edit::SetClass(name) => {
                 let is_there =
@@ -201,10 +211,10 @@ impl Writer {
             }
             Edit::RestoreFinalizer(name) => {
                 let name = Value::String((*name).to_owned());
-                if std::mem::replace(&mut self.has_finalizers, true) {
-                    self.add(&["metadata", "finalizers", "-"], name);
-                } else {
+                if self.there.insert("finalizers") {
                     self.add(&["metadata", "finalizers"], Value::Array(vec![name]));
+                } else {
+                    self.add(&["metadata", "finalizers", "-"], name);
                 }
             }
         }
@@ -234,7 +244,7 @@ impl Writer {
     }
 
     fn annotate(&mut self, key: &str, value: Value) {
-        if !std::mem::replace(&mut self.has_annotations, true) {
+        if self.there.insert("annotations") {
             self.add(&["metadata", "annotations"], Value::Object(serde_json::Map::new()));
         }
         self.add(&["metadata", "annotations", key], value);
@@ -252,7 +262,7 @@ impl Writer {
 
     /// Puts a field of `spec`.
     fn put(&mut self, field: &str, value: Value, is_there: bool) {
-        if !std::mem::replace(&mut self.has_spec, true) {
+        if self.there.insert("spec") {
             self.add(&["spec"], Value::Object(serde_json::Map::new()));
         }
         let path = pointer(&["spec", field]);

@@ -36,6 +36,18 @@ fn annotations_are_put_beside_those_of_others_and_the_map_is_made_once() {
 }
 
 #[test]
+fn a_label_is_put_beside_those_of_others() {
+    let edit = [Edit::SetLabel { key: "a/b", value: "v".to_owned() }];
+    for metadata in [json!({}), json!({"labels": null}), json!({"labels": {}})] {
+        let object = edited(&edit, &json!({"metadata": metadata}), &Value::Null);
+        assert_eq!(object, json!({"metadata": {"labels": {"a/b": "v"}}}));
+    }
+    let new = json!({"metadata": {"labels": {"x": "y"}}});
+    let wanted = json!({"metadata": {"labels": {"x": "y", "a/b": "v"}}});
+    assert_eq!(edited(&edit, &new, &Value::Null), wanted);
+}
+
+#[test]
 fn an_annotation_is_removed_by_its_exact_key() {
     let new = json!({"metadata": {"annotations": {"a/b~c": "1", "a": {"b~c": "2"}}}});
     let object = edited(&[Edit::RemoveAnnotation("a/b~c")], &new, &Value::Null);

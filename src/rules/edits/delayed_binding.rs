@@ -8,6 +8,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "delayed-binding",
     switch: Switch::On,
     warning: WarningMode::Silent,
+    creators: Creators::NotProvisioners,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Claims, Operation::Update),

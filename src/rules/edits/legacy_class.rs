@@ -8,6 +8,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "legacy-class",
     switch: Switch::On,
     warning: WarningMode::Warned,
+    creators: Creators::NotProvisioners,
     routes: &[
         Route::mutate(Resource::Claims, Operation::Create),
         Route::mutate(Resource::Volumes, Operation::Create),

@@ -2,7 +2,9 @@
 //!
 //! One file each and one word in the list below.
 
-use super::judging::amend::Repair;
+use super::judging::amend::{Repair, Switch};
+use super::judging::policy::Policy;
+use crate::model::TenantLabel;
 
 /// Declares the modules of the repairs and lists their values in the same order.
 macro_rules! repairs {
@@ -21,19 +23,31 @@ repairs! {
     delayed_binding
     restore_binding
     repair_stale_claim_ref
+    tenant_label
 }
 
 pub use delayed_binding::changed_since;
+pub use tenant_label::newly_reserved;
 
 /// The repair of this id.
 pub fn find(id: &str) -> Option<&'static Repair> {
     REPAIRS.iter().find(|repair| repair.id == id).copied()
 }
 
+/// The default policy with every repair on.
+pub fn all_on() -> Policy {
+    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let mut policy = Policy { edits, ..Policy::default() };
+    policy.label_volumes(TenantLabel::Auto);
+    policy
+}
+
 /// What a repair's file needs besides the model.
 mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
-    pub(super) use crate::rules::judging::amend::{Edit, Plan, Repair, Switch, WarningMode};
+    pub(super) use crate::rules::judging::amend::{
+        Creators, Edit, Plan, Repair, Switch, WarningMode,
+    };
     pub(super) use crate::rules::judging::change::{Change, Transition};
     pub(super) use crate::rules::judging::rule::{
         Example, Fact, Operation, Page, Persona, Resource, Route, Send,

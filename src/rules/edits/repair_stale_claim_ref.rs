@@ -8,6 +8,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "repair-stale-claim-ref",
     switch: Switch::On,
     warning: WarningMode::Warned,
+    creators: Creators::NotProvisioners,
     routes: &[Route::mutate(Resource::Volumes, Operation::Create)],
     page: Page {
         hazard: "A volume is made with spec.claimRef.uid of a claim that is gone, or was made anew.",

@@ -13,6 +13,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "restore-binding",
     switch: Switch::On,
     warning: WarningMode::Warned,
+    creators: Creators::NotProvisioners,
     routes: &[
         Route {
             entry: Entry::Restore,

@@ -10,6 +10,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "strip-binder-annotations",
     switch: Switch::On,
     warning: WarningMode::Warned,
+    creators: Creators::NotProvisioners,
     routes: &[Route::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim is made from an exported manifest, with the binder's annotations in it.",

@@ -8,6 +8,7 @@ pub(super) static REPAIR: Repair = Repair {
     id: "tenant-selector",
     switch: Switch::Off,
     warning: WarningMode::Warned,
+    creators: Creators::NotProvisioners,
     routes: &[Route::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim of a tenant is matched to whatever volume fits, whoever it belongs to.",

@@ -21,6 +21,8 @@ pub struct Repair {
     pub switch: Switch,
     /// Whether the asker is warned. The audit log is told in any case.
     pub warning: WarningMode,
+    /// Whose new volumes it edits.
+    pub creators: Creators,
     /// The requests that it looks at: the only source of registrations.
     pub routes: &'static [Route],
     /// Its reference page.
@@ -40,6 +42,16 @@ pub enum Switch {
     On,
     /// It is not.
     Off,
+}
+
+/// Whose new volumes a repair edits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creators {
+    /// Everybody's: it takes nothing away by which a provisioner knows its volume.
+    All,
+    /// Not those that a provisioner may have made: a volume without its claim's uid is one that its driver never
+    /// deletes.
+    NotProvisioners,
 }
 
 /// Whether the asker of a change that is edited is warned.
@@ -69,6 +81,13 @@ pub enum Edit {
     },
     /// Removes the annotation of this key.
     RemoveAnnotation(&'static str),
+    /// Puts this label.
+    SetLabel {
+        /// Its key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
     /// Puts `spec.storageClassName`.
     SetClass(String),
     /// Puts this entry of `spec.selector.matchLabels`.
@@ -138,13 +157,14 @@ pub fn amend(
     evidence: &Evidence<'_>,
 ) -> Amendment {
     let mut amendment = Amendment::default();
-    // A volume without its claim's uid is one that its driver never deletes: what may be a provisioner's is left to
-    // the rules.
-    if creator(question.change, evidence) != Creator::Other {
-        return amendment;
-    }
+    let may_be_provisioner = creator(question.change, evidence) != Creator::Other;
     for repair in repairs {
-        let looks = is_routed(repair.routes, question.change, question.entry)
+        let is_left = match repair.creators {
+            Creators::All => false,
+            Creators::NotProvisioners => may_be_provisioner,
+        };
+        let looks = !is_left
+            && is_routed(repair.routes, question.change, question.entry)
             && !question.change.is_terminating()
             && question.policy.switch(repair) == Switch::On;
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {

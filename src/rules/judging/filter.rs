@@ -15,7 +15,10 @@ use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
 };
-use crate::model::{ClaimPhase, ClassRequest, Deletion, Finalizers, Volume, VolumePhase};
+use crate::model::{
+    ClaimPhase, ClassRequest, Deletion, Finalizers, TenantLabel, Volume, VolumePhase,
+};
+use crate::rules::edits::newly_reserved;
 
 /// One condition of a registration's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,25 +83,32 @@ const SCHEDULER_WRITES: [(Resource, Operation); 2] =
 /// What a kubelet writes: how a resize came out.
 const NODE_WRITES: [(Resource, Operation); 1] = [(Resource::Claims, Operation::UpdateStatus)];
 
+/// What conditions depend on besides the entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The user name of our own controller.
+    pub own_controller: &'a str,
+    /// The keys of the labels of namespaces that are guarded.
+    pub namespace_labels: &'a [String],
+    /// The word of `tenancy.label`, or what stands for it.
+    pub tenant_label: &'a str,
+}
+
 /// The conditions of `entry`; all must hold for a request to be sent.
-///
-/// `namespace_labels` are the keys of the labels of namespaces that are guarded.
-pub fn conditions(
-    entry: Entry,
-    own_controller: &str,
-    namespace_labels: &[String],
-) -> Vec<Condition> {
-    let quoted = own_controller.replace('\\', "\\\\").replace('\'', "\\'");
+pub fn conditions(entry: Entry, setting: Setting<'_>) -> Vec<Condition> {
+    let quoted = setting.own_controller.replace('\\', "\\\\").replace('\'', "\\'");
     let own = match entry {
         Entry::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
         Entry::Advise | Entry::Restricted => not_guarded(),
         Entry::Tenancy => Condition { name: "marked-for-tenants", expression: for_tenants() },
         Entry::Mutate => Condition {
-            name: "new-or-newly-classed",
-            expression: "request.operation == 'CREATE' || (request.resource.resource == \
-                 'persistentvolumeclaims' && !has(oldObject.spec.storageClassName) && \
-                 has(object.spec.storageClassName))"
-                .to_owned(),
+            name: "new-or-newly-classed-or-reserved",
+            expression: format!(
+                "request.operation == 'CREATE' || (request.resource.resource == \
+                 'persistentvolumeclaims' ? !has(oldObject.spec.storageClassName) && \
+                 has(object.spec.storageClassName) : {})",
+                reserved_unmarked(setting.tenant_label)
+            ),
         },
         Entry::Restore => Condition {
             name: "bound-reference-changes",
@@ -131,7 +141,7 @@ pub fn conditions(
     if entry == Entry::Tenancy {
         conditions.push(Condition {
             name: "guarded-namespace-label",
-            expression: namespace_labels::expression(namespace_labels),
+            expression: namespace_labels::expression(setting.namespace_labels),
         });
     }
     conditions.push(own);
@@ -155,7 +165,7 @@ pub fn reaches(entry: Entry, change: &Change, own_controller: &str, access: Read
             is_advised(change) && !is_dangerous(change) && is_restricted(change, access)
         }
         Entry::Tenancy => is_for_tenants(change) || namespace_labels::are_sent(change),
-        Entry::Mutate => is_create(change) || sets_class(change),
+        Entry::Mutate => is_create(change) || sets_class(change) || owes_label(change),
         Entry::Restore => changes_bound_reference(change) || drops_bind_completed(change),
     }
 }
@@ -231,6 +241,26 @@ fn for_tenants() -> String {
          (request.operation == 'CREATE' || {old_listed} != {listed} || {old_tenant} != {tenant} || \
          ['namespace', 'name', 'uid'].exists(k, \
          oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))))"
+    )
+}
+
+/// Whether a volume without a mark comes to be reserved where that labels it.
+fn owes_label(change: &Change) -> bool {
+    match change.parameters.tenant_label {
+        TenantLabel::Manual => false,
+        TenantLabel::Auto => newly_reserved(change).is_some(),
+    }
+}
+
+/// [`owes_label`] of an update of a volume.
+fn reserved_unmarked(tenant_label: &str) -> String {
+    format!(
+        "'{tenant_label}' == '{auto}' && object.spec.?claimRef.?namespace.orValue('') != '' && \
+         !object.metadata.?labels[?'{TENANT}'].hasValue() && \
+         !object.metadata.?annotations[?'{ALLOWED_NAMESPACES}'].hasValue() && \
+         ['namespace', 'name', 'uid'].exists(k, \
+         oldObject.spec.?claimRef[?k].orValue('') != object.spec.?claimRef[?k].orValue(''))",
+        auto = TenantLabel::Auto.as_str(),
     )
 }
 
@@ -416,7 +446,12 @@ mod tests {
     #[test]
     fn no_condition_looks_through_annotations() {
         for entry in Entry::ALL {
-            for condition in conditions(entry, OWN_CONTROLLER, &[]) {
+            let setting = Setting {
+                own_controller: OWN_CONTROLLER,
+                namespace_labels: &[],
+                tenant_label: TenantLabel::Auto.as_str(),
+            };
+            for condition in conditions(entry, setting) {
                 let text = condition.expression.replace("annotations[?", "");
                 assert!(!text.contains("annotations"), "{}: {text}", condition.name);
             }

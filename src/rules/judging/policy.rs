@@ -12,7 +12,7 @@ use super::actor::{Actor, Trusted, User};
 use super::amend::{Repair, Switch};
 use super::namespace_labels::guarded;
 use super::rule::{Mode, Rule};
-use crate::model::{Namespace, Selector, Term};
+use crate::model::{Namespace, Selector, TenantLabel, Term};
 
 /// The operator's decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct Parameters {
     pub unlisted: Unlisted,
     /// The keys of the labels of namespaces that tell whose they are or select overrides (`namespace-tenant-label`).
     pub namespace_labels: Arc<[String]>,
+    /// Who labels volumes with their tenants (`tenant-label`).
+    pub tenant_label: TenantLabel,
 }
 
 /// What becomes of claims that name a volume which says nothing of who may have it.
@@ -78,6 +80,9 @@ pub enum Unlisted {
     Deny,
 }
 
+/// The edit that labels volumes, which `tenancy.label` switches.
+pub const TENANT_LABEL: &str = "tenant-label";
+
 /// Sizes are often rounded up to what a disk shop sells; ten times as much is a mistake.
 const MAX_WASTE: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
@@ -87,6 +92,7 @@ impl Default for Parameters {
             max_waste: MAX_WASTE,
             unlisted: Unlisted::Allow,
             namespace_labels: guarded(std::iter::empty()).into(),
+            tenant_label: TenantLabel::Manual,
         }
     }
 }
@@ -116,6 +122,15 @@ impl Policy {
         let terms = overrides.iter().flat_map(|one| one.namespaces.terms());
         self.parameters.namespace_labels = guarded(terms.map(Term::key)).into();
         self.overrides = overrides;
+    }
+
+    /// Takes who labels volumes; it switches the edit that does.
+    pub fn label_volumes(&mut self, tenant_label: TenantLabel) {
+        self.parameters.tenant_label = tenant_label;
+        match tenant_label {
+            TenantLabel::Manual => self.edits.remove(TENANT_LABEL),
+            TenantLabel::Auto => self.edits.insert(TENANT_LABEL.to_owned(), Switch::On),
+        };
     }
 
     /// The mode in which `rule` runs where nothing is known of a namespace.

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Parameters, Policy, Switch, Unlisted};
+use bindery::rules::Unlisted;
+use bindery::rules::edits::all_on;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -22,9 +22,8 @@ const CLAIMS: &str = "/api/v1/namespaces/red/persistentvolumeclaims";
 
 fn attacks_that_worked_are_denied() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let parameters = Parameters { unlisted: Unlisted::Deny, ..Parameters::default() };
-    let policy = Policy { edits, parameters, ..Policy::default() };
+    let mut policy = all_on();
+    policy.parameters.unlisted = Unlisted::Deny;
     let _installed = Installed::under(policy, &plane, Registered::Everything);
     let namespace = json!({"metadata": {"name": "red", "labels": {"bindery.dev/tenant": "red"}}});
     post(&plane, ARRANGER, "/api/v1/namespaces", &namespace).expect_ok();

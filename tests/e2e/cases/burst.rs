@@ -172,6 +172,7 @@ impl Webhook {
             ca_pem: pair.authority.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: Parameters::default().namespace_labels,
+            tenant_label: Parameters::default().tenant_label.as_str().to_owned(),
         };
         let mut validating = registration.validating();
         // That no call is lost is to be seen, not how fast the machine is.

@@ -12,6 +12,7 @@ mod explain;
 mod gitops;
 mod harmless;
 mod install;
+mod labelled;
 mod labels;
 mod life;
 mod lifetime;
@@ -57,6 +58,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         controller::CASES,
         explain::CASES,
         gitops::CASES,
+        labelled::CASES,
         labels::CASES,
         life::CASES,
         recycler::CASES,

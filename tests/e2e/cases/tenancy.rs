@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Parameters, Policy, Switch, Unlisted};
+use bindery::rules::edits::all_on;
+use bindery::rules::{Policy, Switch, Unlisted};
 use bindery::sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -29,13 +29,12 @@ const VOLUMES: usize = 3;
 const CLAIMS: usize = 4;
 
 /// The binder of this plane looks at everything each second.
-const SETTLE: Duration = Duration::from_secs(3);
+pub(super) const SETTLE: Duration = Duration::from_secs(3);
 
 fn tenants_keep_to_their_own_volumes() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let parameters = Parameters { unlisted: Unlisted::Deny, ..Parameters::default() };
-    let policy = Policy { edits, parameters, ..Policy::default() };
+    let mut policy = all_on();
+    policy.parameters.unlisted = Unlisted::Deny;
     let _installed = Installed::under(policy, &plane, Registered::Everything);
     for tenant in TENANTS {
         let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});
@@ -248,7 +247,7 @@ fn pod(plane: &Plane, namespace: &str, claim: &str) {
 }
 
 /// The namespaces of the claims for which volumes are kept, by volume.
-fn holders(plane: &Plane) -> BTreeMap<String, String> {
+pub(super) fn holders(plane: &Plane) -> BTreeMap<String, String> {
     let list = plane.get(ADMIN, "/api/v1/persistentvolumes").expect_ok();
     let items = list["items"].as_array().cloned().unwrap_or_default();
     let holder = |item: &Value| {
@@ -258,7 +257,7 @@ fn holders(plane: &Plane) -> BTreeMap<String, String> {
     items.iter().filter_map(holder).collect()
 }
 
-fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
+pub(super) fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
     eventually("the claim is bound", Duration::from_secs(20), || {
         let claim = plane.get(ADMIN, &path).json;
@@ -267,11 +266,11 @@ fn bound_to(plane: &Plane, namespace: &str, name: &str, volume: &str) {
     });
 }
 
-fn volume(plane: &Plane, name: &str, metadata: &Value) {
+pub(super) fn volume(plane: &Plane, name: &str, metadata: &Value) {
     volume_of(plane, name, "", metadata);
 }
 
-fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
+pub(super) fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
     let mut object = json!({
         "metadata": metadata,
         "spec": {
@@ -284,7 +283,7 @@ fn volume_of(plane: &Plane, name: &str, class: &str, metadata: &Value) {
 }
 
 /// Makes a claim of a tenant.
-fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
+pub(super) fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
     let mut spec = json!({
         "accessModes": ["ReadWriteOnce"], "storageClassName": "",
         "resources": {"requests": {"storage": "1Gi"}},
@@ -295,7 +294,7 @@ fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value) -> Reply {
     plane.request(SOMEBODY, Method::POST, &path, Body::json(&object))
 }
 
-fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
+pub(super) fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
     plane.request(ADMIN, Method::POST, path, Body::json(object))
 }
 

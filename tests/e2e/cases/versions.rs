@@ -92,6 +92,7 @@ fn the_conditions_are_accepted() {
         ca_pem: pair().authority,
         own_controller: OWN_CONTROLLER.to_owned(),
         namespace_labels: Parameters::default().namespace_labels,
+        tenant_label: Parameters::default().tenant_label.as_str().to_owned(),
     };
     let configurations = [
         (VALIDATING, serde_json::to_value(registration.validating()).unwrap()),

@@ -14,7 +14,7 @@ use bindery::model::{ClaimKey, Node};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{
     Effect, Entry, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling, Send,
-    Verdict, judge,
+    TENANT_LABEL, Verdict, judge,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -293,7 +293,12 @@ fn every_edit_is_reported_with_its_patch() {
             let scene = scene(example).expect("an example");
             let folder = Folder::new();
             folder.write("live.json", dump(&scene));
-            let on = json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "edits": {repair.id: true}});
+            let mut on = json!({"apiVersion": "bindery.dev/v1", "kind": "Config"});
+            if repair.id == TENANT_LABEL {
+                on["tenancy"] = json!({"label": "auto"});
+            } else {
+                on["edits"] = json!({repair.id: true});
+            }
             folder.write("config.yaml", on.to_string());
             let arguments = as_files(example, &scene.proposal, &folder).expect("files");
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

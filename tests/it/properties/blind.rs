@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Example, Mode, Policy, RULES, Rule, Switch};
+use bindery::rules::edits::{self, REPAIRS};
+use bindery::rules::{Example, Mode, Policy, RULES, Rule, Switch, TENANT_LABEL};
+use serde_json::Value;
 
 use super::cases::Knowledge;
 use super::world::{World, block_on};
@@ -81,6 +82,23 @@ fn every_repair_is_made_by_those_who_see_nothing_yet() {
                 example.title
             );
         }
+    }
+}
+
+/// A wrong tenant would be worse than none: whoever reserves is told, and is not held up.
+#[test]
+fn a_volume_stays_without_its_label_where_nobody_can_say_whose_the_namespace_is() {
+    let repair = edits::find(TENANT_LABEL).unwrap();
+    for example in repair.edits {
+        let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
+        let answer = block_on(async {
+            let world = world((example, gap), &[], edits::all_on());
+            let review = world.scene.begin(&example.send, example.by, "").review();
+            world.mutate(review.body()).await
+        });
+        assert_eq!((&answer["allowed"], &answer["patch"]), (&true.into(), &Value::Null));
+        let warnings = answer["warnings"].to_string();
+        assert!(warnings.contains("[tenant-label] not applied: "), "{}: {answer}", example.title);
     }
 }
 

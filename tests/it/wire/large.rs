@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use base64::Engine as _;
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Parameters, Policy, RULES, Switch, Unlisted};
+use bindery::rules::edits::all_on;
+use bindery::rules::{RULES, Unlisted};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage, apply};
@@ -108,9 +108,8 @@ async fn a_claim_is_judged_by_what_it_names_however_much_else_it_asks_for() {
         "namespace db bindery.dev/tenant:red\n\
          volume pv-blue 10Gi RWO phase=Available label=bindery.dev/tenant:blue",
     );
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let parameters = Parameters { unlisted: Unlisted::Deny, ..Parameters::default() };
-    let policy = Policy { edits, parameters, ..Policy::default() };
+    let mut policy = all_on();
+    policy.parameters.unlisted = Unlisted::Deny;
     let stage = Stage::under(policy, &scene, RULES).await;
     let advise = async |body: &str| stage.post("/validate/advise", body).await.response();
     let owners = format!("\"ownerReferences\":[{}{{}}],", "{\"uid\":\"a\"},".repeat(30_000));

@@ -21,6 +21,7 @@ mod advice;
 mod conformance;
 mod interrupted;
 mod killed;
+mod labelled;
 mod lives;
 mod provisioned;
 mod scene;
@@ -31,6 +32,7 @@ use advice::advice_that_is_followed_word_by_word_keeps_the_data;
 use conformance::the_driver_keeps_to_csi;
 use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
 use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
+use labelled::a_provisioned_volume_that_is_kept_goes_to_no_other_tenant;
 use lives::disks_live_as_without_bindery;
 use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
 
@@ -38,6 +40,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(the_driver_keeps_to_csi),
     case!(what_is_provisioned_is_bound_and_goes_as_without_bindery),
     case!(a_claim_that_goes_while_it_is_provisioned_leaves_no_disk),
+    case!(a_provisioned_volume_that_is_kept_goes_to_no_other_tenant),
     case!(disks_live_as_without_bindery),
     case!(advice_that_is_followed_word_by_word_keeps_the_data),
     case!(a_sidecar_that_is_killed_leaves_no_disk_and_loses_none),

@@ -17,7 +17,7 @@ use crate::plane::{Peers, Plane, volume_path};
 use crate::sidecars::{Call, DRIVER, SIDECARS, Sidecar, Storage};
 
 /// How long the machine may take to do what takes seconds, with a build beside it.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// What runs beside the sidecars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

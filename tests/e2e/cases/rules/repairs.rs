@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Example, Policy, Send, Switch, WarningMode};
+use bindery::rules::edits::{REPAIRS, all_on};
+use bindery::rules::{Example, Send, WarningMode};
 
 use super::routes::{Route, natural, shot};
 use super::stage::{Run, Stage, fire, items, persona};
@@ -16,9 +16,7 @@ use crate::plane::{Peers, Plane};
 pub(crate) fn every_repair_repairs() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
-    let policy = Policy { edits, ..Policy::default() };
-    let _installed = Installed::under(policy, &plane, Registered::Everything);
+    let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     await_registration(&mut stage);
     let mut wrong = Vec::new();
     for repair in REPAIRS {

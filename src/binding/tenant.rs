@@ -1,0 +1,103 @@
+//! The tenant's label that a volume gets with its reservation.
+//!
+//! One decision for whoever reserves: a binder whose write the webhook edits, and our own controller, which writes
+//! the label with the reservation. Whether labels are given at all is the configuration's (`tenancy.label`). Not
+//! here: whom a label admits (`model`), who may label a namespace (`rules`).
+
+use super::evidence::{Evidence, Lookup, Read};
+use crate::model::{NamespaceName, Volume};
+
+/// The tenant's label that a volume gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwedLabel<'a> {
+    /// None: the volume carries a mark, or the namespace belongs to no tenant.
+    Nothing,
+    /// That of this tenant.
+    Tenant(&'a str),
+    /// Whose the namespace is was not seen; this read tells.
+    Unknown(Read),
+}
+
+/// The label that `volume` gets when it is reserved for a claim of `namespace`. A mark is never changed.
+pub fn owed_label<'a>(
+    volume: &Volume,
+    namespace: &NamespaceName,
+    evidence: &Evidence<'a>,
+) -> OwedLabel<'a> {
+    if volume.carries_mark() || namespace.is_empty() {
+        return OwedLabel::Nothing;
+    }
+    match evidence.namespace(namespace) {
+        // A label of a namespace changes once in its life; what the watch shows is good enough.
+        Lookup::Present(home) => home.tenant().map_or(OwedLabel::Nothing, OwedLabel::Tenant),
+        Lookup::Absent => OwedLabel::Nothing,
+        Lookup::Unknown => OwedLabel::Unknown(Read::Namespace(namespace.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::binding::tests::volume;
+    use crate::binding::{Answer, LiveReads, Observed, View};
+    use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
+    use crate::model::{Deletion, Labels, Namespace};
+
+    fn namespace(tenant: Option<&str>) -> Arc<Namespace> {
+        let labels = tenant.map(|tenant| (TENANT, tenant)).into_iter().collect();
+        Arc::new(Namespace { name: "db".into(), labels, deletion: Deletion::NotAsked })
+    }
+
+    /// A volume with this label of a tenant and this list of namespaces.
+    fn marked(tenant: Option<&str>, listed: Option<&str>) -> Volume {
+        let mut volume = volume();
+        volume.labels = Labels::default().with(TENANT, tenant);
+        if let Some(listed) = listed {
+            volume.annotations.insert(ALLOWED_NAMESPACES, listed);
+        }
+        volume
+    }
+
+    #[test]
+    fn a_volume_without_a_mark_gets_the_tenant_of_the_namespace() {
+        let live = LiveReads::default();
+        for (tenant, label, listed, expected) in [
+            (Some("blue"), None, None, OwedLabel::Tenant("blue")),
+            (Some(""), None, None, OwedLabel::Nothing),
+            (None, None, None, OwedLabel::Nothing),
+            (Some("blue"), Some("red"), None, OwedLabel::Nothing),
+            (Some("blue"), Some("blue"), None, OwedLabel::Nothing),
+            (Some("blue"), Some(""), None, OwedLabel::Nothing),
+            (Some("blue"), None, Some("db"), OwedLabel::Nothing),
+            (Some("blue"), None, Some(""), OwedLabel::Nothing),
+        ] {
+            let mut view = View::default();
+            view.apply(Observed::Namespace(namespace(tenant)));
+            let evidence = Evidence::new(&view, &live);
+            let found = owed_label(&marked(label, listed), &"db".into(), &evidence);
+            assert_eq!(found, expected, "{tenant:?} {label:?} {listed:?}");
+        }
+    }
+
+    /// That a watch did not show a namespace proves nothing.
+    #[test]
+    fn whose_an_unseen_namespace_is_a_live_read_tells() {
+        let view = View::default();
+        let owed = |answer: Option<Answer<Namespace>>| {
+            let mut live = LiveReads::default();
+            live.namespaces.extend(answer.map(|answer| ("db".into(), answer)));
+            let found = owed_label(&volume(), &"db".into(), &Evidence::new(&view, &live));
+            format!("{found:?}")
+        };
+        let unknown = "Unknown(Namespace(\"db\"))";
+        assert_eq!(owed(None), unknown);
+        assert_eq!(owed(Some(Answer::Failed)), unknown);
+        assert_eq!(owed(Some(Answer::NotFound)), "Nothing");
+        assert_eq!(owed(Some(Answer::Found(namespace(Some("blue"))))), "Tenant(\"blue\")");
+        let live = LiveReads::default();
+        let nobody = owed_label(&volume(), &"".into(), &Evidence::new(&view, &live));
+        assert_eq!(nobody, OwedLabel::Nothing);
+    }
+}

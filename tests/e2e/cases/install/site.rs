@@ -139,7 +139,8 @@ impl Site {
     pub(super) fn await_left_out(&self, address: &str) {
         eventually("the pod is left out of the endpoints", Duration::from_secs(30), || {
             let selector = format!("labelSelector=kubernetes.io/service-name%3D{NAME}");
-            let path = format!("/apis/discovery.k8s.io/v1/namespaces/{NAME}/endpointslices?{selector}");
+            let path =
+                format!("/apis/discovery.k8s.io/v1/namespaces/{NAME}/endpointslices?{selector}");
             let slices = self.plane.get(ADMIN, &path).expect_ok();
             let slices = slices["items"].as_array().into_iter().flatten();
             let endpoints =

@@ -55,10 +55,10 @@ pub struct Limits {
     /// a webhook, so that such an object may be six times as long.
     pub body: usize,
     /// Bytes of all bodies held at once, from arrival to the end of their review, and of what was collected from
-    /// them. 36 MiB: one of the largest and as many usual ones as may be judged at once.
+    /// them. 28 MiB: one of the largest and as many usual ones as may be judged at once.
     pub body_budget: usize,
-    /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 24 MiB: one of
-    /// the largest bodies, or some fourteen updates of objects with as many annotations as may be; the rest
+    /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 22 MiB: one of
+    /// the largest bodies, or some thirteen updates of objects with as many annotations as may be; the rest
     /// is for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
     /// Bytes that the review of a body above `small_body` takes beside it. 1 MiB: as much as is collected from
@@ -103,8 +103,8 @@ impl Limits {
             reply: Duration::from_secs(10),
             buffer: 8 * KIB,
             body: 20 * MIB,
-            body_budget: 36 * MIB,
-            large_body_budget: 24 * MIB,
+            body_budget: 28 * MIB,
+            large_body_budget: 22 * MIB,
             large_review: MIB,
             usual_review: 16 * KIB,
             small_body: 64 * KIB,

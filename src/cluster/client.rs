@@ -67,6 +67,14 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// time would leave a request, sent when the way was just cut, to the kernel's own pauses once it is back.
 const UNCONFIRMED: Duration = Duration::from_secs(4);
 
+/// Connections kept for the next request: as many as live reads may be under way. The library has no limit, and those
+/// of a burst would stay for a minute and a half.
+const IDLE_COUNT_MAX: usize = 64;
+
+/// Bytes of an answer that are read before they are wanted. 64 KiB: two usual answers; the library's 400 would be kept
+/// by each connection that once had a large one.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
 /// How long a command may take that gives credentials. A minute: it may open a browser and wait for a person.
 const PLUGIN_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -113,7 +121,12 @@ fn attentive(config: &Config) -> Result<Client, kube::Error> {
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(legacy::Client::builder(TokioExecutor::new()).build(connector));
+        .service(
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_max_idle_per_host(IDLE_COUNT_MAX)
+                .http1_max_buf_size(BUFFER_BYTES_MAX)
+                .build(connector),
+        );
     Ok(ClientBuilder::new(service, config.default_namespace.clone()).build())
 }
 

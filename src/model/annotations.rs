@@ -79,28 +79,46 @@ pub const JUDGED_LABELS: [&str; 5] = {
 /// Ours, on a volume: the namespaces that may claim it, separated by commas.
 pub const ALLOWED_NAMESPACES: &str = "bindery.dev/allowed-namespaces";
 
-/// Whether a decision may read this annotation of a volume, claim or class.
+/// How a decision may read an annotation of a volume, claim or class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAs {
+    /// By this very key: an object has each once.
+    Named,
+    /// As one of a family, of which there may be any number.
+    Family,
+    /// Not at all.
+    Unread,
+}
+
+/// How decisions read the annotation under `key`.
 ///
 /// `populator` covers the keys by which populators name the claim that a helper claim stands for;
 /// each project has a prefix of its own.
-pub fn is_read(key: &str) -> bool {
-    key.starts_with(VOLUME_PREFIX)
-        || key.starts_with(ALLOW_PREFIX)
-        || key.contains("populator")
-        || matches!(
-            key,
-            STORAGE_PROVISIONER
-                | BETA_STORAGE_PROVISIONER
-                | SELECTED_NODE
-                | LEGACY_CLASS
-                | PRE_RESIZE_CAPACITY
-                | DEFAULT_CLASS
-                | BETA_DEFAULT_CLASS
-                | LAST_APPLIED
-                | BINDING_MODE_NOTE
-                | PROVISIONER_NOTE
-                | ALLOWED_NAMESPACES
-        )
+pub fn read_as(key: &str) -> ReadAs {
+    match key {
+        BIND_COMPLETED
+        | BOUND_BY_CONTROLLER
+        | PROVISIONED_BY
+        | MIGRATED_TO
+        | STORAGE_PROVISIONER
+        | BETA_STORAGE_PROVISIONER
+        | SELECTED_NODE
+        | LEGACY_CLASS
+        | PRE_RESIZE_CAPACITY
+        | DEFAULT_CLASS
+        | BETA_DEFAULT_CLASS
+        | LAST_APPLIED
+        | BINDING_MODE_NOTE
+        | PROVISIONER_NOTE
+        | ALLOWED_NAMESPACES => ReadAs::Named,
+        _ if key.starts_with(VOLUME_PREFIX)
+            || key.starts_with(ALLOW_PREFIX)
+            || key.contains("populator") =>
+        {
+            ReadAs::Family
+        }
+        _ => ReadAs::Unread,
+    }
 }
 
 /// Whether a decision may read this finalizer of a volume or claim.

@@ -78,9 +78,17 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
     let started = Instant::now();
     let time = body.time();
     let left = || time.left(Instant::now());
-    let answer = match entry {
-        Some(entry) => service.validate(entry, &mut body, left).await,
-        None => service.mutate(&mut body, left).await,
+    let answer = match service.read(&mut body) {
+        Ok(asked) => {
+            if let Err(refusal) = body.charge_collected(asked.collected()) {
+                return refused(refusal);
+            }
+            match entry {
+                Some(entry) => Ok(service.validate(entry, &asked, left).await),
+                None => service.mutate(&asked, &body, left).await,
+            }
+        }
+        Err(error) => Err(error),
     };
     service.metrics.duration.observe(started.elapsed().as_secs_f64());
     match answer {

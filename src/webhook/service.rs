@@ -42,45 +42,63 @@ pub struct Service {
     pub lines: UserLines,
 }
 
+/// A review that was read, and by what it is judged.
+#[derive(Debug)]
+pub struct Asked {
+    request: Request,
+    policy: Arc<Policy>,
+    started: Timestamp,
+}
+
+impl Asked {
+    /// What it takes beside its body, in bytes.
+    pub fn collected(&self) -> usize {
+        self.request.collected
+    }
+}
+
 impl Service {
-    /// Validates the review in `body` as a request through `entry`. `left` tells how much time is
-    /// left when it is asked.
-    pub async fn validate(
-        &self,
-        entry: Entry,
-        body: &mut [u8],
-        left: impl Fn() -> Duration,
-    ) -> Result<Vec<u8>, ReviewError> {
+    /// Reads the review in `body`.
+    pub fn read(&self, body: &mut [u8]) -> Result<Asked, ReviewError> {
         let started = Timestamp::now();
         let policy = self.policy.load_full();
         prepare(body)?;
-        let request = request(body, &policy)?;
-        let question = Question { entry, change: &request.change, policy: &policy, now: started };
+        Ok(Asked { request: request(body, &policy)?, policy, started })
+    }
+
+    /// Validates a review as a request through `entry`. `left` tells how much time is left when it is
+    /// asked.
+    pub async fn validate(
+        &self,
+        entry: Entry,
+        asked: &Asked,
+        left: impl Fn() -> Duration,
+    ) -> Vec<u8> {
+        let Asked { request, policy, started } = asked;
+        let question = Question { entry, change: &request.change, policy, now: *started };
         let step = |live: &LiveReads| {
             judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
         let verdict = self.settle(step, left).await.verdict;
         // A volume that is given away is not taken back: what was not read is not admitted.
-        let verdict = if entry == Entry::Tenancy { verdict.closed(&policy) } else { verdict };
-        self.record(entry, &request, &verdict, started);
+        let verdict = if entry == Entry::Tenancy { verdict.closed(policy) } else { verdict };
+        self.record(entry, request, &verdict, *started);
         let (warnings, audit) = (verdict.warnings(), audit(&verdict));
         let made = Answer { refusal: verdict.refusal(), warnings, audit, patch: None };
-        Ok(answer(&request.uid, &made))
+        answer(&request.uid, &made)
     }
 
-    /// Answers the review in `body` with the edits that repair it.
+    /// Answers a review, which was read from `body`, with the edits that repair it.
     pub async fn mutate(
         &self,
-        body: &mut [u8],
+        asked: &Asked,
+        body: &[u8],
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
-        let now = Timestamp::now();
-        let policy = self.policy.load_full();
-        prepare(body)?;
-        let request = request(body, &policy)?;
+        let Asked { request, policy, started } = asked;
         let mut amendment = Amendment::default();
         for entry in [Entry::Mutate, Entry::Restore] {
-            let question = Question { entry, change: &request.change, policy: &policy, now };
+            let question = Question { entry, change: &request.change, policy, now: *started };
             let step = |live: &LiveReads| {
                 amend(REPAIRS, question, &Evidence::new(&self.shared.view(), live))
             };

@@ -25,7 +25,7 @@ use crate::wire::{Connection, GUARD, Target, block_on, head};
 const HEADS: usize = 2_000;
 const BEGUN: usize = 1_600;
 
-/// Reviews of each kind that reads, at once: with seven kinds more than may be judged at a time.
+/// Reviews of each kind that reads, at once: with eight kinds more than may be judged at a time.
 const READING: usize = 160;
 
 /// Connections from one address: fewer than the 1,024 at which a webhook turns an address away.
@@ -41,7 +41,7 @@ const LARGE_FROM: u8 = 50;
 const BEGUN_PATH: &str = "/validate/guard?timeout=30s";
 
 /// Bytes of the head that is sent by half: nearly as many as the webhook reads of one.
-const HEAD_BYTES: usize = 15 * 1024;
+const HEAD_BYTES: usize = 7 * 1024;
 
 /// What is there together.
 #[derive(Clone, Copy, Debug)]

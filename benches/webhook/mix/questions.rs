@@ -72,7 +72,8 @@ pub(crate) fn reading(plane: &Plane, count: usize) -> Result<Vec<Question>, Stri
                 owned_claim(&space, &claims("usual")),
                 owned_claim(&space, &absent_namespaces(number, OWNERS)),
                 owned_claim(&space, &absent_namespaces(number, 4_000)),
-                selecting_claim(&space),
+                selecting_claim(&space, 8_192),
+                selecting_claim(&space, 300),
                 deleted_claim(&space),
                 edited_volume(&space, &held[number % NAMESPACES]),
             ]
@@ -185,14 +186,16 @@ fn owned_claim(space: &str, owners: &[Value]) -> Question {
     claim_review("CREATE", space, &json!({"metadata": metadata, "spec": claim_spec()}))
 }
 
-/// A new claim that names a volume and selects by as many expressions as the API server was seen to take.
-fn selecting_claim(space: &str) -> Question {
+/// A new claim that names a volume, has owners that are waited for, and selects by so many expressions: 8,192 are as many
+/// as the API server was seen to take, and of 300, which are a usual body, the most is collected for their bytes.
+fn selecting_claim(space: &str, count: usize) -> Question {
     let term = |number| json!({"key": format!("k{number}"), "operator": "In", "values": ["v"]});
-    let terms: Vec<Value> = (0..8_192).map(term).collect();
+    let terms: Vec<Value> = (0..count).map(term).collect();
     let mut spec = claim_spec();
     let named = json!({"volumeName": "pv-orders-0", "selector": {"matchExpressions": terms}});
     json_patch::merge(&mut spec, &named);
-    let metadata = json!({"name": "selecting", "namespace": space});
+    let owners = absent_namespaces(count, OWNERS);
+    let metadata = json!({"name": "selecting", "namespace": space, "ownerReferences": owners});
     claim_review("CREATE", space, &json!({"metadata": metadata, "spec": spec}))
 }
 

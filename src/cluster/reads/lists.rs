@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::shares::Shares;
-use super::text::{Missing, Text, fetch, fetch_page};
+use super::text::{Missing, Text, fetch, whole};
 use super::{decoded, escaped};
 use crate::binding::{Answer, Observed, PodUse, View};
 use crate::k8s::class::class;
@@ -20,9 +20,9 @@ const PODS_COUNT_MAX: usize = 50;
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Pages of pods under way at once, and lists of one namespace: tenants choose how many pods they have, and how large
-/// those are. Four pages take 8 MiB; whoever has a namespace of thousands waits for its own lists, and others for a
-/// page or two of it.
-static SHARES: Shares = Shares::new(4, 2);
+/// those are. Two pages take 4 MiB; whoever has a namespace of thousands waits for its own lists, and others for a
+/// page of it.
+static SHARES: Shares = Shares::new(2, 1);
 
 /// What a page of a list leaves to do.
 enum Turn<T> {
@@ -65,7 +65,7 @@ async fn pods<T>(
     loop {
         let _page = list.page().await;
         let path = format!("/api/v1/namespaces/{space}/pods?limit={count}&continue={token}");
-        let text = match fetch_page(client, &path, PAGE_BYTES_MAX).await {
+        let text = match whole(client, &path, PAGE_BYTES_MAX).await {
             Ok(text) => Ok(Text::from(text)),
             Err(Missing::TooLong) if count > 1 => {
                 count /= 7;

@@ -16,17 +16,21 @@ use tokio::sync::SemaphorePermit;
 use super::shares::{List, Shares};
 use crate::cluster::request::is_absent;
 
-/// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16; as many as there may be
-/// reviews at once are 32 MiB.
+/// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16.
 const USUAL_BYTES_MAX: usize = 32 * 1024;
 
 /// The longest answer. 10 MiB: an object has at most 1.5 MiB, and the API server writes `<`, `>` and `&` in six letters
 /// each.
 const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
 
-/// Large answers held at once, and those of one namespace: two are 20 MiB. A tenant with many large objects waits for
-/// itself, others for one of its answers.
-static LARGE: Shares = Shares::new(2, 1);
+/// Requests under way at once, and those for one namespace. 64: each has a connection to the API server, of some
+/// 100 KiB, which would be hundreds of MiB if every read of 1,024 reviews had one; and it does not answer more of them
+/// at a time than it has cores.
+static READS: Shares = Shares::new(64, 32);
+
+/// Large answers held at once, and those of one namespace: one is 10 MiB. It is asked for again in its turn, so that
+/// whoever waits for that holds neither a connection nor the place of a usual read.
+static LARGE: Shares = Shares::new(1, 1);
 
 /// Why there is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,20 @@ pub(super) enum Missing {
 #[derive(Debug)]
 pub(super) struct Text<'a> {
     text: String,
-    _turn: Option<(SemaphorePermit<'static>, List<'static, 'a>)>,
+    _turn: Option<Turn<'a>>,
+}
+
+/// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
+#[derive(Debug)]
+struct Turn<'a>(
+    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'static>>, List<'static, 'a>),
+);
+
+/// A place, once the namespace has its share and there is one.
+async fn turn<'a>(shares: &'static Shares, namespace: &'a str) -> Turn<'a> {
+    let list = shares.list(namespace).await;
+    // It is never closed.
+    Turn((list.page().await, list))
 }
 
 impl Deref for Text<'_> {
@@ -68,23 +85,27 @@ pub(super) async fn fetch<'a>(
     namespace: &'a str,
     path: &str,
 ) -> Result<Text<'a>, Missing> {
-    let mut body = send(client, path).await?;
-    let (mut bytes, mut turn) = (Vec::new(), None);
-    while let Some(data) = next(&mut body, path).await? {
-        if bytes.len() + data.len() > USUAL_BYTES_MAX && turn.is_none() {
-            let list = LARGE.list(namespace).await;
-            // It is never closed.
-            turn = list.page().await.map(|page| (page, list));
+    let usual = {
+        let _turn = turn(&READS, namespace).await;
+        whole(client, path, USUAL_BYTES_MAX).await
+    };
+    match usual {
+        Ok(text) => Ok(text.into()),
+        Err(Missing::TooLong) => {
+            let turn = turn(&LARGE, namespace).await;
+            let text = whole(client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
+                if *missing == Missing::TooLong {
+                    tracing::warn!(path, "the API server sent more bytes than an object can have");
+                }
+            })?;
+            Ok(Text { text, _turn: Some(turn) })
         }
-        append(&mut bytes, &data, ANSWER_BYTES_MAX).inspect_err(|_| {
-            tracing::warn!(path, "the API server sent more bytes than an object can have");
-        })?;
+        Err(missing) => Err(missing),
     }
-    Ok(Text { text: text(bytes, path)?, _turn: turn })
 }
 
-/// The same for whoever has taken a turn of its own: at most so many bytes.
-pub(super) async fn fetch_page(
+/// The same without a turn, for whoever has one: at most so many bytes.
+pub(super) async fn whole(
     client: &Client,
     path: &str,
     bytes_max: usize,

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
+use crate::model::annotations::{
+    CLAIM_PROTECTION, PROVISIONED_BY, SELECTED_NODE, VOLUME_PROTECTION,
+};
 
 /// Entries of one letter that fit into an allowance.
 const MAX: usize = ALLOWANCE_BYTES / (ENTRY_BYTES + 1);
@@ -74,18 +76,26 @@ fn no_list_of_long_texts_takes_more_than_the_allowance() {
     assert!(read.is_cut && (ALLOWANCE_BYTES / 2..=ALLOWANCE_BYTES).contains(&kept), "{kept}");
 }
 
-/// As many as the API server accepts: 256 KiB of the shortest keys that are read.
+/// As many others as the API server accepts, and more: 256 KiB of the shortest keys of a family.
 #[test]
-fn a_valid_object_of_nothing_but_annotations_is_read_whole_and_more_is_no_object() {
-    let notes = |count: usize| {
-        let notes: Vec<String> =
+fn annotations_are_read_by_their_key_however_many_others_there_are() {
+    for count in [9_999, 40_000] {
+        let others: Vec<String> =
             (0..count).map(|number| format!("\"pv.kubernetes.io/{number:05}\":\"1234\"")).collect();
-        format!(r#"{{"list":{},"annotations":{{{}}}}}"#, list(MAX + 1), notes.join(","))
-    };
-    let read = sample(&notes(9_999));
-    assert_eq!(read.value.annotations.0.with_prefix("").count(), 9_999);
-    let told = refusal(&notes(40_000));
-    assert!(told.starts_with("the annotations take more than 442368 bytes; "), "{told}");
+        let text = format!(
+            r#"{{"list":{},"annotations":{{{},"{SELECTED_NODE}":"a","{PROVISIONED_BY}":"b"}}}}"#,
+            list(MAX),
+            others.join(",")
+        );
+        let read = sample(&text);
+        let annotations = &read.value.annotations.0;
+        assert_eq!(annotations.get(SELECTED_NODE), Some("a"));
+        assert_eq!(annotations.get(PROVISIONED_BY), Some("b"));
+        let kept: usize =
+            annotations.with_prefix("").map(|(key, value)| key.len() + value.len()).sum();
+        assert!((FAMILY_BYTES / 4..=FAMILY_BYTES).contains(&kept), "{kept}");
+        assert_eq!((read.value.list.0.len(), read.is_cut), (MAX, false));
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ mod tests;
 use self::body::OBJECT_NESTING_MAX;
 pub use self::body::{is_shortened, prepare};
 use self::namespaces::namespaces;
-use super::bounded::{LabelUse, List, Object, Section, Text, read, read_bytes};
+use super::bounded::{LabelUse, List, Object, Section, Text, counted, read, read_bytes};
 use super::claim::claim_of;
 use super::metadata::{Metadata, or_empty};
 use super::object::ObjectWire;
@@ -177,6 +177,8 @@ pub struct Request {
     pub change: Change,
     /// Whether nothing will be stored.
     pub dry_run: DryRun,
+    /// What it takes beside the body, in bytes.
+    pub collected: usize,
 }
 
 /// The texts of the objects of a review, for edits.
@@ -199,6 +201,11 @@ pub enum DryRun {
 
 /// Reads a review that was prepared. `policy` says who is trusted.
 pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
+    let (request, collected) = counted(|| whole_request(body, policy));
+    request.map(|request| Request { collected, ..request })
+}
+
+fn whole_request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     let read = read_bytes::<ReadReview<'_>>(body).map_err(|error| explain(body, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
@@ -231,7 +238,7 @@ pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
     let detail = Detail { owners_added, ..detail };
     let (actor, parameters) = (policy.actor(&user), policy.parameters.clone());
     let change = Change { user, actor, parameters, part, detail, subject };
-    Ok(Request { uid, change, dry_run })
+    Ok(Request { uid, change, dry_run, collected: 0 })
 }
 
 /// The objects of a review as they were sent.

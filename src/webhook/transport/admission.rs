@@ -82,7 +82,18 @@ impl Charge {
         } else {
             (total, limits.body_budget)
         };
-        let more = total.saturating_sub(self.bytes);
+        self.take(total.saturating_sub(self.bytes), ceiling)
+    }
+
+    /// Charges so many bytes more, which were collected from a usual body: much of it as of a large one.
+    pub(crate) fn add(&mut self, more: usize) -> Result<(), Refusal> {
+        let limits = &self.admission.limits;
+        let is_much = more > limits.usual_review;
+        let ceiling = if is_much { limits.large_body_budget } else { limits.body_budget };
+        self.take(more, ceiling)
+    }
+
+    fn take(&mut self, more: usize, ceiling: usize) -> Result<(), Refusal> {
         self.admission
             .body_bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -111,6 +122,7 @@ mod tests {
             large_body_budget: 60,
             small_body: 20,
             large_review: 5,
+            usual_review: 8,
             ..Limits::reviews()
         })
     }
@@ -123,6 +135,21 @@ mod tests {
         assert_eq!(admission.reviews(), 2);
         drop(held);
         assert_eq!(admission.reviews(), 0);
+    }
+
+    #[test]
+    fn what_is_collected_is_charged_and_much_of_it_leaves_room_for_usual_bodies() {
+        let admission = admission();
+        let mut charge = admission.charge();
+        charge.raise(20).unwrap();
+        charge.add(40).unwrap();
+        let mut other = admission.charge();
+        other.raise(20).unwrap();
+        assert_eq!(other.add(9), Err(Refusal::BodiesFull), "much, beyond what giants may have");
+        other.add(8).unwrap();
+        assert_eq!(admission.body_bytes(), 88);
+        drop((charge, other));
+        assert_eq!(admission.body_bytes(), 0);
     }
 
     #[test]

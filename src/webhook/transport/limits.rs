@@ -47,23 +47,26 @@ pub struct Limits {
     /// Time in which the last bytes of a reply must leave. 10 s: replies are smaller than a socket
     /// buffer, so only a peer that does not read lets this pass.
     pub reply: Duration,
-    /// Bytes of read buffer per connection, which is also the longest request head. 16 KiB: heads
-    /// of the API server are under 1 KiB; hyper's own default of 400 KiB is a gift to attackers.
+    /// Bytes of read buffer per connection, which is also the longest request head. 8 KiB, the least that hyper
+    /// takes: heads of the API server are under 1 KiB, and its default of 400 KiB is a gift to attackers.
     pub buffer: usize,
     /// Bytes of one body. 20 MiB: an update review carries two objects of at most 1.5 MiB, which is what
     /// etcd stores, and an envelope. The API server writes `<`, `>` and `&` in six letters each when it asks
     /// a webhook, so that such an object may be six times as long.
     pub body: usize,
-    /// Bytes of all bodies held at once, from arrival to the end of their review. 40 MiB: one of the largest
-    /// and as many usual ones as may be judged at once.
+    /// Bytes of all bodies held at once, from arrival to the end of their review, and of what was collected from
+    /// them. 28 MiB: one of the largest and as many usual ones as may be judged at once.
     pub body_budget: usize,
-    /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 24 MiB: one of
-    /// the largest bodies, or some fourteen updates of objects with as many annotations as may be; the rest
+    /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 22 MiB: one of
+    /// the largest bodies, or some thirteen updates of objects with as many annotations as may be; the rest
     /// is for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
     /// Bytes that the review of a body above `small_body` takes beside it. 1 MiB: as much as is collected from
     /// its objects, see `k8s::bounded`.
     pub large_review: usize,
+    /// Bytes up to which what is collected from a usual body is usual too. 16 KiB: of volumes and claims, 1 to 4. A
+    /// body of 12 KiB may be made such that 300 are collected; those share what is for large ones.
+    pub usual_review: usize,
     /// Bytes up to which a body is a usual one. 64 KiB: reviews of volumes and claims are 2–16 KB.
     pub small_body: usize,
     /// Reviews judged at once, waiting for live reads included. 1,024: an API server runs 200
@@ -98,11 +101,12 @@ impl Limits {
             head: Duration::from_secs(5),
             exchange: Duration::from_secs(35),
             reply: Duration::from_secs(10),
-            buffer: 16 * KIB,
+            buffer: 8 * KIB,
             body: 20 * MIB,
-            body_budget: 40 * MIB,
-            large_body_budget: 24 * MIB,
+            body_budget: 28 * MIB,
+            large_body_budget: 22 * MIB,
             large_review: MIB,
+            usual_review: 16 * KIB,
             small_body: 64 * KIB,
             reviews: 1_024,
             late_request: Duration::from_secs(1),

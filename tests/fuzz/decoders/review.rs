@@ -68,9 +68,17 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
 /// The body of a review.
 pub(crate) fn check(input: &[u8]) -> Outcome {
     let service = &*SERVICE;
-    let judged = |entry| answered(input, |body, left| at_once(service.validate(entry, body, left)));
+    let judged = |entry| {
+        answered(input, |body, left| {
+            let asked = service.read(body)?;
+            Ok(at_once(service.validate(entry, &asked, left)))
+        })
+    };
     let (guard, advise) = (judged(Entry::Guard), judged(Entry::Advise));
-    let edited = answered(input, |body, left| at_once(service.mutate(body, left)));
+    let edited = answered(input, |body, left| {
+        let asked = service.read(body)?;
+        at_once(service.mutate(&asked, body, left))
+    });
     match (guard, advise, edited) {
         (Ok(guard), Ok(advise), Ok(edited)) => {
             let body = serde_json::from_slice::<Value>(input).ok();

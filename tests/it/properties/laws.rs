@@ -318,18 +318,17 @@ fn damaged_bodies_are_answered_or_refused() {
                 }
             }
             let left = || Duration::from_secs(1);
-            let answers = [
-                world.service.validate(Entry::Guard, &mut body, left).await,
-                world.service.validate(Entry::Advise, &mut body, left).await,
-                world.service.mutate(&mut body, left).await,
-            ];
-            for answer in answers {
-                match answer {
-                    Ok(_) => read.set(read.get() + 1),
-                    Err(error) => {
-                        refused.set(refused.get() + 1);
-                        prop_assert!(!error.to_string().is_empty());
+            match world.service.read(&mut body) {
+                Ok(asked) => {
+                    read.set(read.get() + 1);
+                    for entry in [Entry::Guard, Entry::Advise] {
+                        world.service.validate(entry, &asked, left).await;
                     }
+                    world.service.mutate(&asked, &body, left).await?;
+                }
+                Err(error) => {
+                    refused.set(refused.get() + 1);
+                    prop_assert!(!error.to_string().is_empty());
                 }
             }
             Ok(())

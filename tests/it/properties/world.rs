@@ -68,14 +68,15 @@ impl World {
     /// The `response` of a validating entry.
     pub(super) async fn validate(&self, entry: Entry, review: &Value) -> Value {
         let mut body = review.to_string().into_bytes();
-        let bytes = self.service.validate(entry, &mut body, || LEFT).await.unwrap();
-        response(&bytes)
+        let asked = self.service.read(&mut body).unwrap();
+        response(&self.service.validate(entry, &asked, || LEFT).await)
     }
 
     /// The `response` of the mutating path.
     pub(super) async fn mutate(&self, review: &Value) -> Value {
         let mut body = review.to_string().into_bytes();
-        response(&self.service.mutate(&mut body, || LEFT).await.unwrap())
+        let asked = self.service.read(&mut body).unwrap();
+        response(&self.service.mutate(&asked, &body, || LEFT).await.unwrap())
     }
 
     /// Every answer to a review: guard's, advise's and the mutating path's.

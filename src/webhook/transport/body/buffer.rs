@@ -65,6 +65,14 @@ impl Buffer {
         }
     }
 
+    /// Charges what was collected from the bytes; that of a large body is charged with it.
+    pub(super) fn charge_collected(&mut self, bytes: usize) -> Result<(), Refusal> {
+        match self.place {
+            Place::Heap(_) => self.charge.add(bytes),
+            Place::Pages { .. } => Ok(()),
+        }
+    }
+
     fn push_to_heap(&mut self, data: &[u8], needed: usize) -> Result<(), Refusal> {
         // Bytes only become more, so that what fits the heap is still there.
         let Place::Heap(bytes) = &mut self.place else { return Ok(()) };

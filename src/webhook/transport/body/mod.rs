@@ -33,6 +33,11 @@ impl ReceivedBody {
     pub fn time(&self) -> ReviewTime {
         self.time
     }
+
+    /// Charges what the review takes beside these bytes too, or says [`Refusal::BodiesFull`].
+    pub fn charge_collected(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.bytes.charge_collected(bytes)
+    }
 }
 
 impl Deref for ReceivedBody {

@@ -385,6 +385,27 @@ async fn storage_without_a_recycler_and_a_pod_that_is_refused_are_told() {
     }
 }
 
+/// A new leader did not begin it, and its end is waited for all the same.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_named_in_a_volume_waits_for_the_pod_of_a_former_leader() {
+    let server = server();
+    let left = leave_over(&server).await;
+    send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
+    let reference = json!({"namespace": "default", "name": "b", "uid": null});
+    merge(&server, VOLUME, json!({"spec": {"claimRef": reference}}));
+    let running = Running::start(&server, Mode::Full, None);
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
+    assert_eq!(phase(&server, VOLUME), "Released", "nor is it offered");
+    let still = pods(&server);
+    assert!(!still[0]["metadata"]["deletionTimestamp"].is_null(), "it is stopped: {still:?}");
+    remove(&server, &left);
+    until(&server, &format!("{CLAIMS}/b"), "Bound").await;
+    sleep(SOON).await;
+    assert_eq!(pods(&server), [] as [Value; 0], "none is made for what a claim has");
+    running.stop().await;
+}
+
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
 #[tokio::test(start_paused = true)]

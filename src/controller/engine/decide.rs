@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::recycling::gives_files;
+use super::recycling::{Wait, gives_files};
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
@@ -177,8 +177,10 @@ impl Engine {
             return None;
         }
         let objects: Vec<ObjectKey> = std::iter::once(write.object()).chain(counterpart).collect();
-        if gives_files(&write) && self.awaits_recycler(key, &objects) {
-            return None;
+        if gives_files(&write)
+            && let Wait::Until(task) = self.awaits_recycler(key, &objects)
+        {
+            return task;
         }
         let busy = objects.into_iter().find(|object| self.changes.contains_key(object));
         if let Some(busy) = busy {

@@ -33,7 +33,7 @@ pub use self::operations::{EndedOperation, Operation};
 use self::poison::Poison;
 use self::recent::Replies;
 use self::recycling::Recyclers;
-pub use self::recycling::{RecycleOrder, Recycled};
+pub use self::recycling::{Purpose, RecycleOrder, Recycled};
 pub use self::tell::Notice;
 use self::tell::Telling;
 use self::turns::Turns;
@@ -375,6 +375,7 @@ impl Engine {
 
     fn begin(&mut self, now: Instant) {
         self.resync_at = Some(now + RESYNC_PERIOD);
+        self.inherit_recyclers();
         let mut volumes = Vec::with_capacity(self.view.volumes_count());
         volumes.extend(self.view.volumes().map(|volume| volume.name.clone()));
         let mut claims = Vec::with_capacity(self.view.claims_count());

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
 use self::watching::Fate;
-use super::engine::{RecycleOrder, Recycled};
+use super::engine::{Purpose, RecycleOrder, Recycled};
 use crate::binding::Recycling;
 use crate::cluster::lease::{Timing, Until};
 use crate::config::Configuration;
@@ -124,6 +124,10 @@ impl Worker {
         let (Some(uid), Some(version)) = (&order.uid, &order.version) else {
             return Ok(Recycled::Changed);
         };
+        if order.purpose == Purpose::EndFormer {
+            self.wait_until_gone(order, uid).await;
+            return Ok(Recycled::Changed);
+        }
         self.remove_leftovers(uid).await?;
         let found = self.api.volume(&order.volume).await.map_err(|trouble| wrapped(&trouble))?;
         let Some(volume) = found else { return Ok(Recycled::Changed) };

@@ -20,10 +20,10 @@ use crate::process;
 use crate::serving::{Keys, Pinning, Server};
 use crate::wire::{Connection, GUARD, Target, block_on, head};
 
-/// Half heads at once, and bodies that began and do not go on: together with those who ask they fill all 4,096
+/// Half heads at once, and bodies that began and do not go on: together with those who ask they fill all 3,584
 /// places.
 const HEADS: usize = 2_000;
-const BEGUN: usize = 1_600;
+const BEGUN: usize = 1_400;
 
 /// Reviews of each kind that reads, at once: with eight kinds more than may be judged at a time.
 const READING: usize = 160;

@@ -12,8 +12,8 @@ const MIB: usize = 1024 * KIB;
 /// The limits of one port. [`Limits::reviews`] and [`Limits::health`] are the two sets in use.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections open at once, handshakes included. 4,096: an idle TLS connection costs about
-    /// 20 KB, so a full house is 80 MiB. An API server pools 25 idle connections per client
+    /// Connections open at once, handshakes included. 3,584: as many as three API servers may have, and 512 more.
+    /// One costs about 20 KB, so that all are 70 MiB. An API server pools 25 idle connections per client
     /// configuration; nobody legitimate comes near.
     pub connections: usize,
     /// Connections open at once from one address. 1,024: an API server runs 600 requests at once, all
@@ -90,7 +90,7 @@ impl Limits {
     /// The limits of the HTTPS port that answers reviews.
     pub fn reviews() -> Self {
         Self {
-            connections: 4_096,
+            connections: 3_584,
             connections_per_peer: 1_024,
             handshake: Duration::from_secs(5),
             handshakes_at_once: 2,

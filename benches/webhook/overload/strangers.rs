@@ -19,9 +19,9 @@ use crate::wire::{GUARD, Target, head};
 const SILENT: usize = 5_000;
 const DRIPPING: usize = 1_000;
 
-/// Strangers that must stand there, for it to be a siege, and how long that may take: the webhook takes 3,584
-/// connections.
-const STANDING: usize = 3_000;
+/// Strangers that must stand there, for it to be a siege, and how long that may take: of its 3,584
+/// connections, the webhook keeps a quarter for callers that have brought a review.
+const STANDING: usize = 2_500;
 const GATHERING: Duration = Duration::from_secs(30);
 
 /// Connections from one address: fewer than the 1,024 at which a webhook turns an address away.

@@ -32,8 +32,8 @@ const LEAVING_MAX: usize = 256;
 /// the one that has brought none for longest is forgotten.
 const CALLERS_MAX: usize = 256;
 
-/// Which part of the places only addresses get that have brought a review. A quarter: 1,024, as many as one API
-/// server may need.
+/// Which part of the places only addresses get that have brought a review. A quarter: 896, half as many
+/// again as the requests that an API server runs at once.
 const OF_CALLERS: usize = 4;
 
 /// From which part of what an address may have on it gives way to addresses that have brought no review, although it

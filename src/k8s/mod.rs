@@ -23,6 +23,7 @@ pub mod registration;
 pub mod review;
 pub mod scheduling;
 pub mod secret;
+mod spec_change;
 mod storage;
 pub mod topology;
 pub mod volume;

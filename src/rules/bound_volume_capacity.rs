@@ -46,6 +46,32 @@ pub(super) static RULE: Rule = Rule {
                 Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
             ],
         },
+        Example {
+            title: "a program growing a bound CSI volume whose claim asks for no more",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"20Gi\""),
+                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
+            ],
+        },
+        Example {
+            title: "a program shrinking a bound volume",
+            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
+            by: Persona::Driver,
+            send: Send::Merge {
+                target: "pv/pv-a",
+                patch: r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#,
+            },
+            then: &[
+                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"5Gi\""),
+                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
+            ],
+        },
     ],
     allows: &[
         Example {

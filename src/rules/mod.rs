@@ -9,7 +9,7 @@ pub mod judging;
 pub use judging::actor::{Actor, Trusted, User};
 pub use judging::amend::{Amendment, Edit, Plan, Repair, Switch, WarningMode, amend};
 pub use judging::change::{
-    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, Subject, Transition,
+    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, SpecChange, Subject, Transition,
 };
 pub use judging::judge::{Question, judge};
 pub use judging::policy::{

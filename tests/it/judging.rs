@@ -18,7 +18,7 @@ use bindery::rules::judging::policy::Policy;
 use bindery::rules::judging::rule::{Entry, Mode};
 use bindery::rules::judging::verdict::{Effect, Judgement};
 use bindery::rules::{
-    Change, ConfiguredExemption, Detail, Field, Override, Parameters, Part, RULES, Subject,
+    Change, ConfiguredExemption, Detail, Override, Parameters, Part, RULES, SpecChange, Subject,
     Transition, User, find,
 };
 
@@ -365,7 +365,7 @@ fn a_wider_affinity_is_denied_where_the_nodes_cannot_be_read() {
         user,
         parameters: Parameters::default(),
         part: Part::Main,
-        detail: Detail { spec: Field::Changed, ..Detail::default() },
+        detail: Detail { spec: SpecChange::Other, ..Detail::default() },
         subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =

@@ -25,6 +25,7 @@ use super::claim::claim_of;
 use super::metadata::{Metadata, or_empty};
 use super::object::ObjectWire;
 use super::patch::Patch;
+use super::spec_change::spec_change;
 use super::volume::{spec_after, spec_of, text_of, volume_of};
 use crate::model::Owner;
 use crate::rules::{
@@ -377,7 +378,7 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail), Rev
             let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
-                spec: field(old.spec, new.spec),
+                spec: spec_change(old.spec, new.spec).map_err(at(SPEC))?,
                 mount_options: field(old.mount_options, new.mount_options),
                 owners_added: AddedOwners::default(),
             };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{Actor, Edit};
+use crate::rules::{Actor, Edit, SpecChange};
 
 fn body(fields: &Value) -> String {
     let mut request = json!({
@@ -55,9 +55,16 @@ fn any_field_of_spec_counts_as_a_change_of_it_and_nothing_else_does() {
     };
     let old = json!({"metadata": {"labels": {"a": "1"}}, "spec": {"newer": 1}});
     let labelled = json!({"metadata": {"labels": {"a": "2"}}, "spec": {"newer": 1}});
-    assert_eq!(spec(&old, &labelled), Field::Same);
-    assert_eq!(spec(&old, &json!({"spec": {"newer": 2}})), Field::Changed);
-    assert_eq!(spec(&old, &json!({})), Field::Changed);
+    assert_eq!(spec(&old, &labelled), SpecChange::None);
+    assert_eq!(spec(&old, &json!({"spec": {"newer": 2}})), SpecChange::Other);
+    assert_eq!(spec(&old, &json!({})), SpecChange::Other);
+    let grown = json!({"spec": {"capacity": {"storage": "2Gi"}, "newer": 1, "volumeAttributesClassName": "fast"}});
+    assert_eq!(spec(&old, &grown), SpecChange::SizeOrAttributes);
+    assert_eq!(spec(&grown, &old), SpecChange::SizeOrAttributes);
+    let more = json!({"spec": {"capacity": {"storage": "2Gi"}, "newer": 2}});
+    assert_eq!(spec(&old, &more), SpecChange::Other);
+    let added = json!({"spec": {"capacity": {"storage": "2Gi"}, "newer": 1, "newest": 1}});
+    assert_eq!(spec(&old, &added), SpecChange::Other);
 }
 
 #[test]

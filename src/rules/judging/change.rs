@@ -38,8 +38,8 @@ pub enum Part {
 /// What a request says that no view keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// Whether an update changes `spec`.
-    pub spec: Field,
+    /// What an update of a volume changes of `spec`.
+    pub spec: SpecChange,
     /// Whether an update changes `spec.mountOptions` of a volume.
     pub mount_options: Field,
     /// The owners that an object has at once, or that an update adds.
@@ -74,6 +74,18 @@ pub enum Field {
     Same,
     /// It changes.
     Changed,
+}
+
+/// What an update changes of the `spec` of a volume, in any part of it, known to us or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpecChange {
+    /// It stays as it is; also where there is no old or no new object.
+    #[default]
+    None,
+    /// Nothing but `capacity` and `volumeAttributesClassName`.
+    SizeOrAttributes,
+    /// Something else.
+    Other,
 }
 
 /// The object that changes.

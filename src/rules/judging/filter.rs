@@ -7,7 +7,8 @@ use super::actor::{
     ACCOUNT_PREFIX, BINDER, BREAK_GLASS, CONTROLLER_MANAGER, CONTROLLERS_PREFIX, NODE_PREFIX,
     NODES, PV_PROTECTION, PVC_PROTECTION, SCHEDULER,
 };
-use super::change::{Change, Field, Part, Subject, Transition};
+use super::change::{Change, Part, SpecChange, Subject, Transition};
+use super::expansion;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
 use super::rule::{Entry, Operation, Resource, address};
@@ -183,7 +184,7 @@ pub fn is_dangerous(change: &Change) -> bool {
         Subject::Volume(Transition::Delete(old)) => old.phase == VolumePhase::Bound,
         Subject::Volume(Transition::Update { old, new }) => {
             matches!(old.phase, VolumePhase::Bound | VolumePhase::Released)
-                && (change.detail.spec == Field::Changed
+                && (harms_spec(change, old, new)
                     || dropped(user, &old.finalizers, &new.finalizers)
                         .any(|name| !ends_reclaim(name, change, old))
                     || changes_annotation(old, new))
@@ -194,6 +195,15 @@ pub fn is_dangerous(change: &Change) -> bool {
         Subject::Volume(Transition::Create(_))
         | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
         | Subject::Namespace(_) => false,
+    }
+}
+
+fn harms_spec(change: &Change, old: &Volume, new: &Volume) -> bool {
+    match change.detail.spec {
+        SpecChange::None => false,
+        SpecChange::SizeOrAttributes | SpecChange::Other => {
+            !expansion::is_progress(change, old, new)
+        }
     }
 }
 
@@ -378,11 +388,13 @@ fn dangerous() -> String {
          !(f == '{EXTERNAL_DELETION}' && oldObject.?status.?phase.orValue('') == 'Released' && \
          oldObject.metadata.?deletionTimestamp.hasValue() && \
          request.userInfo.?username.orValue('').startsWith('{ACCOUNT_PREFIX}'))) || \
-         (request.resource.resource == 'persistentvolumes' && (object.spec != oldObject.spec || \
+         (request.resource.resource == 'persistentvolumes' && \
+         (object.spec != oldObject.spec && !({expansion}) || \
          [{annotations}].exists(k, \
          oldObject.metadata.?annotations[?k] != object.metadata.?annotations[?k]))))",
         finalizers = quoted(&GUARDED_FINALIZERS),
         owners = owners.join(", "),
+        expansion = expansion::expression(),
         annotations = quoted(&GUARDED_ANNOTATIONS),
     )
 }

@@ -8,6 +8,7 @@ pub mod amend;
 pub mod change;
 pub mod creator;
 pub mod exemption;
+pub mod expansion;
 pub mod filter;
 pub mod judge;
 pub mod namespace_labels;

@@ -63,7 +63,7 @@ fn the_volume_first(scene: &Scene<'_>, claim: &str, volume: &str) {
     let reply = scene.world.delete(STORAGE_ADMIN, &volume_path(volume));
     match scene.beside {
         Beside::Nothing => drop(reply.expect_ok()),
-        Beside::Baseline | Beside::Strict | Beside::Full => {
+        Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended => {
             assert!(reply.expect_refused(403).contains("[bound-volume-delete]"), "{reply}");
         }
     }

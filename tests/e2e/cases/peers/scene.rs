@@ -30,6 +30,8 @@ pub(super) enum Beside {
     Strict,
     /// The same webhook, and Bindery's controller as the only binder.
     Full,
+    /// The same webhook, which has ended and is still registered, and Kubernetes' own binder.
+    Ended,
 }
 
 /// A running scene.
@@ -48,23 +50,24 @@ pub(super) fn play(beside: Beside, act: impl FnOnce(&Scene<'_>)) -> Written {
     let (peers, policy) = match beside {
         Beside::Nothing => (Peers::Storage, None),
         Beside::Baseline => (Peers::Storage, Some(Policy::default())),
-        Beside::Strict => (Peers::Storage, Some(strict())),
+        Beside::Strict | Beside::Ended => (Peers::Storage, Some(strict())),
         Beside::Full => (Peers::StorageWithoutBinder, Some(strict())),
     };
     let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
-    let _webhook = policy.map(|policy| Installed::under(policy, &plane, Registered::Everything));
+    let mut webhook = policy.map(|policy| Installed::under(policy, &plane, Registered::Everything));
     let _controller = (beside == Beside::Full).then(|| Controller::start(&plane, Election::None));
     let storage = Storage::on(&plane);
     let world = World::of_class(&plane, "peers", DRIVER, "Immediate");
     let scene = Scene { world, storage: &storage, beside };
-    scene.await_webhook();
+    scene.await_webhook(&mut webhook);
     act(&scene);
     scene.settle()
 }
 
 impl Scene<'_> {
-    /// Waits until the webhook is asked: the first claim's volume is defended. Leaves nothing behind.
-    fn await_webhook(&self) {
+    /// Waits until the webhook is asked: the first claim's volume is defended, also after its end. Leaves nothing
+    /// behind.
+    fn await_webhook(&self, webhook: &mut Option<Installed>) {
         self.world.claim("first", &json!({}));
         let volume = self.bound("first");
         if self.beside != Beside::Nothing {
@@ -73,6 +76,11 @@ impl Scene<'_> {
                 let reply = self.world.delete(STORAGE_ADMIN, &dry);
                 if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
             });
+            if self.beside == Beside::Ended {
+                drop(webhook.take());
+                let reply = self.world.delete(STORAGE_ADMIN, &dry);
+                assert!(reply.expect_refused(500).contains("guard.bindery.dev"), "{reply}");
+            }
         }
         self.give_up("first");
         self.until_gone(&volume);

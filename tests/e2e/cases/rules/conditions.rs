@@ -1,8 +1,8 @@
 //! The conditions of the registration against the predicates of the code, over every request of every
 //! example. That of other requests is compared by those who make them.
 
-use bindery::rules::RULES;
 use bindery::rules::edits::REPAIRS;
+use bindery::rules::{Persona, RULES};
 
 use super::routes::{Route, shot};
 use super::stage::{Run, Stage, fire, persona};
@@ -20,7 +20,7 @@ pub(crate) fn conditions_and_predicates_agree() {
     let mut wrong = Vec::new();
     for example in of_rules.chain(of_repairs) {
         stage.set(example.given);
-        for who in [persona(example.by), BREAK_GLASS] {
+        for who in [persona(example.by), persona(Persona::Driver), BREAK_GLASS] {
             for route in Route::ALL {
                 let Ok(shot) = shot(&stage, example.send, route) else { continue };
                 recorder.forget();

@@ -118,6 +118,11 @@ impl Stage {
         Self::serving(AUTHORITY.1.clone(), client, rules, drain_delay)
     }
 
+    /// The same under a policy.
+    pub(crate) fn starting(client: Client, policy: Policy) -> Self {
+        Self::deciding(policy, AUTHORITY.1.clone(), client, RULES, Duration::ZERO)
+    }
+
     /// The same with another serving pair.
     pub(crate) fn serving(
         pair: PairFiles,

@@ -119,8 +119,12 @@ impl Stage {
     }
 
     /// The same under a policy.
-    pub(crate) fn starting(client: Client, policy: Policy) -> Self {
-        Self::deciding(policy, AUTHORITY.1.clone(), client, RULES, Duration::ZERO)
+    pub(crate) fn starting(
+        client: Client,
+        policy: Policy,
+        rules: &'static [&'static Rule],
+    ) -> Self {
+        Self::deciding(policy, AUTHORITY.1.clone(), client, rules, Duration::ZERO)
     }
 
     /// The same with another serving pair.

@@ -70,34 +70,7 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
-    let identity = identity();
-    let contest = |namespace: &str, name: String, timing: Timing| {
-        arguments.leader_elect.then(|| Contest {
-            namespace: namespace.to_owned(),
-            name,
-            identity: identity.clone(),
-            timing,
-        })
-    };
-    let own_namespace = arguments.lease_namespace.clone();
-    let certificates = arguments.installation.clone().map(|installation| certificates::Settings {
-        periods: periods(arguments),
-        contest: contest(
-            installation.namespace(),
-            installation.certificates_lease(),
-            Timing::default(),
-        ),
-        installation,
-    });
-    let settings = Settings {
-        mode,
-        contest: contest(&own_namespace, arguments.lease_name.clone(), timing),
-        configuration: arguments.config.clone().map_or_else(Source::default, Source::File),
-        config_map: arguments.config_map.clone(),
-        own_namespace,
-        events: arguments.events,
-        certificates,
-    };
+    let settings = settings(arguments, mode, timing);
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let connections = probe.metrics.connections.clone();
     let endpoint = Endpoint {
@@ -125,6 +98,38 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
     Ok(Exit::Clean)
 }
 
+/// What the loop is told: the one lease has the periods that were asked for, that of the certificates the usual ones.
+fn settings(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Settings {
+    let identity = identity();
+    let contest = |namespace: &str, name: String, timing: Timing| {
+        arguments.leader_elect.then(|| Contest {
+            namespace: namespace.to_owned(),
+            name,
+            identity: identity.clone(),
+            timing,
+        })
+    };
+    let own_namespace = arguments.lease_namespace.clone();
+    let certificates = arguments.installation.clone().map(|installation| certificates::Settings {
+        periods: periods(arguments),
+        contest: contest(
+            installation.namespace(),
+            installation.certificates_lease(),
+            Timing::default(),
+        ),
+        installation,
+    });
+    Settings {
+        mode,
+        contest: contest(&own_namespace, arguments.lease_name.clone(), timing),
+        configuration: arguments.config.clone().map_or_else(Source::default, Source::File),
+        config_map: arguments.config_map.clone(),
+        own_namespace,
+        events: arguments.events,
+        certificates,
+    }
+}
+
 fn periods(arguments: &ControllerArgs) -> Periods {
     // What does not fit is longer than any certificate lives.
     let signed = |time| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
@@ -150,4 +155,59 @@ fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let start = jiff::Timestamp::now().as_nanosecond();
     format!("{}_{}_{start:x}", host.trim(), std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{Bindery, Command};
+
+    /// What the command line with these flags comes to, or how it fails.
+    fn settled(flags: &str) -> Result<Settings, String> {
+        let words: Vec<&str> =
+            ["bindery", "controller"].into_iter().chain(flags.split_whitespace()).collect();
+        let cli = Bindery::try_parse_from(&words).map_err(|error| error.to_string())?;
+        let Command::Controller(arguments) = cli.command else { panic!("{words:?}") };
+        let timing = timing(&arguments).map_err(|failure| failure.message)?;
+        Ok(settings(&arguments, Mode::Observe, timing))
+    }
+
+    #[test]
+    fn each_period_of_the_lease_is_the_one_that_was_asked_for() {
+        let usual = Timing::default();
+        let seconds = Duration::from_secs;
+        for (flags, expected) in [
+            ("", usual),
+            ("--leader-elect-lease-duration 30s", Timing { duration: seconds(30), ..usual }),
+            ("--leader-elect-renew-deadline 8s", Timing { deadline: seconds(8), ..usual }),
+            ("--leader-elect-retry-period 3s", Timing { period: seconds(3), ..usual }),
+            (
+                "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s --leader-elect-retry-period 1s",
+                Timing { duration: seconds(4), deadline: seconds(3), period: seconds(1) },
+            ),
+        ] {
+            let flags = format!("--installation storage/rel {flags}");
+            let settings = settled(&flags).unwrap();
+            assert_eq!(settings.contest.unwrap().timing, expected, "{flags}");
+            let certificates = settings.certificates.unwrap();
+            assert_eq!(certificates.contest.unwrap().timing, usual, "{flags}");
+        }
+        assert!(settled("--leader-elect false").unwrap().contest.is_none());
+    }
+
+    #[test]
+    fn periods_that_do_not_go_together_are_told_with_their_flags() {
+        for (flags, reason) in [
+            ("--leader-elect-lease-duration 10s", "a lease has to last longer than its holder"),
+            ("--leader-elect-renew-deadline 15s", "a lease has to last longer than its holder"),
+            ("--leader-elect-retry-period 9s", "a lease has to be renewed more often"),
+        ] {
+            let told = settled(flags).unwrap_err();
+            assert!(told.contains(flags) && told.contains(reason), "{flags}: {told}");
+        }
+    }
 }

@@ -57,7 +57,7 @@ fn they_are_those_of_the_command_line() {
 #[test]
 fn labels_by_which_overrides_select_are_guarded() {
     let overrides = json!([
-        {"namespaceSelector": {"matchLabels": {"team": "qa", "kubernetes.io/metadata.name": "old"}},
+        {"namespaceSelector": {"matchLabels": {"team": "qa", "floor": "1", "kubernetes.io/metadata.name": "old"}},
             "rules": {"prebind-class": "off"}},
         {"namespaceSelector": {"matchExpressions": [
             {"key": "example.com/stage", "operator": "In", "values": ["test"]},
@@ -69,7 +69,7 @@ fn labels_by_which_overrides_select_are_guarded() {
     let chart = rendered(&["--set-json", &format!("overrides={overrides}")]);
     let rendered = chart.object(KINDS[0], NAME);
     assert_eq!(rendered["webhooks"], printed["items"][0]["webhooks"]);
-    let guarded = "['bindery.dev/tenant', 'example.com/stage', 'team'].exists";
+    let guarded = "['bindery.dev/tenant', 'example.com/stage', 'floor', 'team'].exists";
     assert!(rendered.to_string().contains(guarded), "{rendered}");
 }
 

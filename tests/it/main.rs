@@ -4,6 +4,7 @@
 mod affinity;
 mod attacks;
 mod cli;
+mod decisions;
 mod demo;
 mod examples;
 mod guarded;

@@ -156,6 +156,54 @@ async fn whoever_registers_the_volume_for_which_a_claim_waits_is_its_provisioner
     assert!(matches!(by_other, Outcome::Denied(_)), "{by_other:?}");
 }
 
+/// That a claim waits for its volume is told by either annotation, and only until it has one.
+#[tokio::test]
+async fn a_claim_waits_until_it_names_a_volume() {
+    let beta = WAITING.replace("volume.kubernetes.io", "volume.beta.kubernetes.io");
+    let named = format!("{WAITING} volume=other");
+    for (waiting, is_awaited) in [(WAITING, true), (&beta, true), (&named, false)] {
+        let scene = Scene::of(&format!(
+            "{waiting}\nvolume other 10Gi RWO csi=disk.example.com handle=shared"
+        ));
+        let stage = Stage::before(&scene).await;
+        let line = SHAPES[1].replace("{}", "held=db/data handle=shared");
+        let outcome = create(&stage, &scene, line, &account(ACCOUNT)).await;
+        assert_eq!(matches!(outcome, Outcome::Created(1..)), is_awaited, "{waiting}: {outcome:?}");
+    }
+}
+
+/// The account of one driver's chart is no provisioner of another driver; of a plug-in of Kubernetes, the driver that
+/// serves it now counts.
+#[tokio::test]
+async fn an_account_is_the_provisioner_of_its_own_driver() {
+    const LOCAL: &str = "system:serviceaccount:any:local-path-provisioner-service-account";
+    for (provisioner, migrated, program, is_known) in [
+        ("rancher.io/local-path", None, LOCAL, true),
+        (DRIVER, None, LOCAL, false),
+        (DRIVER, None, ACCOUNT, true),
+        (DRIVER, Some(""), ACCOUNT, true),
+        (DRIVER, Some("tape.example.com"), ACCOUNT, false),
+        ("", None, ACCOUNT, false),
+        ("kubernetes.io/disk", None, ACCOUNT, false),
+        ("kubernetes.io/disk", Some(DRIVER), ACCOUNT, true),
+    ] {
+        let scene = Scene::empty();
+        put_lease(&scene, "csi", "disk-example-com");
+        let stage = Stage::before(&scene).await;
+        let marked =
+            migrated.map(|driver| format!(" annotation=pv.kubernetes.io/migrated-to:{driver}"));
+        let line = format!(
+            "volume vault-4711 10Gi RWO policy=Delete csi={DRIVER} dead=db/data \
+             annotation=pv.kubernetes.io/provisioned-by:{provisioner}{}",
+            marked.unwrap_or_default()
+        );
+        let outcome = create(&stage, &scene, line, &account(program)).await;
+        let what = format!("{provisioner} {migrated:?} by {program}: {outcome:?}");
+        assert_eq!(matches!(outcome, Outcome::Created(_)), is_known, "{what}");
+        assert_eq!(matches!(outcome, Outcome::Denied(_)), !is_known, "{what}");
+    }
+}
+
 /// `handleProtectionFinalizer` of the provisioners' library, when a driver is rolled back to a version that puts no
 /// finalizer.
 #[tokio::test]

@@ -134,9 +134,9 @@ async fn told(stage: &Stage, gate: &Gate, scene: &Scene) -> BTreeSet<(String, us
             let line = format!("claim db/data 10Gi RWO class={class} volume={volume}");
             let (entry, body) = naming(scene, &line, Persona::Tenant);
             assert_eq!(entry, Entry::Restricted);
-            let before = gate.held();
+            let before = gate.reads();
             let answer = answer(stage, entry, &body, volume).await;
-            told.insert((answer, gate.held() - before));
+            told.insert((answer, gate.reads() - before));
         }
     }
     told

@@ -162,7 +162,8 @@ fn what_is_cleared_serves_its_tenant_under_the_strictest_settings() {
     assert_eq!(holders(&plane).len(), 0, "{:?}", holders(&plane));
     claim(&plane, "blue-2", "named", &json!({"volumeName": "pv-b"})).expect_ok();
     bound_to(&plane, "blue-2", "named", "pv-b");
-    claim(&plane, "blue-2", "matched", &json!({})).expect_ok();
+    let matched = claim(&plane, "blue-2", "matched", &json!({})).expect_ok();
+    assert_eq!(matched["spec"]["selector"]["matchLabels"][TENANT], "blue", "{matched}");
     bound_to(&plane, "blue-2", "matched", "pv-a");
 }
 

@@ -75,6 +75,11 @@ const ROWS: &[Row] = &[
         "invalid value 'nowhere' for '--listen <ADDRESS>': invalid socket address syntax; --help lists what there is",
     ),
     row(
+        &["controller", "--leader-elect-lease-duration", "10s"],
+        "",
+        "--leader-elect-lease-duration 10s, --leader-elect-renew-deadline 10s and --leader-elect-retry-period 2s do not go together: a lease has to last longer than its holder writes after the last renewal; leave them out for 15s, 10s and 2s",
+    ),
+    row(
         &["generate", "webhooks"],
         "",
         "the following required arguments were not provided: --url <BASE>; --help lists what there is",

@@ -16,12 +16,18 @@ pub(crate) struct Gate {
     part: &'static str,
     open: Arc<watch::Sender<bool>>,
     held: Arc<AtomicUsize>,
+    reads: Arc<AtomicUsize>,
 }
 
 impl Gate {
     /// A closed gate for requests whose path and query contain `part`.
     pub(crate) fn closed(part: &'static str) -> Self {
-        Self { part, open: Arc::new(watch::Sender::new(false)), held: Arc::default() }
+        Self {
+            part,
+            open: Arc::new(watch::Sender::new(false)),
+            held: Arc::default(),
+            reads: Arc::default(),
+        }
     }
 
     /// Lets all requests through, those that are held and those that come.
@@ -39,6 +45,11 @@ impl Gate {
         self.held.load(Ordering::SeqCst)
     }
 
+    /// How many of them read one object: whatever has no query is no list and no watch, which come when they will.
+    pub(crate) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
     /// kube's client of `server`, through the gate.
     pub(crate) fn client(&self, server: &Server) -> Client {
         let (gate, server) = (self.clone(), server.clone());
@@ -47,6 +58,8 @@ impl Gate {
             async move {
                 if request.uri().to_string().contains(gate.part) {
                     gate.held.fetch_add(1, Ordering::SeqCst);
+                    let is_read = request.uri().query().is_none_or(str::is_empty);
+                    gate.reads.fetch_add(usize::from(is_read), Ordering::SeqCst);
                     let mut open = gate.open.subscribe();
                     open.wait_for(|is_open| *is_open).await.unwrap();
                 }

@@ -118,6 +118,15 @@ impl Stage {
         Self::serving(AUTHORITY.1.clone(), client, rules, drain_delay)
     }
 
+    /// The same under a policy.
+    pub(crate) fn starting(
+        client: Client,
+        policy: Policy,
+        rules: &'static [&'static Rule],
+    ) -> Self {
+        Self::deciding(policy, AUTHORITY.1.clone(), client, rules, Duration::ZERO)
+    }
+
     /// The same with another serving pair.
     pub(crate) fn serving(
         pair: PairFiles,

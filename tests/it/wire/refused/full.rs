@@ -31,6 +31,7 @@ pub(super) struct FullRow {
     rules: &'static [&'static Rule],
     /// Bytes of the body.
     length: usize,
+    status: u16,
     pub(super) refusal: Refusal,
     /// A header that must be there.
     header: &'static str,
@@ -43,6 +44,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| Limits { reviews: 0, ..limits },
         rules: RULES,
         length: 0,
+        status: 429,
         refusal: Refusal::ReviewsFull,
         header: RETRY,
     },
@@ -50,6 +52,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| Limits { body_budget: 100, large_body_budget: 100, ..limits },
         rules: RULES,
         length: 0,
+        status: 429,
         refusal: Refusal::BodiesFull,
         header: RETRY,
     },
@@ -58,6 +61,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| Limits { large_body_budget: 100_000, ..limits },
         rules: RULES,
         length: 200_000,
+        status: 429,
         refusal: Refusal::BodiesFull,
         header: RETRY,
     },
@@ -65,6 +69,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| Limits { body: 100, ..limits },
         rules: RULES,
         length: 0,
+        status: 413,
         refusal: Refusal::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
@@ -73,6 +78,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| Limits { body: 100, body_budget: 10, large_body_budget: 10, ..limits },
         rules: RULES,
         length: 0,
+        status: 413,
         refusal: Refusal::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
@@ -80,6 +86,7 @@ pub(super) const ROWS: &[FullRow] = &[
         limits: |limits| limits,
         rules: panic::RULES,
         length: 0,
+        status: 500,
         refusal: Refusal::Panicked,
         header: "connection: close",
     },
@@ -130,8 +137,8 @@ async fn every_full_house_says_so_and_gives_everything_back() {
         for _ in 0..3 {
             let reply = ask(address, &body(row.length)).await;
             assert_eq!(line(&reply), row.refusal.to_string());
-            assert_eq!(reply.status, row.refusal.status().as_u16(), "{reply:?}");
-            assert!(reply.head.contains(row.header), "{reply:?}");
+            assert_eq!(reply.status, row.status, "{reply:?}");
+            assert!(reply.head.lines().any(|line| line == row.header), "{reply:?}");
         }
         crate::transport::fixture::eventually("given back", || {
             (admission.body_bytes(), admission.reviews()) == (0, 0)
@@ -147,6 +154,7 @@ async fn the_same_house_with_room_judges() {
         limits: |limits| limits,
         rules: RULES,
         length: 0,
+        status: 404,
         refusal: Refusal::NotFound,
         header: "",
     };

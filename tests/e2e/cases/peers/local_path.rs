@@ -12,7 +12,7 @@ use super::local_scene::{NODE, Outcome, Scene, folder_of, play};
 use super::scene::Beside;
 use crate::local_path::kubelet::{Action, Moment};
 use crate::plane::persona::STORAGE_ADMIN;
-use crate::plane::volume_path;
+use crate::plane::{Plane, volume_path};
 use crate::runner::extent;
 
 /// How many claims are provisioned beside each setting, besides those of the kills.
@@ -23,14 +23,18 @@ fn count() -> usize {
 /// How many are provisioned side by side.
 const HANDS: usize = 5;
 
-/// The settings run side by side, as the provisioner makes five requests a second, whatever the machine can do.
+/// The settings run side by side, as the provisioner makes five requests a second, whatever the machine can do. Their
+/// planes start one after another, as a start takes all that the machine can do.
 pub(super) fn folders_of_nodes_come_and_go_as_without_bindery() {
     let mut settings = vec![Beside::Nothing, Beside::Baseline, Beside::Strict];
     if extent().is_full {
         settings.push(Beside::Full);
     }
     let outcomes: Vec<(Beside, Outcome)> = thread::scope(|threads| {
-        let begin = |beside| (beside, threads.spawn(move || play(beside, all)));
+        let begin = |beside: Beside| {
+            let plane = Plane::start(beside.parts().0).unwrap_or_else(|error| panic!("{error}"));
+            (beside, threads.spawn(move || play(beside, &plane, all)))
+        };
         let playing: Vec<_> = settings.into_iter().map(begin).collect();
         let end = |(beside, thread): (Beside, thread::ScopedJoinHandle<'_, Outcome>)| {
             (beside, thread.join().unwrap_or_else(|_| panic!("beside {beside:?}: see above")))

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use bindery::rules::{Policy, RULES};
+use bindery::rules::RULES;
 use serde_json::{Value, json};
 
 use super::super::harmless::living::stories::node;
@@ -49,18 +49,16 @@ pub(super) struct Outcome {
     folders: usize,
 }
 
-/// Sets the scene and plays it; fails if a write of a controller or of the provisioner was denied or edited, or a rule
-/// found something else than it has to.
-pub(super) fn play(beside: Beside, act: impl FnOnce(&Scene<'_>)) -> Outcome {
-    let (peers, policy) = beside.parts();
-    let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
-    let webhook =
-        policy.map(|policy: Policy| Installed::under(policy, &plane, Registered::Everything));
-    let _controller = (beside == Beside::Full).then(|| Controller::start(&plane, Election::None));
-    let provisioner = Provisioner::on(&plane);
-    let kubelet = Kubelet::new(&plane, provisioner.folder());
+/// Plays the scene on a plane that [`Beside::parts`] describes; fails if a write of a controller or of the provisioner was
+/// denied or edited, or a rule found something else than it has to.
+pub(super) fn play(beside: Beside, plane: &Plane, act: impl FnOnce(&Scene<'_>)) -> Outcome {
+    let (_, policy) = beside.parts();
+    let webhook = policy.map(|policy| Installed::under(policy, plane, Registered::Everything));
+    let _controller = (beside == Beside::Full).then(|| Controller::start(plane, Election::None));
+    let provisioner = Provisioner::on(plane);
+    let kubelet = Kubelet::new(plane, provisioner.folder());
     // The class and what is in its namespace have the name that the manifest ships.
-    let world = World { plane: &plane, name: CLASS };
+    let world = World { plane, name: CLASS };
     world.namespace(CLASS);
     node(&world, NODE);
     let scene = Scene { world, provisioner: &provisioner, kubelet: &kubelet, beside };

@@ -39,7 +39,8 @@ examples:
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
 
-# The control plane of the end-to-end tests and the storage sidecars beside it: ten minutes once, then nothing.
+# The control plane of the end-to-end tests, and the storage sidecars and the provisioner of local folders beside it: ten
+# minutes once, then nothing.
 kube:
 	tests/kube/build.sh plane
 	tests/kube/build.sh peers
@@ -64,8 +65,8 @@ histories: kube
 installation: kube
 	$(CARGO_TEST) --test e2e -- --strict --full install:: certificates:: burst::
 
-# The storage sidecars of Kubernetes CSI beside Bindery and without it, at their full count: 300 disks through each
-# scenario and each setting.
+# The storage sidecars of Kubernetes CSI, and Rancher's provisioner of local folders, beside Bindery and without it, at
+# their full count: 300 disks, or folders, through each scenario and each setting.
 peers: kube
 	$(CARGO_TEST) --test e2e -- --strict --full peers::
 

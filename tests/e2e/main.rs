@@ -20,6 +20,7 @@ mod cases;
 mod controller;
 mod eventually;
 mod installed;
+mod local_path;
 mod network;
 mod node;
 mod plane;

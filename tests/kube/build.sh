@@ -6,8 +6,8 @@
 #          has a module of its own: what it requires would change what the API server is made of. The programs of
 #          another Kubernetes version have one as well (versions/MINOR); etcd and helm are those of the plane.
 #   peers  the CSI sidecars of Kubernetes, with the rights and the kinds that their projects ship, the driver behind
-#          them, which is ours (peers/driver), and the suite that tests drivers: one module, so that they share what
-#          they are made of.
+#          them, which is ours (peers/driver), the suite that tests drivers, and Rancher's provisioner of local folders
+#          with the manifest that its project ships: one module, so that they share what they are made of.
 #
 #   build.sh [SET]          builds what is missing of a set, plane if none is named; the last line on stdout is
 #                           the folder
@@ -76,7 +76,7 @@ plane)
 	;;
 peers)
 	contents=(csi-driver csi-sanity csi-provisioner csi-attacher csi-resizer csi-snapshotter snapshot-controller
-		rights.yaml kinds.yaml)
+		local-path-provisioner rights.yaml kinds.yaml local-path.yaml)
 	folder=${BINDERY_PEERS_DIR-}
 	cache=peers
 	minutes=four
@@ -102,6 +102,7 @@ missing_in() {
 }
 
 csi=github.com/kubernetes-csi
+local_path=github.com/rancher/local-path-provisioner
 
 # What $1 is made of: the package of a binary, or the files of a manifest, each after its module and a colon.
 origin_of() {
@@ -116,10 +117,12 @@ origin_of() {
 	csi-attacher) echo $csi/external-attacher/v4/cmd/csi-attacher ;;
 	csi-resizer) echo $csi/external-resizer/v2/cmd/csi-resizer ;;
 	csi-snapshotter | snapshot-controller) echo "$csi/external-snapshotter/v8/cmd/$1" ;;
+	local-path-provisioner) echo "$local_path" ;;
 	rights.yaml)
 		echo $csi/external-{provisioner/v6,attacher/v4,resizer/v2}:deploy/kubernetes/rbac.yaml \
 			$csi/external-snapshotter/v8:deploy/kubernetes/{csi-snapshotter/rbac-csi-snapshotter,snapshot-controller/rbac-snapshot-controller}.yaml
 		;;
+	local-path.yaml) echo "$local_path:deploy/local-path-storage.yaml" ;;
 	kinds.yaml)
 		echo $csi/external-snapshotter/client/v8:config/crd/{snapshot.storage.k8s.io_volume,groupsnapshot.storage.k8s.io_volumegroup}snapshot{s,contents,classes}.yaml
 		;;

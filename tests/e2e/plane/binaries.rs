@@ -11,7 +11,7 @@ use std::process::Command;
 pub(crate) enum Set {
     /// `etcd`, `kubectl` and the three that begin with `kube-`.
     Plane,
-    /// The CSI sidecars with their rights and kinds, and the driver behind them.
+    /// The CSI sidecars with their rights and kinds, the driver behind them, and the local-path provisioner.
     Peers,
 }
 

@@ -1,14 +1,17 @@
 //! The storage sidecars of Kubernetes CSI at work beside Bindery: what they provision is bound, and what becomes of it
-//! is what becomes of it without Bindery. No write of theirs is denied or edited, no disk is lost and none is left.
+//! is what becomes of it without Bindery. No write of theirs is denied or edited, no disk is lost and none is left. The
+//! same of a provisioner that elects no leader, has no driver behind it and makes folders of nodes (`local_path`).
 //!
 //! # Who is played in the end-to-end tests
 //!
-//! The controllers and the scheduler of Kubernetes are real everywhere, and here so are the sidecars; the driver behind
-//! them is our own and passes the suite that tests drivers. These are played, by the requests that their source makes:
+//! The controllers and the scheduler of Kubernetes are real everywhere, and here so are the sidecars and the local-path
+//! provisioner; the driver behind the sidecars is our own and passes the suite that tests drivers. These are played, by
+//! the requests that their source makes:
 //!
 //! | who | where | source of its writes |
 //! |---|---|---|
 //! | provisioner, attacher, resizer | `harmless::living`, `harmless::dead`, `life`, `rules` | external-provisioner `pkg/controller/controller.go`: `Provision`; external-attacher `pkg/controller/csi_handler.go`: `addPVFinalizer`; external-resizer `pkg/controller/resize_status.go`; all three are real here |
+//! | kubelet: helper pods of the local-path provisioner; their commands run, on a folder of this machine | `local_path` | kubernetes `pkg/kubelet/status/status_manager.go`: `syncPod` |
 //! | kubelet: a grown file system | `harmless::living` | kubernetes `pkg/volume/util/resize_util.go`: `MarkFSResizeFinished` |
 //! | volume populator | `harmless::living` | kubernetes-csi/lib-volume-populator `populator-machinery/controller.go`: `syncPvc` |
 //! | provisioner of local disks | `harmless::living` | sig-storage-local-static-provisioner `pkg/discovery/discovery.go`: `createPV` |
@@ -23,6 +26,8 @@ mod interrupted;
 mod killed;
 mod labelled;
 mod lives;
+mod local_path;
+mod local_scene;
 mod provisioned;
 mod scene;
 
@@ -34,6 +39,7 @@ use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
 use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
 use labelled::a_provisioned_volume_that_is_kept_goes_to_no_other_tenant;
 use lives::disks_live_as_without_bindery;
+use local_path::folders_of_nodes_come_and_go_as_without_bindery;
 use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
 
 pub(crate) const CASES: &[Case] = &[
@@ -42,6 +48,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_claim_that_goes_while_it_is_provisioned_leaves_no_disk),
     case!(a_provisioned_volume_that_is_kept_goes_to_no_other_tenant),
     case!(disks_live_as_without_bindery),
+    case!(folders_of_nodes_come_and_go_as_without_bindery),
     case!(advice_that_is_followed_word_by_word_keeps_the_data),
     case!(a_sidecar_that_is_killed_leaves_no_disk_and_loses_none),
 ];

@@ -34,6 +34,18 @@ pub(super) enum Beside {
     Ended,
 }
 
+impl Beside {
+    /// The controllers of Kubernetes, and the policy of the webhook.
+    pub(super) fn parts(self) -> (Peers, Option<Policy>) {
+        match self {
+            Self::Nothing => (Peers::Storage, None),
+            Self::Baseline => (Peers::Storage, Some(Policy::default())),
+            Self::Strict | Self::Ended => (Peers::Storage, Some(strict())),
+            Self::Full => (Peers::StorageWithoutBinder, Some(strict())),
+        }
+    }
+}
+
 /// A running scene.
 pub(super) struct Scene<'a> {
     pub(super) world: World<'a>,
@@ -47,12 +59,7 @@ pub(super) struct Written(BTreeMap<Sidecar, BTreeSet<String>>);
 /// Sets the scene and plays it; fails if a write was denied, or one of a controller or a sidecar was edited. Returns
 /// what the sidecars wrote.
 pub(super) fn play(beside: Beside, act: impl FnOnce(&Scene<'_>)) -> Written {
-    let (peers, policy) = match beside {
-        Beside::Nothing => (Peers::Storage, None),
-        Beside::Baseline => (Peers::Storage, Some(Policy::default())),
-        Beside::Strict | Beside::Ended => (Peers::Storage, Some(strict())),
-        Beside::Full => (Peers::StorageWithoutBinder, Some(strict())),
-    };
+    let (peers, policy) = beside.parts();
     let plane = Plane::start(peers).unwrap_or_else(|error| panic!("{error}"));
     let mut webhook = policy.map(|policy| Installed::under(policy, &plane, Registered::Everything));
     let _controller = (beside == Beside::Full).then(|| Controller::start(&plane, Election::None));
@@ -197,14 +204,19 @@ impl Scene<'_> {
                 Err(format!("made {made:?}, deleted {deleted:?}"))
             }
         });
-        let mut wrong: Vec<String> = tally.refusals();
-        // What people are denied is the scene's own business.
-        wrong.retain(|refusal| refusal.starts_with("system:") && !is_outrun(refusal));
-        let edits = tally.edits().into_iter().filter(|(user, _)| user.starts_with("system:"));
-        wrong.extend(edits.map(|(user, edited)| format!("{user}: edited: {edited:?}")));
-        assert!(wrong.is_empty(), "beside {:?}: {}", self.beside, wrong.join("\n"));
+        expect_undisturbed(&tally, self.beside);
         Written(SIDECARS.into_iter().map(|sidecar| (sidecar, kinds(&tally, sidecar))).collect())
     }
+}
+
+/// Fails if a controller or a sidecar was denied a write, or one was edited. What people are denied is the scene's own
+/// business.
+pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
+    let mut wrong: Vec<String> = tally.refusals();
+    wrong.retain(|refusal| refusal.starts_with("system:") && !is_outrun(refusal));
+    let edits = tally.edits().into_iter().filter(|(user, _)| user.starts_with("system:"));
+    wrong.extend(edits.map(|(user, edited)| format!("{user}: edited: {edited:?}")));
+    assert!(wrong.is_empty(), "beside {beside:?}: {}", wrong.join("\n"));
 }
 
 /// Whether a write came too late: the JSON patches of the attacher test what was there when it read, or the writer was
@@ -215,7 +227,7 @@ fn is_outrun(refusal: &str) -> bool {
 }
 
 /// The names of what a user did of a kind.
-fn names(tally: &Tally, user: &str, kind: &str) -> BTreeSet<String> {
+pub(super) fn names(tally: &Tally, user: &str, kind: &str) -> BTreeSet<String> {
     let done = tally.by(user).into_iter().flat_map(|writes| &writes.done);
     done.filter_map(|what| what.strip_prefix(kind)).map(str::to_owned).collect()
 }

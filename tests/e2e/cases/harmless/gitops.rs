@@ -84,10 +84,12 @@ fn told(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("managedFields");
     metadata.remove("resourceVersion");
-    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+    if let Some(status) = object["status"].as_object_mut()
+        && let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut)
+    {
         conditions.retain(|condition| condition["type"] != "Unused");
         if conditions.is_empty() {
-            object["status"].as_object_mut().unwrap().remove("conditions");
+            status.remove("conditions");
         }
     }
     object

@@ -34,7 +34,7 @@ pub(crate) enum Action {
 pub(crate) enum Moment {
     /// Its command has not run.
     Before,
-    /// Its command has ended, and nobody knows.
+    /// Its command has ended, and its status does not say so yet.
     After,
 }
 

@@ -41,7 +41,7 @@ const DELETIONS: &[Row] = &[
         Send::Delete("pvc/db/data"),
         Said::Denied,
     ),
-    // The volume is kept for another claim.
+    // The volume is reserved for another claim.
     (
         "claim-delete-destroys-data",
         "volume pv-a 10Gi RWO policy=Delete phase=Available for=qa/other\n\
@@ -61,7 +61,7 @@ const CREATIONS: &[Row] = &[
         Send::Create("volume pv-a 10Gi ROX"),
         Said::Nothing,
     ),
-    // It is kept for the claim, which has lost another.
+    // It is reserved for the claim, which has lost another volume.
     (
         "volume-substitution",
         "lost pv-a db/data 10Gi RWO",
@@ -159,7 +159,7 @@ const TENANTS: &[Row] = &[
         Send::Create("volume pv-a 10Gi RWO for=db/data label=bindery.dev/tenant:red"),
         Said::Denied,
     ),
-    // Nobody gets anything by the loss of a uid.
+    // No claim gets a volume by the loss of a uid.
     (
         "foreign-namespace-binding",
         "volume pv-a 10Gi RWO phase=Released dead=db/data annotation=bindery.dev/allowed-namespaces:qa",
@@ -199,7 +199,7 @@ const TENANTS: &[Row] = &[
         claim(r#"{"metadata":{"labels":{"a":"b"}}}"#),
         Said::Nothing,
     ),
-    // Who may not read volumes is told of those that say themselves that they are for the claim.
+    // An account that may not read volumes is told of those that say themselves that they are for the claim.
     (
         "prebind-capacity",
         "volume pv-a 1Gi RWO phase=Available for=db/data",
@@ -257,7 +257,7 @@ async fn said(policy: Policy, row: &Row) -> Said {
 async fn said_by(stage: &Stage, scene: &Scene, (id, given, by, send, _): &Row) -> Said {
     let review = scene.unedited(send, *by, "");
     let entries = entries(review.body());
-    assert!(!entries.is_empty(), "nobody is asked: {id}: {given} {send:?}");
+    assert!(!entries.is_empty(), "the request reaches no entry: {id}: {given} {send:?}");
     let mark = format!("[{id}] ");
     let mut said = Said::Nothing;
     for entry in entries {
@@ -312,7 +312,7 @@ async fn each_rule_says_the_same_of_what_no_watch_has_shown() {
     }
 }
 
-/// Through `/finalize` as through everything else, and while it is deleted; an empty label gives nobody's volumes away.
+/// Through `/finalize` as through everything else, and while it is deleted; an empty label opens no tenant's volumes.
 #[tokio::test]
 async fn a_tenants_label_is_guarded_through_finalize_and_told_as_it_is() {
     let scene = Scene::of("namespace db bindery.dev/tenant:red");

@@ -100,7 +100,7 @@ fn the_claim_goes(scene: &Scene<'_>, claim: &str, volume_type: &str) {
     scene.until_gone(name(&volume));
 }
 
-/// The volume's object goes, the folder stays: whoever set the policy wants it.
+/// The volume's object goes, the folder stays, as the policy Retain asks for.
 fn the_volume_is_retained(scene: &Scene<'_>, claim: &str, volume_type: &str) {
     let volume = used(scene, claim, volume_type);
     keep(scene, claim, &volume);

@@ -71,7 +71,7 @@ fn the_volume_first(scene: &Scene<'_>, claim: &str, volume: &str) {
     scene.until_gone(volume);
 }
 
-/// The volume's object goes, the disk stays: whoever set the policy wants it.
+/// The volume's object goes, the disk stays, as the policy Retain asks for.
 fn the_claim_of_a_retained_volume(scene: &Scene<'_>, claim: &str, volume: &str) {
     patch_volume(scene, volume, &json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}}));
     // The provisioner lets go of what it does not have to delete.

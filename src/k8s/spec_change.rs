@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::digest::Digest;
@@ -34,12 +34,39 @@ impl<'de> Visitor<'de> for Rest {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut digest = Digest::default();
-        while let Some((key, value)) = members.next_entry::<String, &RawValue>()? {
-            if !FIELDS.contains(&key.as_str()) {
-                digest.add(&key);
+        while let Some(is_added) = members.next_key_seed(Key(&mut digest))? {
+            let value: &RawValue = members.next_value()?;
+            if is_added {
                 digest.add(value.get());
             }
         }
         Ok(digest.finish())
+    }
+}
+
+/// Adds a key to the digest, and tells whether its value is to be added; it is not kept, however long it is.
+struct Key<'a>(&'a mut Digest);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = bool;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        let is_added = !FIELDS.contains(&key);
+        if is_added {
+            self.0.add(key);
+        }
+        Ok(is_added)
     }
 }

@@ -30,7 +30,7 @@ use crate::binding::{LiveReads, ObjectKey, Read, Write};
 use crate::cluster::announce::{About, announce};
 use crate::cluster::backoff::spread;
 use crate::cluster::lease::{Contest, Until};
-use crate::cluster::reads;
+use crate::cluster::reads::LiveReader;
 use crate::cluster::resource::Watched;
 use crate::cluster::send::{Sent, send};
 use crate::cluster::watch::follow;
@@ -147,6 +147,7 @@ pub async fn run_metered(
         Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
     let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
     let mut shell = Shell {
+        reader: LiveReader::new(client.clone()),
         client,
         engine: Engine::new(settings.mode).cleared_by(remedy.clone()),
         configuration: followed.current(),
@@ -185,6 +186,7 @@ enum Reply {
 
 struct Shell {
     client: Client,
+    reader: LiveReader,
     engine: Engine,
     configuration: Arc<ArcSwap<Configuration>>,
     news: Receiver<News>,
@@ -331,7 +333,7 @@ impl Shell {
 
     /// Begins a task; a write has no longer than the lease, which holds until `until`.
     fn start(&mut self, task: Task, until: Until) {
-        let client = self.client.clone();
+        let (client, reader) = (self.client.clone(), self.reader.clone());
         match task {
             Task::Send(write) => {
                 // Deciding about everything at the start takes its time.
@@ -352,7 +354,7 @@ impl Shell {
             Task::Read(asked) => {
                 self.meter.metrics.live_reads.inc();
                 self.requests.spawn(async move {
-                    let live = read(&client, asked.read.clone()).await;
+                    let live = read(&reader, asked.read.clone()).await;
                     Reply::Read(asked, live)
                 });
             }
@@ -362,7 +364,7 @@ impl Shell {
                         ObjectKey::Volume(name) => Read::Volume(name.clone()),
                         ObjectKey::Claim(key) => Read::Claim(key.clone()),
                     };
-                    let live = read(&client, wanted).await;
+                    let live = read(&reader, wanted).await;
                     Reply::Checked(object, live)
                 });
             }
@@ -389,8 +391,8 @@ fn whole(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-async fn read(client: &Client, wanted: Read) -> LiveReads {
+async fn read(reader: &LiveReader, wanted: Read) -> LiveReads {
     let mut live = LiveReads::default();
-    reads::read(client, &[wanted], READ_TIMEOUT, &mut live).await;
+    reader.read(&[wanted], READ_TIMEOUT, &mut live).await;
     live
 }

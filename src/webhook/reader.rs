@@ -10,29 +10,29 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::binding::{LiveReads, Read};
-use crate::cluster::reads;
+use crate::cluster::reads::LiveReader;
 
 /// Makes live reads; without a client every read fails.
 #[derive(Clone)]
 pub struct Reader {
-    client: Option<(Client, Handle)>,
+    live: Option<(LiveReader, Handle)>,
 }
 
 impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("connected", &self.client.is_some()).finish()
+        f.debug_struct("Reader").field("connected", &self.live.is_some()).finish()
     }
 }
 
 impl Reader {
     /// Reads through `client` on `runtime`.
     pub fn new(client: Client, runtime: Handle) -> Self {
-        Self { client: Some((client, runtime)) }
+        Self { live: Some((LiveReader::new(client), runtime)) }
     }
 
     /// A reader whose every read fails: for a webhook that knows no cluster.
     pub fn disconnected() -> Self {
-        Self { client: None }
+        Self { live: None }
     }
 
     /// Makes `wanted` within `deadline` and adds the answers to `live`. Returns how many of them ended in a
@@ -50,11 +50,11 @@ impl Reader {
             live.fail_all(wanted);
             (live, 0)
         };
-        let Some((client, runtime)) = self.client.clone() else { return failed(live) };
+        let Some((reader, runtime)) = self.live.clone() else { return failed(live) };
         let (reads, mut answers) = (wanted.to_vec(), live.clone());
         let mut reading = JoinSet::new();
         let reading_there = async move {
-            let panics = reads::read(&client, &reads, deadline, &mut answers).await;
+            let panics = reader.read(&reads, deadline, &mut answers).await;
             (answers, panics)
         };
         reading.spawn_on(reading_there, &runtime);

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bindery::binding::{Confirmation, LiveReads, Read};
-use bindery::cluster::reads::read;
+use bindery::cluster::reads::LiveReader;
 use bindery::cluster::resource::Watched;
 use bindery::cluster::single::{self, Place, Single};
 use bindery::cluster::state::Shared;
@@ -177,13 +177,13 @@ async fn a_giant_namespace_does_not_keep_others_from_their_pods() {
             client.send(request).await
         }
     });
-    let client = Client::new(slow, "default");
+    let reader = LiveReader::new(Client::new(slow, "default"));
     let ask = |namespace: &'static str, deadline| {
-        let client = client.clone();
+        let reader = reader.clone();
         tokio::spawn(async move {
             let wanted = [Read::PodsUsing(ClaimKey::new(namespace, "data"))];
             let mut live = LiveReads::default();
-            read(&client, &wanted, deadline, &mut live).await;
+            reader.read(&wanted, deadline, &mut live).await;
             live.confirmation(&wanted[0])
         })
     };

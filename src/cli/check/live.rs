@@ -22,7 +22,7 @@ use crate::cli::listing::{Listing, collection};
 use crate::cli::plan::state::{CLAIM_USE, no_object};
 use crate::cli::snapshot;
 use crate::cluster::client::{Address, connect};
-use crate::cluster::reads;
+use crate::cluster::reads::LiveReader;
 use crate::cluster::resource::Watched;
 use crate::document;
 use crate::model::ClaimKey;
@@ -98,7 +98,8 @@ impl Cluster {
 
     /// Makes `reads` and puts the answers into `live`.
     pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
-        self.runtime.block_on(reads::read(&self.client, reads, self.timeout, live));
+        let reader = LiveReader::new(self.client.clone());
+        self.runtime.block_on(reader.read(reads, self.timeout, live));
     }
 }
 

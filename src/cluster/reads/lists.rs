@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::Client;
-
-use super::shares::Shares;
+use super::LiveReader;
 use super::text::{Missing, Text, fetch, whole};
 use super::{decoded, escaped};
 use crate::binding::{Answer, Observed, PodUse, View};
@@ -19,11 +17,6 @@ const PODS_COUNT_MAX: usize = 50;
 /// Bytes of a page of several pods. 2 MiB: 50 pods of 40 KiB. Where they are larger fewer are asked for.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// Pages of pods under way at once, and lists of one namespace: tenants choose how many pods they have, and how large
-/// those are. Two pages take 4 MiB; whoever has a namespace of thousands waits for its own lists, and others for a
-/// page of it.
-static SHARES: Shares = Shares::new(2, 1);
-
 /// What a page of a list leaves to do.
 enum Turn<T> {
     Done(T),
@@ -31,7 +24,7 @@ enum Turn<T> {
 }
 
 /// Whether pods use the claim.
-pub(super) async fn pod_use(client: &Client, key: &ClaimKey) -> Answer<PodUse> {
+pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> Answer<PodUse> {
     let until_used = |page: &str| {
         Ok(match pod_page(page, key)? {
             PodPage::Used => Turn::Done(PodUse::Used),
@@ -39,40 +32,40 @@ pub(super) async fn pod_use(client: &Client, key: &ClaimKey) -> Answer<PodUse> {
             PodPage::More(next) => Turn::More(next),
         })
     };
-    pods(client, key, until_used).await
+    pods(reader, key, until_used).await
 }
 
 /// All pods that use the claim and have not finished.
-pub(super) async fn live_pods(client: &Client, key: &ClaimKey) -> Answer<Vec<Pod>> {
+pub(super) async fn live_pods(reader: &LiveReader, key: &ClaimKey) -> Answer<Vec<Pod>> {
     let mut users = Vec::new();
     let all = |page: &str| {
         let page = users_page(page, key)?;
         users.extend(page.users);
         Ok(page.next.map_or_else(|| Turn::Done(std::mem::take(&mut users)), Turn::More))
     };
-    pods(client, key, all).await
+    pods(reader, key, all).await
 }
 
 /// Pages through the pods of the claim's namespace until `take` has what it wants.
 async fn pods<T>(
-    client: &Client,
+    reader: &LiveReader,
     key: &ClaimKey,
     mut take: impl FnMut(&str) -> Result<Turn<T>, serde_json::Error>,
 ) -> Answer<T> {
-    let list = SHARES.list(&key.namespace).await;
+    let list = reader.places.lists.list(&key.namespace).await;
     let space = escaped(&key.namespace);
     let (mut token, mut count) = (String::new(), PODS_COUNT_MAX);
     loop {
         let _page = list.page().await;
         let path = format!("/api/v1/namespaces/{space}/pods?limit={count}&continue={token}");
-        let text = match whole(client, &path, PAGE_BYTES_MAX).await {
+        let text = match whole(&reader.client, &path, PAGE_BYTES_MAX).await {
             Ok(text) => Ok(Text::from(text)),
             Err(Missing::TooLong) if count > 1 => {
                 count /= 7;
                 continue;
             }
             // One pod that is larger than a page takes the turn of a large object.
-            Err(Missing::TooLong) => fetch(client, &key.namespace, &path).await,
+            Err(Missing::TooLong) => fetch(reader, &key.namespace, &path).await,
             Err(missing) => Err(missing),
         };
         // A list is never absent: that it is not found says nothing.
@@ -89,11 +82,11 @@ async fn pods<T>(
 }
 
 /// Whether there is a node that the term admits.
-pub(super) async fn any_node(client: &Client, term: &NodeTerm) -> Answer<()> {
+pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> Answer<()> {
     let Some(query) = term.query() else { return Answer::NotFound };
     let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
     let path = format!("/api/v1/nodes?limit=1&labelSelector={labels}&fieldSelector={fields}");
-    match fetch(client, "", &path).await {
+    match fetch(reader, "", &path).await {
         Ok(text) => match items(&text) {
             Ok(nodes) if nodes.is_empty() => Answer::NotFound,
             Ok(_) => Answer::Found(Arc::new(())),
@@ -104,8 +97,8 @@ pub(super) async fn any_node(client: &Client, term: &NodeTerm) -> Answer<()> {
 }
 
 /// The class that claims without a class get.
-pub(super) async fn default_class(client: &Client) -> Answer<Class> {
-    let Ok(text) = fetch(client, "", "/apis/storage.k8s.io/v1/storageclasses").await else {
+pub(super) async fn default_class(reader: &LiveReader) -> Answer<Class> {
+    let Ok(text) = fetch(reader, "", "/apis/storage.k8s.io/v1/storageclasses").await else {
         return Answer::Failed;
     };
     let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());

@@ -14,6 +14,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio::time::timeout;
 
+use self::shares::Shares;
 use self::text::{Missing, fetch};
 use crate::binding::{Answer, LiveReads, Read};
 use crate::k8s::claim::claim;
@@ -22,88 +23,123 @@ use crate::k8s::namespace::namespace;
 use crate::k8s::node::node;
 use crate::k8s::volume::{Wanted, volume};
 
-/// Makes every read of `reads` at once, within `deadline`, and puts the answers into `live`. Returns how
-/// many of them ended in a panic: that is a failed read, and says nothing about the others.
-pub async fn read(
-    client: &Client,
-    reads: &[Read],
-    deadline: Duration,
-    live: &mut LiveReads,
-) -> usize {
-    let mut under_way = tokio::task::JoinSet::new();
-    let mut asked = Vec::with_capacity(reads.len());
-    for read in reads {
-        let (client, wanted, read) = (client.clone(), read.clone(), read.clone());
-        let task = under_way.spawn(async move {
-            let answered = timeout(deadline, answer(&client, &read)).await;
-            answered.unwrap_or_else(|_| {
-                let mut late = LiveReads::default();
-                late.fail_all(&[read]);
-                late
-            })
-        });
-        asked.push((task.id(), wanted));
+/// Live reads through one client. Clones share its places, so that all who read through one of them together keep
+/// within the bounds.
+#[derive(Clone)]
+pub struct LiveReader {
+    client: Client,
+    places: Arc<Places>,
+}
+
+/// How much is under way at once, of all namespaces and of each.
+#[derive(Debug)]
+struct Places {
+    /// Requests. 64: each has a connection to the API server, of some 100 KiB, which would be hundreds of MiB if every
+    /// read of 1,024 reviews had one; and it does not answer more of them at a time than it has cores.
+    requests: Shares,
+    /// Large answers: one is 10 MiB. It is asked for again in its turn, so that whoever waits for that holds neither a
+    /// connection nor the place of a usual read.
+    large: Shares,
+    /// Pages of pods: tenants choose how many pods they have, and how large those are. Two pages take 4 MiB; whoever
+    /// has a namespace of thousands waits for its own lists, and others for a page of it.
+    lists: Shares,
+}
+
+impl std::fmt::Debug for LiveReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveReader").field("places", &self.places).finish_non_exhaustive()
     }
-    let mut panics = 0;
-    while let Some(done) = under_way.join_next_with_id().await {
-        match done {
-            Ok((_, answered)) => live.merge(answered),
-            // Its message and place are in the log already.
-            Err(ended) => {
-                panics += usize::from(ended.is_panic());
-                let failed = asked.iter().find(|(task, _)| *task == ended.id());
-                live.fail_all(failed.map_or(&[], |(_, read)| std::slice::from_ref(read)));
+}
+
+impl LiveReader {
+    /// Reads through `client`.
+    pub fn new(client: Client) -> Self {
+        let places = Places {
+            requests: Shares::new(64, 32),
+            large: Shares::new(1, 1),
+            lists: Shares::new(2, 1),
+        };
+        Self { client, places: Arc::new(places) }
+    }
+
+    /// Makes every read of `wanted` at once, within `deadline`, and puts the answers into `live`. Returns how
+    /// many of them ended in a panic: that is a failed read, and says nothing about the others.
+    pub async fn read(&self, wanted: &[Read], deadline: Duration, live: &mut LiveReads) -> usize {
+        let mut under_way = tokio::task::JoinSet::new();
+        let mut asked = Vec::with_capacity(wanted.len());
+        for read in wanted {
+            let (reader, wanted, read) = (self.clone(), read.clone(), read.clone());
+            let task = under_way.spawn(async move {
+                let answered = timeout(deadline, answer(&reader, &read)).await;
+                answered.unwrap_or_else(|_| {
+                    let mut late = LiveReads::default();
+                    late.fail_all(&[read]);
+                    late
+                })
+            });
+            asked.push((task.id(), wanted));
+        }
+        let mut panics = 0;
+        while let Some(done) = under_way.join_next_with_id().await {
+            match done {
+                Ok((_, answered)) => live.merge(answered),
+                // Its message and place are in the log already.
+                Err(ended) => {
+                    panics += usize::from(ended.is_panic());
+                    let failed = asked.iter().find(|(task, _)| *task == ended.id());
+                    live.fail_all(failed.map_or(&[], |(_, read)| std::slice::from_ref(read)));
+                }
             }
         }
+        panics
     }
-    panics
 }
 
 /// The answer to one read, and no other.
-async fn answer(client: &Client, read: &Read) -> LiveReads {
+async fn answer(reader: &LiveReader, read: &Read) -> LiveReads {
     let mut live = LiveReads::default();
     match read {
         Read::Volume(name) => {
             let path = format!("/api/v1/persistentvolumes/{}", escaped(name.as_str()));
             let decode = |text: &str| volume(text, Wanted::Both).map(|read| read.volume);
-            live.volumes.insert(name.clone(), get(client, "", &path, decode).await);
+            live.volumes.insert(name.clone(), get(reader, "", &path, decode).await);
         }
         Read::Claim(key) => {
             let (space, name) = (escaped(&key.namespace), escaped(&key.name));
             let path = format!("/api/v1/namespaces/{space}/persistentvolumeclaims/{name}");
             let decode = |text: &str| claim(text, &key.namespace);
-            live.claims.insert(key.clone(), get(client, &key.namespace, &path, decode).await);
+            live.claims.insert(key.clone(), get(reader, &key.namespace, &path, decode).await);
         }
         Read::Class(name) => {
             let path = format!("/apis/storage.k8s.io/v1/storageclasses/{}", escaped(name.as_str()));
-            live.classes.insert(name.clone(), get(client, "", &path, class).await);
+            live.classes.insert(name.clone(), get(reader, "", &path, class).await);
         }
         Read::Node(name) => {
             let path = format!("/api/v1/nodes/{}", escaped(name));
-            live.nodes.insert(name.clone(), get(client, "", &path, node).await);
+            live.nodes.insert(name.clone(), get(reader, "", &path, node).await);
         }
         Read::Namespace(name) => {
             let path = format!("/api/v1/namespaces/{}", escaped(name));
-            live.namespaces.insert(name.clone(), get(client, name, &path, namespace).await);
+            live.namespaces.insert(name.clone(), get(reader, name, &path, namespace).await);
         }
         Read::PodsUsing(key) => {
-            live.pods.insert(key.clone(), lists::pod_use(client, key).await);
+            live.pods.insert(key.clone(), lists::pod_use(reader, key).await);
         }
         Read::LivePods(key) => {
-            live.live_pods.insert(key.clone(), lists::live_pods(client, key).await);
+            live.live_pods.insert(key.clone(), lists::live_pods(reader, key).await);
         }
         Read::AnyNode(term) => {
-            live.any_nodes.insert(term.clone(), lists::any_node(client, term).await);
+            live.any_nodes.insert(term.clone(), lists::any_node(reader, term).await);
         }
-        Read::DefaultClass => live.default_class = Some(lists::default_class(client).await),
+        Read::DefaultClass => live.default_class = Some(lists::default_class(reader).await),
         Read::Lease(space, name) => {
             let (of, called) = (escaped(space), escaped(name));
             let path = format!("/apis/coordination.k8s.io/v1/namespaces/{of}/leases/{called}");
-            let found = get(client, space, &path, |_| Ok(())).await;
+            let found = get(reader, space, &path, |_| Ok(())).await;
             live.leases.insert((space.clone(), name.clone()), found);
         }
         Read::Owner(space, owner) => {
-            let fate = owners::fate(client, space, owner).await;
+            let fate = owners::fate(reader, space, owner).await;
             live.owners.insert((space.clone(), owner.clone()), fate);
         }
     }
@@ -112,12 +148,12 @@ async fn answer(client: &Client, read: &Read) -> LiveReads {
 
 /// The object at `path`, as `decode` reads it; in this namespace, empty where there is none.
 async fn get<T>(
-    client: &Client,
+    reader: &LiveReader,
     namespace: &str,
     path: &str,
     decode: impl FnOnce(&str) -> Result<T, serde_json::Error>,
 ) -> Answer<T> {
-    match fetch(client, namespace, path).await {
+    match fetch(reader, namespace, path).await {
         Ok(text) => decoded(decode(&text)),
         Err(missing) => missing.into(),
     }

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use kube::Client;
 use serde::Deserialize;
 
 use super::text::{Missing, fetch};
-use super::{decoded, escaped};
+use super::{LiveReader, decoded, escaped};
 use crate::binding::{Answer, OwnerFate};
 use crate::k8s::list::{items, resource_of};
 use crate::model::{Owner, Uid};
@@ -47,17 +46,17 @@ struct OwnedMetadata {
 }
 
 /// What became of the owner of an object in this namespace; the name is empty where there is none.
-pub(super) async fn fate(client: &Client, namespace: &str, owner: &Owner) -> Answer<OwnerFate> {
+pub(super) async fn fate(reader: &LiveReader, namespace: &str, owner: &Owner) -> Answer<OwnerFate> {
     let hidden = || Answer::Found(Arc::new(OwnerFate::Hidden));
     if namespace.is_empty() && is_node(owner) {
-        return node_fate(client, owner).await;
+        return node_fate(reader, owner).await;
     }
-    let path = match path(client, namespace, owner).await {
+    let path = match path(reader, namespace, owner).await {
         Ok(Some(path)) => path,
         Ok(None) | Err(Missing::Forbidden) => return hidden(),
         Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return Answer::Failed,
     };
-    match fetch(client, namespace, &path).await {
+    match fetch(reader, namespace, &path).await {
         Ok(text) => fate_of(&text, owner),
         Err(Missing::Forbidden) => hidden(),
         Err(missing) => missing.into(),
@@ -70,9 +69,9 @@ fn is_node(owner: &Owner) -> bool {
 
 /// The same of a node that owns a volume: by a list of one, because the webhook may list nodes and not get them.
 /// The owners of claims are looked for by GET alone, so that nobody learns from them which nodes there are.
-async fn node_fate(client: &Client, owner: &Owner) -> Answer<OwnerFate> {
+async fn node_fate(reader: &LiveReader, owner: &Owner) -> Answer<OwnerFate> {
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
-    let text = match fetch(client, "", &path).await {
+    let text = match fetch(reader, "", &path).await {
         Ok(text) => text,
         Err(Missing::Forbidden) => return Answer::Found(Arc::new(OwnerFate::Hidden)),
         // A list is never absent: that it is not found says nothing.
@@ -93,12 +92,16 @@ fn fate_of(text: &str, owner: &Owner) -> Answer<OwnerFate> {
 }
 
 /// Where the owner is; nothing where the garbage collector does not know either, and keeps what is owned.
-async fn path(client: &Client, namespace: &str, owner: &Owner) -> Result<Option<String>, Missing> {
+async fn path(
+    reader: &LiveReader,
+    namespace: &str,
+    owner: &Owner,
+) -> Result<Option<String>, Missing> {
     let base = match owner.api_version.split_once('/') {
         None => format!("/api/{}", escaped(&owner.api_version)),
         Some((group, version)) => format!("/apis/{}/{}", escaped(group), escaped(version)),
     };
-    let Some((resource, scope)) = place(client, &base, owner).await? else { return Ok(None) };
+    let Some((resource, scope)) = place(reader, &base, owner).await? else { return Ok(None) };
     let name = escaped(&owner.name);
     Ok(match scope {
         Scope::Cluster => Some(format!("{base}/{resource}/{name}")),
@@ -112,7 +115,7 @@ async fn path(client: &Client, namespace: &str, owner: &Owner) -> Result<Option<
 
 /// The resource of the owner's kind; nothing if the group below `base` does not serve it.
 async fn place(
-    client: &Client,
+    reader: &LiveReader,
     base: &str,
     owner: &Owner,
 ) -> Result<Option<(String, Scope)>, Missing> {
@@ -121,7 +124,7 @@ async fn place(
     if let Some((_, _, resource, scope)) = usual {
         return Ok(Some(((*resource).to_owned(), *scope)));
     }
-    let text = match fetch(client, "", base).await {
+    let text = match fetch(reader, "", base).await {
         Err(Missing::Absent) => return Ok(None),
         fetched => fetched?,
     };

@@ -24,12 +24,8 @@ pub(super) struct List<'s, 'n> {
 
 impl Shares {
     /// So many pages at once, of so many lists in each namespace.
-    pub(super) const fn new(pages: usize, lists_each: usize) -> Self {
-        Self {
-            pages: Semaphore::const_new(pages),
-            lists_each,
-            namespaces: Mutex::new(BTreeMap::new()),
-        }
+    pub(super) fn new(pages: usize, lists_each: usize) -> Self {
+        Self { pages: Semaphore::new(pages), lists_each, namespaces: Mutex::new(BTreeMap::new()) }
     }
 
     /// A list of the namespace, once not too many others of it are under way.

@@ -13,6 +13,7 @@ use kube::client::Body;
 use kube::core::Status;
 use tokio::sync::SemaphorePermit;
 
+use super::LiveReader;
 use super::shares::{List, Shares};
 use crate::cluster::request::is_absent;
 
@@ -22,15 +23,6 @@ const USUAL_BYTES_MAX: usize = 32 * 1024;
 /// The longest answer. 10 MiB: an object has at most 1.5 MiB, and the API server writes `<`, `>` and `&` in six letters
 /// each.
 const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
-
-/// Requests under way at once, and those for one namespace. 64: each has a connection to the API server, of some
-/// 100 KiB, which would be hundreds of MiB if every read of 1,024 reviews had one; and it does not answer more of them
-/// at a time than it has cores.
-static READS: Shares = Shares::new(64, 32);
-
-/// Large answers held at once, and those of one namespace: one is 10 MiB. It is asked for again in its turn, so that
-/// whoever waits for that holds neither a connection nor the place of a usual read.
-static LARGE: Shares = Shares::new(1, 1);
 
 /// Why there is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +46,10 @@ pub(super) struct Text<'a> {
 
 /// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
 #[derive(Debug)]
-struct Turn<'a>(
-    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'static>>, List<'static, 'a>),
-);
+struct Turn<'a>(#[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, List<'a, 'a>));
 
 /// A place, once the namespace has its share and there is one.
-async fn turn<'a>(shares: &'static Shares, namespace: &'a str) -> Turn<'a> {
+async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
     let list = shares.list(namespace).await;
     // It is never closed.
     Turn((list.page().await, list))
@@ -81,23 +71,27 @@ impl From<String> for Text<'_> {
 
 /// What the API server says at `path`, about an object of this namespace; empty where there is none.
 pub(super) async fn fetch<'a>(
-    client: &Client,
+    reader: &'a LiveReader,
     namespace: &'a str,
     path: &str,
 ) -> Result<Text<'a>, Missing> {
     let usual = {
-        let _turn = turn(&READS, namespace).await;
-        whole(client, path, USUAL_BYTES_MAX).await
+        let _turn = turn(&reader.places.requests, namespace).await;
+        whole(&reader.client, path, USUAL_BYTES_MAX).await
     };
     match usual {
         Ok(text) => Ok(text.into()),
         Err(Missing::TooLong) => {
-            let turn = turn(&LARGE, namespace).await;
-            let text = whole(client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
-                if *missing == Missing::TooLong {
-                    tracing::warn!(path, "the API server sent more bytes than an object can have");
-                }
-            })?;
+            let turn = turn(&reader.places.large, namespace).await;
+            let text =
+                whole(&reader.client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
+                    if *missing == Missing::TooLong {
+                        tracing::warn!(
+                            path,
+                            "the API server sent more bytes than an object can have"
+                        );
+                    }
+                })?;
             Ok(Text { text, _turn: Some(turn) })
         }
         Err(missing) => Err(missing),

@@ -99,6 +99,22 @@ async fn an_exported_volume_is_nobodys_provisioning() {
     }
 }
 
+/// Neither by its Lease nor by what it writes: the configuration, or the API server's own controllers, make it known.
+#[tokio::test]
+async fn a_provisioner_that_says_nothing_of_itself_is_known_by_name() {
+    let trusted = Trusted { provisioners: vec![ACCOUNT.to_owned()], ..Trusted::default() };
+    let policy = Policy { trusted, ..Policy::default() };
+    let scene = Scene::empty();
+    let stage = Stage::under(policy, &scene, RULES).await;
+    let silent = "volume vault-4711 10Gi RWO policy=Delete csi=disk.example.com dead=db/data";
+    let marked = SHAPES[0].replace("{}", "dead=db/data");
+    let binder = "system:serviceaccount:kube-system:persistent-volume-binder";
+    for (line, program) in [(silent, ACCOUNT), (&marked, binder)] {
+        let outcome = create(&stage, &scene, line.to_owned(), &account(program)).await;
+        assert!(matches!(outcome, Outcome::Created(1..)), "{program}: {outcome:?}");
+    }
+}
+
 /// The claim went while its storage was made: nothing may keep the volume from being registered, so that its
 /// driver deletes the storage.
 #[tokio::test]

@@ -32,6 +32,7 @@ const GIVEN: &str = "namespace db bindery.dev/tenant:blue\n\
     volume pv-fred 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
     volume pv-tiny 1Gi RWO phase=Available label=bindery.dev/tenant:red\n\
     volume pv-list 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,red-*\n\
+    volume pv-part 10Gi RWO phase=Available\n\
     volume pv-keep 10Gi RWO phase=Available for=qa/other label=bindery.dev/tenant:red\n\
     pair pv-have qa/data 10Gi RWO\n\
     pair pv-hers qa/more 10Gi RWO label=bindery.dev/tenant:red\n\
@@ -40,10 +41,10 @@ const GIVEN: &str = "namespace db bindery.dev/tenant:blue\n\
     volume pv-mine 1Gi RWO phase=Available label=bindery.dev/tenant:blue";
 
 /// What the tenant may not read and would not get.
-const HIDDEN: [&str; 18] = [
+const HIDDEN: [&str; 19] = [
     "pv-none", "pv-class", "pv-size", "pv-rises", "pv-modes", "pv-block", "pv-attrs", "pv-odds",
-    "pv-kept", "pv-left", "pv-died", "pv-gone", "pv-fred", "pv-tiny", "pv-list", "pv-keep",
-    "pv-have", "pv-hers",
+    "pv-kept", "pv-left", "pv-died", "pv-gone", "pv-fred", "pv-tiny", "pv-list", "pv-part",
+    "pv-keep", "pv-have", "pv-hers",
 ];
 
 /// The classes that a claim may ask for: that of most volumes, and that of `pv-rises`.
@@ -117,6 +118,8 @@ fn policies() -> Vec<(String, Policy)> {
 fn scene() -> Scene {
     let scene = Scene::of(GIVEN);
     scene.patch("ns/db", json!({"metadata": {"labels": {"team": "db"}}}));
+    // A reservation that names no namespace.
+    scene.patch("pv/pv-part", json!({"spec": {"claimRef": {"name": "data"}}}));
     let until = Timestamp::now() + SignedDuration::from_hours(1);
     let note = |id: &str| (format!("allow.bindery.dev/{id}"), json!(format!("{until} moving")));
     let notes: serde_json::Map<_, _> = RULES.iter().map(|rule| note(rule.id)).collect();
@@ -127,10 +130,16 @@ fn scene() -> Scene {
 }
 
 /// Answers and numbers of live reads, each once.
-async fn told(stage: &Stage, gate: &Gate, scene: &Scene) -> BTreeSet<(String, usize)> {
+async fn told(
+    stage: &Stage,
+    gate: &Gate,
+    scene: &Scene,
+    hidden: &[&str],
+) -> BTreeSet<(String, usize)> {
     let mut told = BTreeSet::new();
     for class in CLASSES {
-        for volume in HIDDEN.into_iter().filter(|name| class.is_empty() || *name == "pv-rises") {
+        for volume in hidden.iter().copied().filter(|name| class.is_empty() || *name == "pv-rises")
+        {
             let line = format!("claim db/data 10Gi RWO class={class} volume={volume}");
             let (entry, body) = naming(scene, &line, Persona::Tenant);
             assert_eq!(entry, Entry::Restricted);
@@ -157,7 +166,12 @@ async fn what_a_tenant_may_not_read_gets_one_answer_at_one_cost_in_every_mode() 
         let foreign = policy.modes.get("foreign-namespace-volume").copied();
         let is_exempt = !policy.exemptions.is_empty();
         let stage = Stage::through(gate.client(&scene.server), policy, RULES).await;
-        let told = told(&stage, &gate, &scene).await;
+        // Where nobody is let in unasked, what is free is as foreign as the rest.
+        let hidden = match unlisted {
+            Unlisted::Allow => HIDDEN.to_vec(),
+            Unlisted::Deny => [&HIDDEN[..], &["pv-open"]].concat(),
+        };
+        let told = told(&stage, &gate, &scene, &hidden).await;
         assert_eq!(told.len(), 1, "{name}: {told:#?}");
         let (answer, reads) = told.first().unwrap();
         assert_eq!(*reads, 1, "{name}: {answer}");

@@ -5,7 +5,6 @@
 //! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
 
-use super::actor::SUPERUSERS;
 use super::change::{Change, Part, Subject, Transition};
 use super::judge::{Found, Question};
 use super::policy::Unlisted;
@@ -30,7 +29,7 @@ pub enum ReadAccess {
 pub(super) fn is_restricted(change: &Change, access: ReadAccess) -> bool {
     match access {
         ReadAccess::Volumes => false,
-        ReadAccess::Namespaces => named(change).is_some() && !change.user.is_in(SUPERUSERS),
+        ReadAccess::Namespaces => named(change).is_some(),
     }
 }
 
@@ -184,11 +183,9 @@ impl Restricted<'_> {
         is_marked || matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound)
     }
 
-    /// Whether it is anybody's, and a binder gives it to this PVC.
+    /// Whether it is anybody's, and a binder gives it to this PVC: what is marked or reserved fits nobody to whom it is
+    /// not visible.
     fn would_get(&self, volume: &Volume) -> bool {
-        self.unlisted == Unlisted::Allow
-            && volume.audience(&self.claim.key.namespace) == Audience::Unmarked
-            && pairing(volume, self.claim) == Pairing::Asked
-            && fit(volume, self.claim, None, Asker::Prebind).is_ok()
+        self.unlisted == Unlisted::Allow && fit(volume, self.claim, None, Asker::Prebind).is_ok()
     }
 }

@@ -54,6 +54,24 @@ fn deleting_a_claim_tells_what_it_takes_along_and_who_uses_it() {
     assert!(unsure.contains(&warned(" (which pods use it is not known)")), "{unsure:?}");
 }
 
+/// A manifest that goes from a repository names no volume: the stored claim does.
+#[test]
+fn a_manifest_that_goes_takes_along_what_the_stored_claim_has() {
+    let folder = Folder::new();
+    folder.write("live.yaml", provisioned());
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: db}\n\
+        spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}\n";
+    folder.write("old/claim.yaml", claim);
+    folder.write("new/other.yaml", claim.replace("name: data", "name: other"));
+    let arguments = ["check", "--old", "old", "-f", "new", "--live", "live.yaml", "-o", "json"];
+    let told = told(&folder.run(&arguments));
+    assert!(
+        told.iter().any(|(result, text)| result == "warned"
+            && text.starts_with("[claim-delete-destroys-data] 20Gi on volume \"pv-a\"")),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn a_claim_whose_volume_nobody_shows_is_not_clean() {
     let (_, claim) = LIVE.split_once("- apiVersion: v1\n  kind: PersistentVolumeClaim").unwrap();

@@ -6,6 +6,7 @@
 mod blind;
 mod cases;
 mod laws;
+mod outdated;
 mod world;
 
 pub(crate) use self::cases::case;

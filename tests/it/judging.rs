@@ -112,6 +112,33 @@ impl Scene {
     }
 }
 
+/// `check` knows no more than the name of what a dump does not hold, and the cluster may show it later.
+#[test]
+fn a_deletion_by_name_alone_is_judged_by_what_is_stored() {
+    let mut scene = scene("pair pv-a db/data 10Gi RWO policy=Delete");
+    let named = Claim { uid: None, volume: None, ..scene.claim.clone() };
+    let user = User { name: "jane".to_owned(), groups: Vec::new() };
+    let change = Change {
+        actor: scene.policy.actor(&user),
+        user,
+        parameters: Parameters::default(),
+        part: Part::Main,
+        detail: Detail::default(),
+        subject: Subject::Claim(Transition::Delete(named)),
+    };
+    let rules = [find("claim-delete-destroys-data").unwrap()];
+    let mut found = |knows: bool| {
+        if !knows {
+            scene.view.apply(Observed::ClaimGone(scene.claim.key.clone()));
+        }
+        let question =
+            Question { entry: Entry::Advise, change: &change, policy: &scene.policy, now: now() };
+        judge(&rules, question, &Evidence::new(&scene.view, &scene.live))
+    };
+    assert_eq!(found(true).verdict.rulings.len(), 1);
+    assert_eq!(found(false).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
+}
+
 #[test]
 fn a_denial_that_rests_on_the_view_asks_for_a_live_read() {
     let judgement = scene(PAIR).delete(Entry::Guard);

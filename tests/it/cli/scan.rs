@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bindery::cli::example::scene;
-use bindery::rules::{Example, Persona, RULES, Rule, Send, Standing};
+use bindery::rules::{Example, Persona, RULES, Rule, Send, Standing, find};
 use serde_json::{Value, json};
 
 use super::schemas::expect_valid;
@@ -439,6 +439,22 @@ fn every_other_trace_is_found_by_its_rule_alone() {
             );
         }
     }
+}
+
+/// No PVC is named by a reservation without a namespace: there is none that the volume could not admit.
+#[test]
+fn an_incomplete_reservation_gives_a_marked_volume_to_nobody() {
+    let folder = folder();
+    let mut marked = volume("marked", &json!({"claimRef": {"name": "data"}}), "Available", None);
+    marked["metadata"]["annotations"] = json!({"bindery.dev/allowed-namespaces": "elsewhere"});
+    let list = |marked: &Value| json!({"kind": "List", "items": [marked]}).to_string();
+    let rule = find("foreign-namespace-binding").expect("a rule");
+    folder.write("dump.json", list(&marked));
+    let of_it = |told: Vec<String>| told.iter().filter(|line| line.contains(rule.id)).count();
+    assert_eq!(of_it(found_by(rule, &folder, "dump.json")), 0);
+    marked["spec"]["claimRef"]["namespace"] = json!("db");
+    folder.write("dump.json", list(&marked));
+    assert_eq!(of_it(found_by(rule, &folder, "dump.json")), 1);
 }
 
 #[test]

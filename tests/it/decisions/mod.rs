@@ -159,14 +159,6 @@ const TENANTS: &[Row] = &[
         Send::Create("volume pv-a 10Gi RWO for=db/data label=bindery.dev/tenant:red"),
         Said::Denied,
     ),
-    // No claim is named by a reservation without a namespace.
-    (
-        "foreign-namespace-binding",
-        "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa",
-        Persona::Admin,
-        volume(r#"{"spec":{"claimRef":{"name":"data"}}}"#),
-        Said::Nothing,
-    ),
     // No claim gets a volume by the loss of a uid.
     (
         "foreign-namespace-binding",

@@ -105,8 +105,8 @@ fuzz:
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
 
-# Every suite twenty times beside a load of twice the cores: no run may fail. ROUNDS=2 makes it short, STRESSED="it sim"
-# picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
+# Every suite twenty times beside a load of twice the cores, of which half are other suites: no run may fail. An hour.
+# ROUNDS=2 makes it short, STRESSED="it sim" picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
 STRESSED := lib $(SUITES) chart
 stress: ROUNDS := 20
 stress: kube

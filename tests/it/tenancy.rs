@@ -75,20 +75,22 @@ async fn every_volume_of_others_costs_the_same() {
     gate.open();
     let policy = policy(Unlisted::Deny);
     let stage = Stage::through(gate.client(&scene.server), policy, RULES).await;
-    let mut times = [const { Vec::<Duration>::new() }; FOREIGN.len() + 1];
-    for _ in 0..50 {
-        for (volume, times) in FOREIGN.iter().chain([&ABSENT]).zip(&mut times) {
+    // The shortest of each: what others do on the machine only adds. Beside many others it takes long to come by.
+    let mut shortest = [Duration::MAX; FOREIGN.len() + 1];
+    for round in 1..=2_000 {
+        for (volume, shortest) in FOREIGN.iter().chain([&ABSENT]).zip(&mut shortest) {
             let review = naming(&scene, volume);
             let (asked, start) = (gate.reads(), Instant::now());
             stage.validate(Entry::Advise, &review).await;
-            times.push(start.elapsed());
+            *shortest = start.elapsed().min(*shortest);
             assert_eq!(gate.reads() - asked, 1, "{volume}");
         }
+        let (least, most) = (shortest.iter().min().unwrap(), shortest.iter().max().unwrap());
+        if round >= 50 && *most < *least * 2 {
+            return;
+        }
     }
-    // The shortest of each: what others do on the machine only adds.
-    let shortest = times.map(|times| times.into_iter().min().unwrap());
-    let (least, most) = (shortest.iter().min().unwrap(), shortest.iter().max().unwrap());
-    assert!(*most < *least * 2, "{shortest:?}");
+    panic!("{shortest:?}");
 }
 
 #[tokio::test]

@@ -10,11 +10,11 @@ mod among;
 use std::hint::black_box;
 
 use among::{ASKER, among};
+use bindery::api::claim::claim;
+use bindery::api::review::{Answer, answer, request};
+use bindery::api::volume::Wanted;
+use bindery::api::volume::volume;
 use bindery::binding::{Asker, Evidence, LiveReads, View, choose, fit};
-use bindery::k8s::claim::claim;
-use bindery::k8s::review::{Answer, answer, request};
-use bindery::k8s::volume::Wanted;
-use bindery::k8s::volume::volume;
 use bindery::model::Quantity;
 use bindery::rules::{Entry, Policy, Question, RULES, judge};
 use divan::Bencher;

@@ -12,11 +12,11 @@
 //!  │     cli     ├──────────────►│   webhook   │ │ controller │   shells: async, I/O, clocks
 //!  └──────┬──────┘               └──────┬──────┘ └─────┬──────┘
 //!         │          ┌─────────┐        │              │
-//!         └─────────►│ cluster │◄───────┴──────────────┘     client, watches, live reads, lease
+//!         └─────────►│ client  │◄───────┴──────────────┘     client, watches, live reads, lease
 //!                    └────┬────┘    ┌───────┐
 //!                         │         │  sim  │                an API server in memory
 //!                    ┌────▼────┐    └───────┘
-//!                    │   k8s   │                             the border: API fields end here
+//!                    │   api   │                             the border: API fields end here
 //!                    └────┬────┘
 //!            ┌────────────▼────────────┐
 //!            │ rules ► binding ► model │                     pure: values in, values out
@@ -46,7 +46,7 @@
 //! | [`model`] | values: amounts, access modes, classes, volumes, claims, what they compare by |
 //! | [`binding`] | the two pointers of a pair, the reasons against it, and what is known of both |
 //! | [`rules`] | verdicts and repairs: a file each, and the machinery that runs them |
-//! | [`k8s`] | API objects, reviews, patches and registrations, to and from the model |
+//! | [`api`] | API objects, reviews, patches and registrations, to and from the model |
 //! | [`document`] | YAML and JSON as trees that know the line and column of everything |
 //! | [`sim`] | an API server in memory, for the demonstration and for simulation |
 //! | [`telemetry`] | metrics and logs |
@@ -54,7 +54,7 @@
 //! | [`follow`] | files that somebody else replaces: a watch and a poll |
 //! | [`certificates`] | authorities and serving pairs: how they are made, and what is next when they age |
 //! | [`listen`] | taking a port on every address of the machine |
-//! | [`cluster`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
+//! | [`client`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
 //! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
 //! | [`controller`] | the bind loop: a line of objects, one decision at a time, many requests under way |
 //! | [`cli`] | arguments, commands, what they print |
@@ -65,7 +65,7 @@
 //!    the request, each under a deadline.
 //! 2. The body is read against one budget of bytes for all reviews, and the review takes a place;
 //!    without either the answer is 429 with `Retry-After`.
-//! 3. [`k8s::review`] reads the envelope. The objects in it stay borrowed text until the few fields
+//! 3. [`api::review`] reads the envelope. The objects in it stay borrowed text until the few fields
 //!    that decisions read are taken from them. The result is a [`rules::Change`].
 //! 4. [`rules::judge`] asks every rule of the path. The [`binding::Evidence`] before it is the
 //!    watched view. A denial that rests on another object comes back as a [`binding::Read`].
@@ -76,7 +76,7 @@
 //!
 //! # One binding, from event to event
 //!
-//! 1. [`cluster::watch`] follows volumes, claims, classes and the pods that wait. Each event goes to the
+//! 1. [`client::watch`] follows volumes, claims, classes and the pods that wait. Each event goes to the
 //!    one task that owns the view, and puts the objects that it concerns into the line.
 //! 2. The core is asked about the first in the line. It answers with reads, with one write, or with
 //!    nothing to do; always with the reason.
@@ -106,7 +106,7 @@
 //! **Architecture invariant:** judging has no effect. The webhook writes nothing to the cluster, and
 //! no rule can see whether a request is a dry run.
 //!
-//! **Architecture invariant:** a volume's or claim's API object never passes [`k8s`] on its way in,
+//! **Architecture invariant:** a volume's or claim's API object never passes [`api`] on its way in,
 //! and no rule names an API type. ([`sim`] spells API fields too: it is the other side of the wire.)
 //!
 //! **Architecture invariant:** a review that panics ends nothing but itself; its answer is 500, and
@@ -132,15 +132,15 @@
 //! assert!(!rule.refuses.is_empty() && !rule.allows.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.routes.is_empty()));
 //! ```
+pub mod api;
 pub mod binding;
 pub mod certificates;
 pub mod cli;
-pub mod cluster;
+pub mod client;
 pub mod config;
 pub mod controller;
 pub mod document;
 pub mod follow;
-pub mod k8s;
 pub mod listen;
 pub mod model;
 pub mod rules;

@@ -3,9 +3,9 @@
 //! Each patch is what our controller would send, each with the version that the one before it left. It
 //! exists as the measure of what the API server can take. Not here: creating the pair (`users`).
 
+use bindery::api::write::write_patch;
 use bindery::binding::{Basis, ChosenBy, NewStatus, Write};
-use bindery::cluster::send::FIELD_MANAGER;
-use bindery::k8s::write::write_patch;
+use bindery::client::send::FIELD_MANAGER;
 use bindery::model::{
     AccessModes, ClaimKey, Quantity, ResourceVersion, Uid, VolumeName, VolumePhase,
 };

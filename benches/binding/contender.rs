@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bindery::k8s::registration::{Registration, Target};
+use bindery::api::registration::{Registration, Target};
 use hyper::Method;
 use serde_json::{Value, json};
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery::binding::Observed;
-use bindery::cluster::resource::Watched;
-use bindery::cluster::watch::{Sink, Unreadable, follow};
+use bindery::client::resource::Watched;
+use bindery::client::watch::{Sink, Unreadable, follow};
 use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
 use kube::Client;
 use tokio::sync::watch;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use bindery::api::claim::claim;
+use bindery::api::volume::Wanted;
+use bindery::api::volume::volume;
 use bindery::binding::{Asker, Choice, Observed, View, choose};
-use bindery::k8s::claim::claim;
-use bindery::k8s::volume::Wanted;
-use bindery::k8s::volume::volume;
 use bindery::model::{BindingMode, Claim, Quantity, Volume, VolumeName};
 
 /// Who asks: a binder, for a class that does not delay.

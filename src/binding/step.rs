@@ -2,7 +2,7 @@
 //!
 //! A binding is several writes, but only one may be under way: each is decided again on the reply to
 //! the one before it, so that a crash or a conflict anywhere is just another view. Not here: how a
-//! write is sent (`cluster`), what it looks like as a patch (`k8s`).
+//! write is sent (`client`), what it looks like as a patch (`api`).
 
 use std::fmt;
 

@@ -11,10 +11,10 @@ use super::check::{
     Judged, Kind, Known, ObjectKey, Proposal, Reach, Terms, created, judge_proposal, judge_review,
     replaced,
 };
+use crate::api::fixture::{self, FixtureError, Item};
+use crate::api::review::ReviewError;
 use crate::binding::Collection;
 use crate::config::Configuration;
-use crate::k8s::fixture::{self, FixtureError, Item};
-use crate::k8s::review::ReviewError;
 use crate::rules::edits::all_on;
 use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, User};
 

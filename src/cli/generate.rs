@@ -11,7 +11,7 @@ use serde_json::json;
 use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{files, reference};
-use crate::k8s::registration::{Registration, Target};
+use crate::api::registration::{Registration, Target};
 use crate::rules::judging::namespace_labels::guarded;
 
 /// Runs the command.

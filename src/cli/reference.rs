@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::example::{ExampleError, judge, judge_unedited};
-use crate::k8s::registration::name;
+use crate::api::registration::name;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,

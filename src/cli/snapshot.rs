@@ -16,7 +16,7 @@ use super::files::Readers;
 use super::notation;
 use super::output::deliver;
 use super::plan::state::CLAIM_USE;
-use crate::k8s::pods::any_pod;
+use crate::api::pods::any_pod;
 use crate::model::ClaimKey;
 
 /// The kind of a snapshot: a list that knows when it was taken.

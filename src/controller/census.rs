@@ -95,8 +95,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::api::volume::{Wanted, volume};
     use crate::binding::Observed;
-    use crate::k8s::volume::{Wanted, volume};
 
     #[test]
     fn a_large_cluster_is_counted_in_steps_and_each_object_once() {

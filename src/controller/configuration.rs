@@ -7,8 +7,8 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::Severity;
-use crate::cluster::announce::{About, Message, announce};
-use crate::cluster::lease::Until;
+use crate::client::announce::{About, Message, announce};
+use crate::client::lease::Until;
 use crate::config::Configuration;
 use crate::follow::configuration::{FileError, Followed, Source};
 use crate::telemetry::configuration::ConfigurationMetrics;

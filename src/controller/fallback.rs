@@ -1,14 +1,14 @@
 //! Falling back from `full` once another binder was seen at work, and staying so after a restart.
 //!
-//! Not here: how another binder is noticed (`engine`), and how the Lease stores it (`cluster::lease`).
+//! Not here: how another binder is noticed (`engine`), and how the Lease stores it (`client::lease`).
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::engine::Engine;
-use crate::cluster::lease::Contest;
-use crate::cluster::other_binder::OtherBinder;
+use crate::client::lease::Contest;
+use crate::client::other_binder::OtherBinder;
 use crate::model::annotations::OTHER_BINDER;
 
 /// Tells the Lease what the engine saw, and the engine what the Lease says.

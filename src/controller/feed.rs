@@ -12,10 +12,10 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::api::managers::{InTree, in_tree};
 use crate::binding::Observed;
-use crate::cluster::resource::Watched;
-use crate::cluster::watch::{Sink, Unreadable};
-use crate::k8s::managers::{InTree, in_tree};
+use crate::client::resource::Watched;
+use crate::client::watch::{Sink, Unreadable};
 use crate::model::{ResourceVersion, Volume};
 
 /// What the watches tell.

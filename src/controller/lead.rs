@@ -1,6 +1,6 @@
 //! Being the only one that does something: a lease, and the task that holds it.
 //!
-//! Not here: how a lease is won and kept (`cluster::lease`), and what its holder does.
+//! Not here: how a lease is won and kept (`client::lease`), and what its holder does.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::cluster::lease::{Contest, Standing, Until, contend};
-use crate::cluster::other_binder::OtherBinder;
+use crate::client::lease::{Contest, Standing, Until, contend};
+use crate::client::other_binder::OtherBinder;
 
 /// Longer than any process runs: without an election nobody takes the lead away.
 pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);

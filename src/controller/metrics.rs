@@ -18,7 +18,7 @@ use super::certificates::metrics::CertificateMetrics;
 use super::mode::Mode;
 use super::operations::Operations;
 use crate::binding::Write;
-use crate::cluster::send::Sent;
+use crate::client::send::Sent;
 use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::metrics::{counters, register};

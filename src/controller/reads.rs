@@ -2,7 +2,7 @@
 //!
 //! An answer counts for a question only if it was fetched after the question was asked, and if nothing
 //! that it speaks of was seen to change meanwhile: an older one proves no absence. Not here: how a read
-//! is made (`cluster::reads`).
+//! is made (`client::reads`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

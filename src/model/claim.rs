@@ -1,6 +1,6 @@
 //! A claim (PersistentVolumeClaim) as decisions see it.
 //!
-//! Only what some decision reads is here; the wire form lives in `k8s`.
+//! Only what some decision reads is here; the wire form lives in `api`.
 
 use std::fmt;
 

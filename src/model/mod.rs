@@ -1,7 +1,7 @@
 //! Values of the domain: volumes, claims, classes and what they are made of.
 //!
 //! Plain data with the comparisons that Kubernetes makes. No decision is taken here, nothing is
-//! read or written, and no wire format is known: see `binding` and `k8s`.
+//! read or written, and no wire format is known: see `binding` and `api`.
 
 mod access_modes;
 pub mod annotations;

@@ -1,6 +1,6 @@
 //! Which piece of storage is behind a volume, so that two volumes on the same one can be told.
 //!
-//! Not here: how it is read from the source of a volume (`k8s::storage`).
+//! Not here: how it is read from the source of a volume (`api::storage`).
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! A volume (PersistentVolume) as decisions see it, and its reservation for a claim.
 //!
-//! Only what some decision reads is here; the wire form lives in `k8s`.
+//! Only what some decision reads is here; the wire form lives in `api`.
 
 use std::fmt;
 

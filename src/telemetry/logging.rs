@@ -22,7 +22,7 @@ impl std::str::FromStr for LogLevel {
     type Err = String;
 
     /// Reads `error`, `warn`, `info`, `debug`, `trace`, `off`, or a list such as
-    /// `info,bindery::cluster=debug`. The library would take any other word for a target and then
+    /// `info,bindery::client=debug`. The library would take any other word for a target and then
     /// log nothing else.
     fn from_str(text: &str) -> Result<Self, String> {
         let is_known = |part: &str| {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn only_levels_are_levels() {
-        for text in ["off", "info", "warn,bindery::cluster=debug"] {
+        for text in ["off", "info", "warn,bindery::client=debug"] {
             assert_eq!(text.parse(), Ok(LogLevel(text.to_owned())));
         }
         for text in ["", "nonsense", "info,", "a=b", "a=b=info", "INFO "] {

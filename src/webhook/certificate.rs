@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use super::transport::reload::{PairWatch, Reload, Replaceable};
 use super::transport::tls::{Callers, PairContents, PairError, PairFiles, Validity};
-use crate::cluster::single::{Place, Single, follow};
+use crate::api::installation::Installation;
+use crate::api::secret::Secret;
+use crate::client::single::{Place, Single, follow};
 use crate::follow::POLL;
-use crate::k8s::installation::Installation;
-use crate::k8s::secret::Secret;
 use crate::telemetry::metrics::Metrics;
 
 /// Where the serving pair comes from.

@@ -15,7 +15,7 @@ use super::transport::ReviewAnswered;
 use super::transport::admission::Admission;
 use super::transport::body::read_body;
 use super::transport::refusal::{self, Refusal};
-use crate::k8s::review::ReviewError;
+use crate::api::review::ReviewError;
 use crate::rules::Entry;
 
 /// What a handler needs: the service and the limits of its port.

@@ -14,8 +14,8 @@ use axum::routing::get;
 use tokio::time::Instant;
 
 use super::transport::refusal;
-use crate::cluster::resource::Watched;
-use crate::cluster::state::Shared;
+use crate::client::resource::Watched;
+use crate::client::state::Shared;
 use crate::telemetry::metrics::Metrics;
 
 /// What the health port tells about.

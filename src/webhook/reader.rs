@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::binding::{LiveReads, Read};
-use crate::cluster::reads::LiveReader;
+use crate::client::reads::LiveReader;
 
 /// Makes live reads; without a client every read fails.
 #[derive(Clone)]

@@ -12,13 +12,13 @@ use tokio::time::Instant;
 
 use super::lines::UserLines;
 use super::reader::Reader;
-use crate::binding::{Evidence, LiveReads, Read};
-use crate::cluster::ask::{Provisional, settle};
-use crate::cluster::state::Shared;
-use crate::k8s::patch::Patch;
-use crate::k8s::review::{
+use crate::api::patch::Patch;
+use crate::api::review::{
     Answer, DryRun, Request, ReviewError, Texts, answer, prepare, request, texts,
 };
+use crate::binding::{Evidence, LiveReads, Read};
+use crate::client::ask::{Provisional, settle};
+use crate::client::state::Shared;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
     Amendment, Effect, Entry, Policy, Question, Rule, Subject, Verdict, amend, judge,

@@ -3,8 +3,8 @@
 //!
 //! Not here: what the arguments do.
 
+use bindery::api::installation::Installation;
 use bindery::cli::args::{Bindery, Command};
-use bindery::k8s::installation::Installation;
 use clap::Parser;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery::binding::{Asker, Choice, ClaimOutcome, Mismatch, Observed, View, choose, fit};
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::model::{BindingMode, Claim, ClassRequest, Node, Volume};
 use serde_json::Value;
 

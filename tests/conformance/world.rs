@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bindery::api::pods;
+use bindery::api::write::write_patch;
 use bindery::binding::{
     Announcement, ClaimOutcome, Evidence, Listed, LiveReads, Next, Observed, Reclaim, Recycling,
     View, VolumeOutcome, Write, after_recycling, announce_claim, announce_recycling,
     announce_volume, decide_claim, decide_volume,
 };
-use bindery::cluster::resource::Watched;
-use bindery::k8s::pods;
-use bindery::k8s::write::write_patch;
+use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
 use serde_json::{Value, json};
 

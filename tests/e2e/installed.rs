@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery::cluster::client::Address;
+use bindery::api::registration::{Registration, Target};
+use bindery::client::client::Address;
 use bindery::follow::configuration::Source;
-use bindery::k8s::registration::{Registration, Target};
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::certificate::PairSource;

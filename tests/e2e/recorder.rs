@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use bindery::k8s::registration::{Registration, Target};
-use bindery::k8s::review::{Answer, Request, answer, request};
+use bindery::api::registration::{Registration, Target};
+use bindery::api::review::{Answer, Request, answer, request};
 use bindery::rules::edits::all_on;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, ReadAccess};

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::model::Quantity;
 use bindery::{config, document};
 

@@ -4,7 +4,7 @@
 //! Not here: what is long (`wire::large`), what a tenant finds out (`tenancy`), the same on a real API server
 //! (`tests/e2e/cases/attacks`).
 
-use bindery::k8s::review::request;
+use bindery::api::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, Persona, Policy, RULES, ReadAccess, Send};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::k8s::review::request;
+use bindery::api::review::request;
 use bindery::rules::edits::{REPAIRS, all_on};
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};

@@ -1,14 +1,14 @@
 //! How a verdict comes about: what is read, what stands without an answer, who is let pass.
 //!
-//! Here and not beside the code, as the scenes are read through `k8s`, which `rules` does not know.
+//! Here and not beside the code, as the scenes are read through `api`, which `rules` does not know.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use bindery::api::volume::Wanted;
+use bindery::api::{claim, fixture, volume};
 use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
-use bindery::k8s::volume::Wanted;
-use bindery::k8s::{claim, fixture, volume};
 use bindery::model::{
     Annotations, Claim, ClaimKey, Deletion, Namespace, NodeAffinity, NodeExpression, NodeTerm,
     Selector, Term, Volume,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bindery::binding::{Confirmation, LiveReads, Lookup, Read};
 use bindery::binding::{Evidence, View};
-use bindery::cluster::reads::LiveReader;
+use bindery::client::reads::LiveReader;
 use bindery::model::{ClaimKey, Pod};
 use bindery::sim::{Method, Request};
 use http::StatusCode;

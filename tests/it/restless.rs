@@ -9,11 +9,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bindery::binding::{Confirmation, LiveReads, Read};
-use bindery::cluster::reads::LiveReader;
-use bindery::cluster::resource::Watched;
-use bindery::cluster::single::{self, Place, Single};
-use bindery::cluster::state::Shared;
-use bindery::cluster::watch::follow;
+use bindery::client::reads::LiveReader;
+use bindery::client::resource::Watched;
+use bindery::client::single::{self, Place, Single};
+use bindery::client::state::Shared;
+use bindery::client::watch::follow;
 use bindery::model::ClaimKey;
 use hyper::body::{Bytes, Frame};
 use kube::Client;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bindery::api::review::request;
 use bindery::binding::{Answer as Found, Evidence, LiveReads, View};
-use bindery::k8s::review::request;
 use bindery::model::{Selector, Term, VolumeName};
 use bindery::rules::{
     ConfiguredExemption, Entry, Mode, Override, Parameters, Persona, Policy, Question, RULES, Send,

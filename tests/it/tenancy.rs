@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use bindery::api::review::request;
 use bindery::binding::{Evidence, LiveReads, View};
-use bindery::k8s::review::request;
 use bindery::model::{Selector, Term};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::rules::{

@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bindery::cluster::resource::Watched;
-use bindery::cluster::state::Shared;
-use bindery::cluster::watch::follow;
+use bindery::client::resource::Watched;
+use bindery::client::state::Shared;
+use bindery::client::watch::follow;
 use bindery::model::VolumeName;
 use bindery::sim::{Method, Request, Server, Stream};
 use http::StatusCode;

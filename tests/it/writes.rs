@@ -1,11 +1,11 @@
 //! Writes of the binding core on the simulated API server: what it stores is what the core assumed, and
 //! a write that comes too late is refused.
 
+use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
     Basis, Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
-use bindery::cluster::resource::Watched;
-use bindery::k8s::write::{WritePatch, write_patch};
+use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
 use bindery::sim::{Cluster, Method, Request};
 use serde_json::{Value, json};

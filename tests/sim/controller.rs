@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery::cluster::lease::{Contest, Timing, TimingError};
+use bindery::client::lease::{Contest, Timing, TimingError};
 use bindery::config::Configuration;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bindery::cluster::lease::{Standing, Until, contend_by};
+use bindery::client::lease::{Standing, Until, contend_by};
 use bindery::sim::faults::{Fault, Faults, Faulty};
 use bindery::sim::{Method, Request, Server};
 use kube::Client;

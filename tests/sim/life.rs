@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use bindery::api::write::write_patch;
 use bindery::binding::{
     Evidence, Listed, LiveReads, Next, Read, View, Write, decide_claim, decide_volume,
 };
-use bindery::cluster::resource::Watched;
-use bindery::k8s::write::write_patch;
+use bindery::client::resource::Watched;
 use bindery::model::{ClaimKey, VolumeName};
 use bindery::sim::{Cluster, Request, User};
 use jiff::SignedDuration;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bindery::cluster::lease::{Contest, Timing};
+use bindery::client::lease::{Contest, Timing};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, run};
 use bindery::follow::configuration::Source;

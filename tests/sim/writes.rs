@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use bindery::api::write::write_patch;
 use bindery::binding::{Basis, ChosenBy, Left, NewStatus, Write};
-use bindery::k8s::write::write_patch;
 use bindery::model::annotations::{EXTERNAL_DELETION, IN_TREE_DELETION};
 use bindery::model::{
     AccessModes, ClaimKey, ClassName, Quantity, ResourceVersion, Uid, VolumeName, VolumePhase,

@@ -38,14 +38,14 @@ const SHELL: &[&str] = &[
     "model",
     "binding",
     "rules",
-    "k8s",
+    "api",
     "document",
     "telemetry",
     "config",
     "follow",
     "certificates",
     "listen",
-    "cluster",
+    "client",
 ];
 
 /// The layers, lowest first.
@@ -73,7 +73,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: "certificates", imports: &[], libraries: Libraries::Any, reach: Reach::Values },
     // Secrets hold certificates.
     Layer {
-        name: "k8s",
+        name: "api",
         imports: &["model", "binding", "rules", "certificates"],
         libraries: Libraries::Only(&[
             "thiserror",
@@ -94,7 +94,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "sim",
-        imports: &["model", "binding", "rules", "k8s"],
+        imports: &["model", "binding", "rules", "api"],
         libraries: Libraries::Any,
         reach: Reach::Turns,
     },
@@ -119,8 +119,8 @@ const LAYERS: &[Layer] = &[
     },
     Layer { name: "listen", imports: &[], libraries: Libraries::Any, reach: Reach::World },
     Layer {
-        name: "cluster",
-        imports: &["model", "binding", "rules", "k8s", "telemetry", "config"],
+        name: "client",
+        imports: &["model", "binding", "rules", "api", "telemetry", "config"],
         libraries: Libraries::Any,
         reach: Reach::World,
     },
@@ -132,7 +132,7 @@ const LAYERS: &[Layer] = &[
             "model",
             "binding",
             "rules",
-            "k8s",
+            "api",
             "document",
             "sim",
             "telemetry",
@@ -140,7 +140,7 @@ const LAYERS: &[Layer] = &[
             "follow",
             "certificates",
             "listen",
-            "cluster",
+            "client",
             "webhook",
             "controller",
         ],
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn the_world_passes_in_shells_and_test_libraries_in_tests() {
         expect(
-            "src/cluster/a.rs",
+            "src/client/a.rs",
             "use tokio::time::Instant; async fn f() { std::fs::read() }",
             &[],
         );

@@ -14,7 +14,7 @@ use clap_complete::Shell;
 
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::output::{Form, Format, Output};
-use crate::k8s::installation::Installation;
+use crate::api::installation::Installation;
 use crate::telemetry::logging::LogLevel;
 
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.

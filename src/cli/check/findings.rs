@@ -7,12 +7,12 @@ use super::api;
 use super::judging::{Judged, Proposal, Terms, judge_proposal};
 use super::known::{Known, Reach, claim_key, volume_key};
 use super::objects::{Kind, ObjectKey};
+use crate::api::review::{self, ReviewError};
 use crate::binding::Collection;
 use crate::cli::listing::lacks;
 use crate::cli::report::{Exempt, Finding, Outcome, Rendered};
 use crate::cli::similar::with_similar_name;
 use crate::document::{Node, Position};
-use crate::k8s::review::{self, ReviewError};
 use crate::model::ClassName;
 use crate::rules::{Effect, Ruling};
 

@@ -13,12 +13,12 @@ use super::foreign;
 use super::objects::{Kind, ObjectKey};
 use super::sources;
 use super::templates::{self, Member, STATEFUL_SET, Set, Templated};
+use crate::api::volume::Wanted;
+use crate::api::{claim, class, namespace, volume};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cli::{complain, plain};
 use crate::document::{self, Node, Position, Shape, UnreadableError};
-use crate::k8s::volume::Wanted;
-use crate::k8s::{claim, class, namespace, volume};
 use crate::telemetry::logging;
 
 /// A storage object of the input.

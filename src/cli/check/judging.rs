@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::known::Known;
 use super::objects::{Kind, ObjectKey};
+use crate::api::patch::Patch;
+use crate::api::registration::is_registered;
+use crate::api::review::{self, ReviewError, Texts};
 use crate::binding::{Evidence, LiveReads, Read};
-use crate::cluster::ask::settle_blocking;
+use crate::client::ask::settle_blocking;
 use crate::config::Configuration;
-use crate::k8s::patch::Patch;
-use crate::k8s::registration::is_registered;
-use crate::k8s::review::{self, ReviewError, Texts};
 use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::api::Growth;
 use super::live::{Cluster, Refusal};
 use super::objects::{Kind, ObjectKey};
+use crate::api::pods::{pod_use, users_page};
+use crate::api::volume::Wanted;
+use crate::api::{claim, class, namespace, node, volume};
 use crate::binding::{
     Answer, Collection, Listed, LiveReads, Observed, OwnerFate, PodUse, Read, View,
 };
 use crate::cli::exit::Failure;
-use crate::k8s::pods::{pod_use, users_page};
-use crate::k8s::volume::Wanted;
-use crate::k8s::{claim, class, namespace, node, volume};
 use crate::model::{
     ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, Uid,
 };

@@ -39,8 +39,8 @@ use super::exit::{Exit, Failure};
 use super::listing::lacks;
 use super::output::Colour;
 use super::report::{self, EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
+use crate::api::review::ReviewError;
 use crate::config::Configuration;
-use crate::k8s::review::ReviewError;
 use crate::rules::{Part, User};
 
 /// Runs the command.

@@ -19,8 +19,8 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 use super::DemoError;
-use crate::k8s::registration::{Registration, Target, is_registered, name};
-use crate::k8s::review;
+use crate::api::registration::{Registration, Target, is_registered, name};
+use crate::api::review;
 use crate::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use crate::rules::judging::rule::address;
 use crate::rules::{Entry, Parameters, Policy, ReadAccess};

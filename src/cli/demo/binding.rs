@@ -16,12 +16,12 @@ use super::print::{Printer, Word};
 use super::stage::Stage;
 use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
+use crate::api::event;
 use crate::cli::explain;
-use crate::cluster::resource::Watched;
+use crate::client::resource::Watched;
 use crate::controller::mode::Mode;
 use crate::controller::run::{LoopError, Settings, run};
 use crate::follow::configuration::Source;
-use crate::k8s::event;
 use crate::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::binding::Observed;
-use crate::cluster::resource::Watched;
-use crate::cluster::watch::{Sink, Unreadable, follow};
+use crate::client::resource::Watched;
+use crate::client::watch::{Sink, Unreadable, follow};
 use crate::model::{Claim, ClaimKey, ClaimPhase, ResourceVersion, VolumeName};
 
 /// Watches volumes and claims; dropping it ends the watches.

@@ -16,8 +16,8 @@ use super::check::live::{Cluster, Refusal};
 use super::exit::{Exit, Failure};
 use super::output::{print, readable};
 use super::{API_VERSION, notation};
+use crate::api::installation::Installation;
 use crate::config::{self, Configuration};
-use crate::k8s::installation::Installation;
 
 /// The kind of a report.
 const KIND: &str = "Diagnosis";

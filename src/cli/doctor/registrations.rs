@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::{Finding, Found, Patient};
+use crate::api::registration::{Registration, Target};
 use crate::cli::exit::Failure;
-use crate::k8s::registration::{Registration, Target};
 
 const CHECK: &str = "registrations";
 

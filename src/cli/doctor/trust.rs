@@ -4,10 +4,10 @@ use jiff::Timestamp;
 
 use super::registrations::path;
 use super::{Finding, Found, Patient};
+use crate::api::bundle::Registered;
+use crate::api::secret::Secret;
 use crate::certificates::{KeyedPem, is_accepted, time};
 use crate::cli::exit::Failure;
-use crate::k8s::bundle::Registered;
-use crate::k8s::secret::Secret;
 
 const CHECK: &str = "certificates";
 

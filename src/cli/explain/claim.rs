@@ -5,12 +5,12 @@ use super::nearness::{self, Miss};
 use super::repair::{Harm, Repair, helps, repair, unnamed};
 use super::report::{Awaited, Explanation, Fix, Object, Reach, Written};
 use super::world::{Seen, World};
+use crate::api::event::Event;
 use crate::binding::{Asker, ClaimOutcome, Collection, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::plan::outcome::Planner;
 use crate::cli::plan::report::ClaimFate;
 use crate::cli::plan::state::Pods;
-use crate::k8s::event::Event;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,

@@ -7,11 +7,11 @@ use super::pod;
 use super::report::{Awaited, Explanation, Object, Written};
 use super::target::Target;
 use super::world::{self, Seen, found};
+use crate::api::claim::claim;
+use crate::api::event::Event;
 use crate::cli::check::live::Cluster;
 use crate::cli::exit::Failure;
-use crate::cluster::announce::COMPONENT;
-use crate::k8s::claim::claim;
-use crate::k8s::event::Event;
+use crate::client::announce::COMPONENT;
 use crate::model::annotations::STORAGE_PROVISIONER;
 use crate::model::{Claim, ClaimKey, ClaimPhase};
 

@@ -8,6 +8,10 @@ use std::fmt::Display;
 use arcstr::ArcStr;
 
 use super::target::nearby;
+use crate::api::event::{self, Event};
+use crate::api::node::node;
+use crate::api::pods::{any_pod, pod as unfinished};
+use crate::api::scheduling::{constraints, host};
 use crate::binding::{Collection, Listed, ObjectKey, Settlement, View, settle};
 use crate::cli::args::ExplainArgs;
 use crate::cli::check::input::told;
@@ -15,10 +19,6 @@ use crate::cli::check::live::{Cluster, Refusal, name_of};
 use crate::cli::exit::Failure;
 use crate::cli::listing::lacks;
 use crate::cli::plan::state::{Denied, Other, Pods, Purpose, State};
-use crate::k8s::event::{self, Event};
-use crate::k8s::node::node;
-use crate::k8s::pods::{any_pod, pod as unfinished};
-use crate::k8s::scheduling::{constraints, host};
 use crate::model::{ClaimKey, Constraints, Host, Node, Pod, PodKey};
 
 /// A settled cluster and where more can be learned of it.

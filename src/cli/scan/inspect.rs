@@ -14,7 +14,7 @@ use crate::cli::report::{
     Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
 };
 use crate::cli::similar::with_similar_name;
-use crate::cluster::ask::settle_blocking;
+use crate::client::ask::settle_blocking;
 use crate::model::{Claim, Created, Quantity, Volume};
 use crate::rules::edits::changed_since;
 use crate::rules::judging::exemption::carried;

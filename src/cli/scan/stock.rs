@@ -8,6 +8,8 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 use serde_json::Value;
 
+use crate::api::node::node;
+use crate::api::pods::any_pod;
 use crate::binding::{Answer, Collection, Confirmation, Listed, LiveReads, PodUse, Read, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
@@ -15,8 +17,6 @@ use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
 use crate::cli::listing::lacks;
 use crate::cli::plan::state::{CLAIM_USE, Other, Purpose, State};
-use crate::k8s::node::node;
-use crate::k8s::pods::any_pod;
 use crate::model::{ClaimKey, Node, NonEmpty};
 
 /// Everything that stands.

@@ -25,12 +25,12 @@ use self::budget::Budget;
 pub(super) use self::keeping::Keeping;
 use self::seen::{Followers, Seen};
 use super::metrics::Metrics;
+use crate::api::installation::Installation;
+use crate::api::secret::{authority_patch, serving_patch};
+use crate::api::write::WritePatch;
 use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
 use crate::certificates::{CertificateError, Names, time};
-use crate::cluster::lease::{Contest, Until};
-use crate::k8s::installation::Installation;
-use crate::k8s::secret::{authority_patch, serving_patch};
-use crate::k8s::write::WritePatch;
+use crate::client::lease::{Contest, Until};
 use crate::telemetry::logging::cause;
 
 /// Whose certificates are kept, and for how long each lasts.

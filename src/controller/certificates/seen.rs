@@ -4,11 +4,11 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::api::bundle::Registered;
+use crate::api::installation::Installation;
+use crate::api::secret::{Secret, stored};
 use crate::certificates::rotation::Stored;
-use crate::cluster::single::{Place, Single, follow};
-use crate::k8s::bundle::Registered;
-use crate::k8s::installation::Installation;
-use crate::k8s::secret::{Secret, stored};
+use crate::client::single::{Place, Single, follow};
 
 /// Everything that the next step depends on.
 #[derive(Debug)]

@@ -40,11 +40,11 @@ use self::turns::Turns;
 use super::mode::Mode;
 use super::queue::Queue;
 use super::reads::{Asked, Reads};
+use crate::api::managers::InTree;
 use crate::binding::{LiveReads, ObjectKey, Observed, View, Write};
-use crate::cluster::listing::Listings;
-use crate::cluster::resource::Watched;
-use crate::cluster::send::Sent;
-use crate::k8s::managers::InTree;
+use crate::client::listing::Listings;
+use crate::client::resource::Watched;
+use crate::client::send::Sent;
 use crate::model::{ResourceVersion, TenantLabel, Volume, VolumeName};
 
 /// Writes under way at once. An API server on two cores takes no more of them a second however many

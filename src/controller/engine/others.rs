@@ -6,11 +6,11 @@
 use tokio::time::Instant;
 
 use super::Engine;
+use crate::api::managers::InTree;
 use crate::binding::{
     Announcement, Asker, Choice, ObjectKey, Severity, Subject, choose, fit, ranks_alike,
 };
 use crate::controller::mode::Mode;
-use crate::k8s::managers::InTree;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{BindingMode, Reservation, Stage, Volume, VolumeName, VolumePhase};
 

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use super::Engine;
 use crate::binding::{Announcement, ObjectKey, Observed, Severity, Subject};
-use crate::cluster::resource::{Identity, Watched};
-use crate::cluster::watch::Unreadable;
+use crate::client::resource::{Identity, Watched};
+use crate::client::watch::Unreadable;
 use crate::model::{ClaimKey, VolumeName};
 
 /// The objects that cannot be read, as they were sent.

@@ -2,7 +2,7 @@
 //!
 //! Kubernetes forgets events after an hour, so that what stands is told twice in it. Texts are made when
 //! they are sent, with the numbers of that moment. Not here: the words (`binding`), and how an event is
-//! stored (`cluster::announce`).
+//! stored (`client::announce`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::pod::{MARK, Volume};
-use crate::cluster::request::{is_absent, request};
-use crate::cluster::send::FIELD_MANAGER;
+use crate::client::request::{is_absent, request};
+use crate::client::send::FIELD_MANAGER;
 use crate::model::{Uid, VolumeName};
 use crate::telemetry::logging::cause;
 

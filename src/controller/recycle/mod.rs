@@ -21,7 +21,7 @@ use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
 use self::watching::Fate;
 use super::engine::{Purpose, RecycleOrder, Recycled};
 use crate::binding::Recycling;
-use crate::cluster::lease::{Timing, Until};
+use crate::client::lease::{Timing, Until};
 use crate::config::Configuration;
 use crate::model::Uid;
 

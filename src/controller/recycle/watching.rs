@@ -13,7 +13,7 @@ use super::Worker;
 use super::api::{Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{Severity, announce_recycler_pod};
-use crate::cluster::announce::{About, announce};
+use crate::client::announce::{About, announce};
 use crate::controller::engine::RecycleOrder;
 
 /// Between two looks, at first.

@@ -1,6 +1,6 @@
 //! Edits: what the mutating endpoint changes in an object, and what a repair is.
 //!
-//! Edits are typed values on exact fields; their wire form is in `k8s`. There is none for a
+//! Edits are typed values on exact fields; their wire form is in `api`. There is none for a
 //! deletion: the API server would take it for an error.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! A change as it is judged: which object, from what to what, by whom.
 //!
 //! A deletion with a new object, or an update without an old one, has no spelling. How a change is
-//! read from bytes is in `k8s`.
+//! read from bytes is in `api`.
 
 use super::actor::{Actor, User};
 use super::policy::Parameters;

@@ -251,7 +251,7 @@ pub struct Page {
 pub struct Example {
     /// What happens, as a sentence without full stop.
     pub title: &'static str,
-    /// The cluster before, one object a line (notation: `k8s::fixture`).
+    /// The cluster before, one object a line (notation: `api::fixture`).
     pub given: &'static str,
     /// Who asks.
     pub by: Persona,

@@ -62,7 +62,7 @@ pub struct Limits {
     /// is for usual reviews, so that a few slow giants cannot turn them away.
     pub large_body_budget: usize,
     /// Bytes that the review of a body above `small_body` takes beside it. 1 MiB: as much as is collected from
-    /// its objects, see `k8s::bounded`.
+    /// its objects, see `api::bounded`.
     pub large_review: usize,
     /// Bytes up to which what is collected from a usual body is usual too. 16 KiB: of volumes and claims, 1 to 4. A
     /// body of 12 KiB may be made such that 300 are collected; those share what is for large ones.

@@ -1,11 +1,11 @@
 //! The binding core's writes on the real API server, without anybody else who binds: what it stores is
 //! what the core assumed.
 
+use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
     Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
-use bindery::cluster::resource::Watched;
-use bindery::k8s::write::{WritePatch, write_patch};
+use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
 use hyper::Method;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bindery::k8s::registration::{Registration, Target};
+use bindery::api::registration::{Registration, Target};
 use bindery::rules::Parameters;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::transport::Limits;

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bindery::api::installation::Installation;
 use bindery::certificates::authorities;
-use bindery::cluster::client::Address;
+use bindery::client::client::Address;
 use bindery::follow::configuration::Source;
-use bindery::k8s::installation::Installation;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::Limits;

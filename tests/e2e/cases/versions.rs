@@ -3,7 +3,7 @@
 //!
 //! Not here: what is on record of each version, and the page of the differences (`crate::versions`).
 
-use bindery::k8s::registration::{Registration, Target};
+use bindery::api::registration::{Registration, Target};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::rules::{Parameters, Send};
 use hyper::Method;

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use bindery::api::{list, node};
 use bindery::binding::{Listed, Observed, View, settle};
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::document::{self, Node, is_json};
-use bindery::k8s::{list, node};
 use bindery::model::{ClaimKey, Uid};
 use serde_json::Value;
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base64::Engine;
-use bindery::cluster::resource::Watched;
-use bindery::cluster::state::Shared;
-use bindery::k8s::review::ReviewError;
-use bindery::k8s::volume::Wanted;
+use bindery::api::review::ReviewError;
+use bindery::api::volume::Wanted;
+use bindery::client::resource::Watched;
+use bindery::client::state::Shared;
 use bindery::rules::edits::REPAIRS;
 use bindery::rules::{Entry, Mode, Parameters, Policy, RULES, Switch, Unlisted};
 use bindery::telemetry::metrics::Metrics;

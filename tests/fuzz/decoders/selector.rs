@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bindery::api::claim::claim;
 use bindery::document;
-use bindery::k8s::claim::claim;
 use bindery::model::{Labels, Selector};
 use serde_json::Value;
 

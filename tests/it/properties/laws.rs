@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use bindery::k8s::review::request;
+use bindery::api::review::request;
 use bindery::model::annotations::LEGACY_CLASS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, Policy, ReadAccess, Send};

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use bindery::api::volume::Wanted;
 use bindery::binding::Observed;
-use bindery::cluster::resource::Watched;
-use bindery::cluster::state::Shared;
-use bindery::k8s::volume::Wanted;
+use bindery::client::resource::Watched;
+use bindery::client::state::Shared;
 use bindery::rules::{Entry, Policy, RULES};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::lines::UserLines;

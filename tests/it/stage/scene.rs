@@ -1,8 +1,8 @@
 //! A cluster in memory, filled from a fixture, and the writes of examples to it.
 
 use base64::Engine;
-use bindery::k8s::fixture::{Item, parse, with_uids};
-use bindery::k8s::review::request;
+use bindery::api::fixture::{Item, parse, with_uids};
+use bindery::api::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, Persona, Policy, ReadAccess, Send};
 use bindery::sim::{

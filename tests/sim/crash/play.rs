@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bindery::cluster::lease::Timing;
+use bindery::client::lease::Timing;
 use bindery::controller::mode::Mode;
 use bindery::sim::{Accepted, Cluster, Method, Request, Server};
 use jiff::SignedDuration;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use bindery::cluster::lease::Timing;
+use bindery::client::lease::Timing;
 use bindery::sim::faults::{Fault, Faults};
 use bindery::sim::{Method, Request, Server};
 use serde_json::json;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::spawn;
 use std::time::Duration;
 
-use bindery::cluster::lease::Timing;
+use bindery::client::lease::Timing;
 use bindery::sim::faults::Faults;
 use bindery::sim::{Accepted, Chance, Cluster, Method, Request, Server};
 use jiff::SignedDuration;

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bindery::cluster::lease::Timing;
+use bindery::client::lease::Timing;
 use bindery::controller::mode::Mode;
 use bindery::sim::faults::{Faults, Faulty};
 use bindery::sim::{Method, Server};

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use super::objects::{DEFAULT_NAMESPACE, Found, sections};
 use super::{Purpose, State, each_json, stored, watched};
+use crate::api::volume::Wanted;
+use crate::api::{claim, volume};
 use crate::binding::{ObjectKey, Observed, View};
 use crate::cli::args::Apply;
 use crate::cli::check::input::told;
@@ -21,10 +23,8 @@ use crate::cli::check::{
     self, Known, Terms, Write, claim_key, created, updated, volume_key, write,
 };
 use crate::cli::exit::Failure;
-use crate::cluster::resource::Watched;
+use crate::client::resource::Watched;
 use crate::config::Configuration;
-use crate::k8s::volume::Wanted;
-use crate::k8s::{claim, volume};
 use crate::model::{Claim, ClaimKey, ClassRequest, Uid, Volume, VolumeName};
 
 /// A claim or a volume that is still to be applied.

@@ -18,6 +18,7 @@ use indicatif::ProgressBar;
 pub(in crate::cli) use self::admission::Denied;
 use self::admission::{Manifest, is_stored, key_of_new, uid_once_stored};
 use self::objects::{Found, Item, sections};
+use crate::api::volume::Wanted;
 use crate::binding::{ClaimOutcome, Collection, Listed, Observed, View};
 use crate::cli::args::ClusterArgs;
 use crate::cli::check::input::told;
@@ -25,9 +26,8 @@ use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cli::listing::{Listing, WHOLE_DUMP, collection, lacks};
-use crate::cluster::resource::Watched;
+use crate::client::resource::Watched;
 use crate::document;
-use crate::k8s::volume::Wanted;
 use crate::model::annotations::TENANT;
 use crate::model::{Claim, ClaimKey};
 

@@ -1,7 +1,7 @@
 //! The objects in a JSON text, lists taken apart, each with its text and its kind.
 //!
 //! Of an object only the beginning is looked at: the API server and kubectl write the kind before everything
-//! that is long. Not here: what an object says (`k8s`).
+//! that is long. Not here: what an object says (`api`).
 
 use std::borrow::Cow;
 use std::fmt;

@@ -16,13 +16,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Engine, Task};
+use crate::api::claim::claim;
+use crate::api::volume::volume;
 use crate::binding::{Answer, LiveReads, ObjectKey, Observed, Read, Write};
-use crate::cluster::resource::Watched;
-use crate::cluster::send::Sent;
+use crate::client::resource::Watched;
+use crate::client::send::Sent;
 use crate::controller::mode::Mode;
 use crate::controller::reads::Asked;
-use crate::k8s::claim::claim;
-use crate::k8s::volume::volume;
 use crate::model::{Claim, ClaimKey, ClassName, ClassRequest, ResourceVersion, Volume, VolumeName};
 
 fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
@@ -31,7 +31,7 @@ fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
         "spec":{{"capacity":{{"storage":"{size}"}},"accessModes":["ReadWriteOnce"]}},
         "status":{{"phase":"{phase}"}}}}"#
     );
-    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().volume
+    volume(&text, crate::api::volume::Wanted::Both).unwrap().volume
 }
 
 fn pvc(name: &str, version: u32, created: u32) -> Claim {
@@ -313,7 +313,7 @@ fn held(version: u32) -> Volume {
         "capacity":{{"storage":"1Gi"}},"accessModes":["ReadWriteOnce"],"claimRef":{{"namespace":
         "db","name":"c","uid":"u-c"}}}},"status":{{"phase":"Bound"}}}}"#
     );
-    volume(&text, crate::k8s::volume::Wanted::Both).unwrap().volume
+    volume(&text, crate::api::volume::Wanted::Both).unwrap().volume
 }
 
 fn gone() -> LiveReads {

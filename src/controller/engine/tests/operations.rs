@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Stage, gone, held, pv, pvc};
+use crate::api::class::class;
 use crate::binding::{LiveReads, Observed, Write};
-use crate::cluster::resource::Watched;
+use crate::client::resource::Watched;
 use crate::controller::engine::{EndedOperation, Operation, Task};
-use crate::k8s::class::class;
 use crate::model::{
     Backend, Claim, ClaimKey, ClassName, ClassRequest, ReclaimPolicy, Reservation, ResourceVersion,
     Uid, Volume,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{Stage, named, pv, pvc};
+use crate::api::managers::InTree;
+use crate::api::volume::Wanted;
+use crate::api::volume::volume;
 use crate::binding::Observed;
-use crate::cluster::resource::Watched;
+use crate::client::resource::Watched;
 use crate::controller::engine::{Engine, Task};
 use crate::controller::mode::Mode;
-use crate::k8s::managers::InTree;
-use crate::k8s::volume::Wanted;
-use crate::k8s::volume::volume;
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumePhase};
 
 /// The volume as another binder keeps it for a claim.

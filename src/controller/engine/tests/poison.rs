@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Stage, Task, pvc};
+use crate::api::class::class;
 use crate::binding::Observed;
-use crate::cluster::resource::{Identity, Watched};
-use crate::cluster::watch::Unreadable;
-use crate::k8s::class::class;
+use crate::client::resource::{Identity, Watched};
+use crate::client::watch::Unreadable;
 use crate::model::{ResourceVersion, Uid};
 
 fn unreadable(namespace: &str, name: &str) -> Unreadable {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Stage, found, held, key, pv, pvc};
 use crate::binding::{Observed, Read};
-use crate::cluster::send::Sent;
+use crate::client::send::Sent;
 use crate::controller::engine::Task;
 use crate::model::annotations::{BIND_COMPLETED, YES};
 use crate::model::{

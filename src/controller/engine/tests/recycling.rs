@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Stage, Task};
+use crate::api::volume::Wanted;
+use crate::api::volume::volume;
 use crate::binding::{Answer, LiveReads, Observed, Recycling};
 use crate::controller::engine::{RecycleOrder, Recycled};
-use crate::k8s::volume::Wanted;
-use crate::k8s::volume::volume;
 use crate::model::{ClaimKey, ResourceVersion, Uid, Volume, VolumeName};
 
 /// A volume whose claim is gone and whose storage is to be emptied.

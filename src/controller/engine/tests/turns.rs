@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Stage, pv, pvc};
 use crate::binding::{Answer, LiveReads, Observed, Read, Write};
-use crate::cluster::send::Sent;
+use crate::client::send::Sent;
 use crate::controller::engine::Task;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
 use crate::model::{

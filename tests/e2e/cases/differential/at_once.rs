@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use bindery::binding::{Listed, Observed, View, settle};
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::model::ClaimKey;
 use serde_json::Value;
 

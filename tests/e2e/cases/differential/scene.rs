@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bindery::binding::{Asker, Mismatch, View, fit};
-use bindery::cluster::resource::Watched;
+use bindery::client::resource::Watched;
 use bindery::model::{
     BindingMode, Claim, Deletion, Labels, Node, NonEmpty, Quantity, Reservation, Stage, Volume,
     VolumeClass, VolumePhase,

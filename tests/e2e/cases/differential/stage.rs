@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bindery::binding::{ObjectKey, Observed};
-use bindery::cluster::client::{Address, connect};
-use bindery::cluster::resource::Watched;
-use bindery::cluster::watch::{Sink, Unreadable, follow};
+use bindery::client::client::{Address, connect};
+use bindery::client::resource::Watched;
+use bindery::client::watch::{Sink, Unreadable, follow};
 use bindery::model::ResourceVersion;
 use hyper::Method;
 use serde_json::{Value, json};

@@ -52,7 +52,7 @@ pub(super) fn the_strangest_objects_are_judged() {
 /// Lets every entry of the product's registration fail closed, after ten seconds.
 fn fail_closed(plane: &Plane) {
     for collection in [VALIDATING, MUTATING] {
-        let path = format!("{collection}/{}", bindery::k8s::registration::NAME);
+        let path = format!("{collection}/{}", bindery::api::registration::NAME);
         let mut configuration = plane.get(ARRANGER, &path).expect_ok();
         for entry in configuration["webhooks"].as_array_mut().unwrap() {
             entry["failurePolicy"] = json!("Fail");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bindery::k8s::installation::Installation;
+use bindery::api::installation::Installation;
 use hyper::Method;
 use serde_json::{Value, json};
 

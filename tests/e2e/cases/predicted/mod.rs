@@ -9,7 +9,7 @@ mod world;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use bindery::k8s::registration::NAME;
+use bindery::api::registration::NAME;
 use bindery::sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};

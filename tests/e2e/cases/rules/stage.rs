@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bindery::k8s::fixture::{DEAD_UID, Item, parse, with_uids};
+use bindery::api::fixture::{DEAD_UID, Item, parse, with_uids};
 use bindery::model::annotations::TENANT;
 use bindery::rules::{Fact, Persona as Who};
 use hyper::Method;

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use bindery::cluster::state::Shared;
+use bindery::client::state::Shared;
 use bindery::rules::{Policy, RULES, Rule};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::handlers::{Reviews, router};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::k8s::review::{ReviewError, prepare, request};
+use bindery::api::review::{ReviewError, prepare, request};
 use bindery::rules::Policy;
 use bindery::webhook::transport::refusal::Refusal;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
-use bindery::k8s::review::{Answer, answer};
+use bindery::api::review::{Answer, answer};
 use bindery::webhook::transport::tls::ServingPair;
 use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
 use serde_json::{Value, json};

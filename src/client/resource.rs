@@ -6,12 +6,12 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 use serde::Deserialize;
 
+use crate::api::claim::claim;
+use crate::api::class::class;
+use crate::api::namespace::namespace;
+use crate::api::pods::pod;
+use crate::api::volume::{Wanted, volume};
 use crate::binding::{Observed, View};
-use crate::k8s::claim::claim;
-use crate::k8s::class::class;
-use crate::k8s::namespace::namespace;
-use crate::k8s::pods::pod;
-use crate::k8s::volume::{Wanted, volume};
 use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// A resource that is watched.

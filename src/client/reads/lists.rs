@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::LiveReader;
 use super::text::{Missing, Text, fetch, whole};
 use super::{decoded, escaped};
+use crate::api::class::class;
+use crate::api::list::items;
+use crate::api::pods::{PodPage, pod_page, users_page};
 use crate::binding::{Answer, Observed, PodUse, View};
-use crate::k8s::class::class;
-use crate::k8s::list::items;
-use crate::k8s::pods::{PodPage, pod_page, users_page};
 use crate::model::{ClaimKey, Class, NodeTerm, Pod};
 
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.

@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread};
 use super::resource::{Identity, Watched};
+use crate::api::volume::Wanted;
 use crate::binding::Observed;
-use crate::k8s::volume::Wanted;
 use crate::model::{ResourceVersion, Uid};
 use crate::telemetry::logging::cause;
 

@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::LiveReader;
 use super::shares::{List, Shares};
-use crate::cluster::request::is_absent;
+use crate::client::request::is_absent;
 
 /// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16.
 const USUAL_BYTES_MAX: usize = 32 * 1024;

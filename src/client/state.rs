@@ -9,8 +9,8 @@ use super::backoff::spread_of_process;
 use super::listing::Listings;
 use super::resource::Watched;
 use super::watch::{Sink, Unreadable};
+use crate::api::volume::Wanted;
 use crate::binding::{Observed, View};
-use crate::k8s::volume::Wanted;
 use crate::model::ResourceVersion;
 
 /// A view and how far it can be believed.

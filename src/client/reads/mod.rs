@@ -16,12 +16,12 @@ use tokio::time::timeout;
 
 use self::shares::Shares;
 use self::text::{Missing, fetch};
+use crate::api::claim::claim;
+use crate::api::class::class;
+use crate::api::namespace::namespace;
+use crate::api::node::node;
+use crate::api::volume::{Wanted, volume};
 use crate::binding::{Answer, LiveReads, Read};
-use crate::k8s::claim::claim;
-use crate::k8s::class::class;
-use crate::k8s::namespace::namespace;
-use crate::k8s::node::node;
-use crate::k8s::volume::{Wanted, volume};
 
 /// Live reads through one client. Clones share its places, so that all who read through one of them together keep
 /// within the bounds.

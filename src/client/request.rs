@@ -1,7 +1,7 @@
 //! Requests with a body of ours: a patch merges, anything else is JSON; and what makes an object where there is none.
 //! And which answer proves absence.
 //!
-//! Not here: the writes that a decision asks for, which say themselves how they are merged (`k8s::write`).
+//! Not here: the writes that a decision asks for, which say themselves how they are merged (`api::write`).
 
 use http::{Method, Request};
 use kube::core::Status;

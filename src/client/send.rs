@@ -1,7 +1,7 @@
 //! Sends one write of the core to the API server, and says what became of it.
 //!
 //! Sent once: whoever decides also decides whether to send again. Not here: what a write looks like
-//! (`k8s::write`), and when it may be sent (the lease).
+//! (`api::write`), and when it may be sent (the lease).
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::resource::Watched;
+use crate::api::write::write_patch;
 use crate::binding::{ObjectKey, Observed, Write};
-use crate::k8s::write::write_patch;
 use crate::telemetry::logging::cause;
 
 /// Whose fields the API server notes our changes as.

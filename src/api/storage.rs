@@ -206,7 +206,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::k8s::bounded::{LabelUse, read};
+    use crate::api::bounded::{LabelUse, read};
 
     fn storage(spec: &Value) -> Option<Storage> {
         let text = spec.to_string();

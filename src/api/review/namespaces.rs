@@ -10,9 +10,9 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{OBJECT, OLD_OBJECT, ReviewError, Texts};
-use crate::k8s::bounded::{Text, duplicate};
-use crate::k8s::namespace::namespace_of;
-use crate::k8s::object::ObjectWire;
+use crate::api::bounded::{Text, duplicate};
+use crate::api::namespace::namespace_of;
+use crate::api::object::ObjectWire;
 use crate::model::annotations::Unordered;
 use crate::model::{Labels, Namespace};
 use crate::rules::{Subject, Transition};

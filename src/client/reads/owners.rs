@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::text::{Missing, fetch};
 use super::{LiveReader, decoded, escaped};
+use crate::api::list::{items, resource_of};
 use crate::binding::{Answer, OwnerFate};
-use crate::k8s::list::{items, resource_of};
 use crate::model::{Owner, Uid};
 
 /// Kinds that own claims and volumes every day, and where they are: no question about them needs two requests.

@@ -1,7 +1,7 @@
 # One word per thing that a contributor does. Suites that need more than Rust say what is missing.
 
 # The feature of the end-to-end tests is on everywhere, so that one build serves every step.
-CARGO_TEST := cargo test --locked --features e2e
+CARGO_TEST := cargo test --locked --workspace --features e2e
 # Every folder of tests is a suite; that of the chart needs helm and the end-to-end one the control plane,
 # which `make kube` builds: they come last.
 SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*/main.rs)))
@@ -17,10 +17,11 @@ demo:
 test:
 	@tests/steps.sh lint unit suites examples doc kube chart e2e
 
-# Format and lints; a warning is an error.
+# Format and lints; a warning is an error. And that the core can be published alone.
 lint:
-	cargo fmt --check
-	cargo clippy --locked --all-targets --all-features -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo package --locked --quiet -p bindery-core --no-verify --allow-dirty
 
 # Tests beside the code: units and properties.
 unit:
@@ -37,7 +38,7 @@ examples:
 # The documentation of the code, with what is private: it is for people who change it. A broken link
 # is an error.
 doc:
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items
 
 # The control plane of the end-to-end tests, and the storage sidecars and the provisioner of local folders beside it: ten
 # minutes once, then nothing.

@@ -120,8 +120,8 @@
 //!
 //! # How to add a rule
 //!
-//! One file and one word. Write `src/rules/my_hazard.rs` with a `RULE` (copy the shape of
-//! `src/rules/bound_volume_delete.rs`), and put `my_hazard` into the list in `src/rules/mod.rs`.
+//! One file and one word. Write `crates/core/src/rules/my_hazard.rs` with a `RULE` (copy the shape of
+//! `crates/core/src/rules/bound_volume_delete.rs`), and put `my_hazard` into the list in `src/rules/mod.rs`.
 //! Registrations, the reference page and the tests of its examples follow from the value:
 //!
 //! ```
@@ -132,8 +132,9 @@
 //! assert!(!rule.refuses.is_empty() && !rule.allows.is_empty());
 //! assert!(RULES.iter().all(|rule| !rule.routes.is_empty()));
 //! ```
+pub use bindery_core::{binding, model, rules};
+
 pub mod api;
-pub mod binding;
 pub mod certificates;
 pub mod cli;
 pub mod client;
@@ -142,8 +143,6 @@ pub mod controller;
 pub mod document;
 pub mod follow;
 pub mod listen;
-pub mod model;
-pub mod rules;
 pub mod sim;
 pub mod telemetry;
 pub mod webhook;

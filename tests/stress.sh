@@ -23,7 +23,7 @@ target() {
 run() {
 	local begun=$SECONDS log
 	log=$(mktemp)
-	if cargo test --locked --features e2e --quiet "$(target "$2")" >"$log" 2>&1; then
+	if cargo test --locked --workspace --features e2e --quiet "$(target "$2")" >"$log" 2>&1; then
 		echo "round $1, $2: passed in $((SECONDS - begun)) s"
 		rm "$log"
 		return
@@ -37,7 +37,7 @@ export -f run target
 
 targets=()
 for suite in "$@"; do targets+=("$(target "$suite")"); done
-cargo test --locked --features e2e --no-run "${targets[@]}"
+cargo test --locked --workspace --features e2e --no-run "${targets[@]}"
 
 load=()
 end() { ((${#load[@]} == 0)) || kill "${load[@]}" 2>/dev/null || true; }

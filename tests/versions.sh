@@ -23,7 +23,7 @@ read -ra cases <<<"${CASES:-versions:: rules:: conversation:: harmless:: install
 run() {
 	local version=$1
 	shift
-	BINDERY_KUBE_VERSION=$version cargo test --locked --features e2e --test e2e -- --strict "$@"
+	BINDERY_KUBE_VERSION=$version cargo test --locked --workspace --features e2e --test e2e -- --strict "$@"
 }
 
 took=()

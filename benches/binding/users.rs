@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bindery::client::client::{Address, connect};
+use bindery::client::connect::{Address, connect};
 use http_body_util::BodyExt as _;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request};

@@ -8,7 +8,7 @@ use super::args::{ControllerArgs, ControllerMode};
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::certificates::rotation::Periods;
-use crate::client::client::{Address, connect};
+use crate::client::connect::{Address, connect};
 use crate::client::lease::{Contest, Timing};
 use crate::controller::mode::Mode;
 use crate::controller::run::{Settings, meter, run_metered};

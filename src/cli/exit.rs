@@ -1,6 +1,6 @@
 //! How a command ends: its exit code, and the one sentence of a failure.
 
-use crate::client::client::ConnectError;
+use crate::client::connect::ConnectError;
 
 /// The exit codes of every command. They are documented and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

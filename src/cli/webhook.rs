@@ -8,7 +8,7 @@ use super::args::WebhookArgs;
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::api::installation::Installation;
-use crate::client::client::Address;
+use crate::client::connect::Address;
 use crate::follow::configuration::Source;
 use crate::telemetry::logging;
 use crate::webhook::certificate::PairSource;

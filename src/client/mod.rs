@@ -6,7 +6,7 @@
 pub mod announce;
 pub mod ask;
 pub mod backoff;
-pub mod client;
+pub mod connect;
 mod kubeconfig;
 pub mod lease;
 pub mod listing;

@@ -21,7 +21,7 @@ use super::service::Service;
 use super::transport::admission::Admission;
 use super::transport::tls::PairError;
 use super::transport::{Endpoint, Limits, Security, ServeError, Server};
-use crate::client::client::{Address, ConnectError, connect};
+use crate::client::connect::{Address, ConnectError, connect};
 use crate::client::resource::Watched;
 use crate::client::state::Shared;
 use crate::client::watch::follow;

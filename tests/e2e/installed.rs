@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery::api::registration::{Registration, Target};
-use bindery::client::client::Address;
+use bindery::client::connect::Address;
 use bindery::follow::configuration::Source;
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;

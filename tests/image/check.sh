@@ -64,7 +64,7 @@ done
 
 cmp -s LICENSE "$work/image/licenses/LICENSE" || fail "the licence in the image is not that of the program"
 # That libraries of libraries are named as well is for notices.rs to see to, which knows them.
-parts=$(sed -n '/^\[dependencies\]/,/^\[dev/s/^\([a-z0-9_-]*\) = .*/\1/p' Cargo.toml)
+parts=$(sed -n '/^\[dependencies\]/,/^\[dev/s/^\([a-z0-9_-]*\)\(\.workspace\)\{0,1\} = .*/\1/p' Cargo.toml | grep -v '^bindery')
 [[ $parts == *serde_json* ]] || fail "the dependencies cannot be read from Cargo.toml"
 for part in $parts "The Rust standard library" "The GNU C library"; do
 	grep -q "^$part [0-9]" "$work/image/licenses/NOTICES" || fail "the notices do not name $part"

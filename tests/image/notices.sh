@@ -29,9 +29,9 @@ terms=$(first /usr/share/common-licenses/LGPL-2.1 /usr/share/licenses/glibc/COPY
 	/usr/share/licenses/spdx/LGPL-2.1-or-later.txt)
 holders=$(first /usr/share/doc/libc6/copyright /usr/share/licenses/glibc/LICENSES)
 
-# Lines like `serde v1.0.0` and `serde_derive v1.0.0 (proc-macro)`; the first is this program.
+# Lines like `serde v1.0.0` and `serde_derive v1.0.0 (proc-macro)`; those with a folder are this program.
 mapfile -t libraries < <(cargo tree --locked --target "$host" --edges normal --prefix none --format '{p}' |
-	sed 1d | sed -E 's/^([^ ]+) v([^ ]+).*/\1 \2/' | sort -u)
+	grep -v ' (/' | sed -E 's/^([^ ]+) v([^ ]+).*/\1 \2/' | sort -u)
 cargo metadata --locked --format-version 1 --filter-platform "$host" |
 	cargo run --quiet --locked --example notices -- "${libraries[@]}"
 

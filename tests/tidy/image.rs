@@ -24,9 +24,9 @@ pub(crate) fn kept_out(ignore: &File, files: &[File]) -> Vec<Finding> {
         names.map(move |(at, name)| (file, at, joined(&file.path, name)))
     });
     let manifest = files.iter().filter(|file| file.path == "Cargo.toml").flat_map(|file| {
-        file.text.match_indices("\npath = \"").filter_map(move |(at, start)| {
+        file.text.match_indices("path = \"").filter_map(move |(at, start)| {
             let name = file.text[at + start.len()..].split('"').next()?;
-            Some((file, at + 1, name.to_owned()))
+            Some((file, at, name.to_owned()))
         })
     });
     let tell = |(file, at, path): (&File, usize, String)| Finding {
@@ -94,10 +94,15 @@ mod tests {
             "include_str!(\"c.txt\")\ninclude_str!(concat!(\"../../examples/\", $x))\n\
              include_bytes!(\n\"../../examples/a\"); include_str!(\"../../examples/ab\")",
         );
-        let manifest =
-            file("Cargo.toml", "[[bin]]\npath = \"src/main.rs\"\n[[test]]\npath = \"tests/a.rs\"");
+        let manifest = file(
+            "Cargo.toml",
+            "a = { path = \"b\" }\n[[bin]]\npath = \"src/main.rs\"\n[[test]]\npath = \"tests/a.rs\"",
+        );
         let found = kept_out(&ignore, &[code, manifest]);
-        assert_eq!(lines(&found), [("src/a/b.rs", 2), ("src/a/b.rs", 4), ("Cargo.toml", 4)]);
+        assert_eq!(
+            lines(&found),
+            [("src/a/b.rs", 2), ("src/a/b.rs", 4), ("Cargo.toml", 1), ("Cargo.toml", 5)]
+        );
     }
 
     #[test]

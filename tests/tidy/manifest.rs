@@ -21,7 +21,16 @@ struct Dependency<'a> {
     line: usize,
     /// The line above it.
     above: &'a str,
-    is_dev: bool,
+    of: Section,
+}
+
+/// Where a dependency is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Normal,
+    Dev,
+    /// The versions that the members of the workspace share: what a library is for is said by each member.
+    Workspace,
 }
 
 /// The dependencies of `manifest`, one a line. Tables of their own (`[dependencies.x]`) are not
@@ -37,8 +46,13 @@ fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
             && section.ends_with("dependencies")
             && !line.starts_with('#')
         {
-            let is_dev = section.ends_with("dev-dependencies");
-            found.push(Dependency { name, value, line: index + 1, above, is_dev });
+            let of = match section {
+                "workspace.dependencies" => Section::Workspace,
+                section if section.ends_with("dev-dependencies") => Section::Dev,
+                _ => Section::Normal,
+            };
+            let name = name.trim_end_matches(".workspace");
+            found.push(Dependency { name, value, line: index + 1, above, of });
         }
         above = line;
     }
@@ -47,17 +61,18 @@ fn dependencies(manifest: &str) -> Vec<Dependency<'_>> {
 
 /// The libraries that the manifest names.
 pub(crate) fn crates(manifest: &File) -> Crates {
-    let names = |dev: bool| {
-        let of_section = dependencies(&manifest.text).into_iter().filter(|one| one.is_dev == dev);
+    let names = |of: Section| {
+        let of_section = dependencies(&manifest.text).into_iter().filter(|one| one.of == of);
         of_section.map(|dependency| dependency.name.replace('-', "_")).collect()
     };
-    Crates { normal: names(false), dev: names(true) }
+    Crates { normal: names(Section::Normal), dev: names(Section::Dev) }
 }
 
 /// Dependencies without a comment above them.
 pub(crate) fn reasons(manifest: &File) -> Vec<Finding> {
-    let silent =
-        dependencies(&manifest.text).into_iter().filter(|one| !one.above.starts_with("# "));
+    let silent = dependencies(&manifest.text)
+        .into_iter()
+        .filter(|one| one.of != Section::Workspace && !one.above.starts_with("# "));
     let tell = |one: Dependency<'_>| {
         let text = format!("{} has no comment above it; say what it is for", one.name);
         Finding { file: manifest.path.clone(), line: one.line, text }
@@ -65,16 +80,19 @@ pub(crate) fn reasons(manifest: &File) -> Vec<Finding> {
     silent.map(tell).collect()
 }
 
-/// Dependencies from elsewhere than the registry, and tables that hide them.
+/// Dependencies from elsewhere than the registry and the packages of the workspace, and tables that hide them.
 pub(crate) fn sources(manifest: &File) -> Vec<Finding> {
     let tell = |line: usize, text: String| Finding { file: manifest.path.clone(), line, text };
     let elsewhere = dependencies(&manifest.text).into_iter().filter(|one| {
-        ["git = ", "path = ", "registry = "].iter().any(|source| one.value.contains(source))
+        let is_member = one.value.contains("path = \"crates/");
+        let sources = ["git = ", "path = ", "registry = "];
+        !is_member && sources.iter().any(|source| one.value.contains(source))
     });
     let elsewhere = elsewhere
         .map(|one| tell(one.line, format!("{} does not come from the registry", one.name)));
     let tables = manifest.text.lines().enumerate().filter(|(_, line)| {
-        line.contains("dependencies.") || ["[patch", "[replace"].iter().any(|s| line.starts_with(s))
+        (line.starts_with('[') && line.contains("dependencies."))
+            || ["[patch", "[replace"].iter().any(|s| line.starts_with(s))
     });
     let tables = tables.map(|(index, line)| {
         tell(index + 1, format!("the table {line} hides where a library comes from"))

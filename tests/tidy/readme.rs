@@ -54,7 +54,7 @@ pub(crate) fn targets(readme: &File, makefile: &File) -> Vec<Finding> {
 /// Rules and repairs that the README leaves out.
 pub(crate) fn rules(readme: &File, files: &[File]) -> Vec<Finding> {
     let id = |file: &&File| {
-        let rest = file.path.strip_prefix("src/rules/")?;
+        let rest = file.path.strip_prefix("crates/core/src/rules/")?;
         let name = rest.strip_prefix("edits/").unwrap_or(rest).strip_suffix(".rs")?;
         let is_rule = file.is(Kind::Source) && !name.contains('/') && name != "mod";
         is_rule.then(|| name.replace('_', "-"))
@@ -92,7 +92,11 @@ mod tests {
     #[test]
     fn a_rule_that_is_left_out_is_found() {
         let readme = file("r", "## What it refuses\n`a-b`");
-        let paths = ["src/rules/a_b.rs", "src/rules/edits/c.rs", "src/rules/judging/d.rs"];
+        let paths = [
+            "crates/core/src/rules/a_b.rs",
+            "crates/core/src/rules/edits/c.rs",
+            "crates/core/src/rules/judging/d.rs",
+        ];
         let files: Vec<File> = paths.iter().map(|path| file(path, "")).collect();
         assert_eq!(lines(&rules(&readme, &files)), [("r", 1)]);
     }

@@ -18,7 +18,7 @@ pub(crate) struct File {
 /// Which files a check looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Rust below `src`.
+    /// Rust below `src`, of every package.
     Source,
     /// All Rust.
     Rust,
@@ -41,7 +41,7 @@ const FOREIGN: [&str; 12] = [
     "tests/kube/helm3/go.sum",
     "tests/kube/peers/go.mod",
     "tests/kube/peers/go.sum",
-    "tests/sim/recorded.json",
+    "tests/sim/conversation/recorded.json",
 ];
 
 impl File {
@@ -51,7 +51,10 @@ impl File {
             Path::new(&self.path).extension().is_some_and(|extension| extension == ending)
         };
         match kind {
-            Kind::Source => self.path.starts_with("src/") && ends("rs"),
+            Kind::Source => {
+                let path = self.path.strip_prefix("crates/").and_then(|path| path.split_once('/'));
+                path.map_or(&*self.path, |(_, path)| path).starts_with("src/") && ends("rs")
+            }
             Kind::Rust => ends("rs"),
             Kind::Program => ends("rs") || ends("sh") || ends("py"),
             Kind::Text => !FOREIGN.contains(&self.path.as_str()),

@@ -21,7 +21,7 @@ use crate::cli::files;
 use crate::cli::listing::{Listing, collection};
 use crate::cli::plan::state::{CLAIM_USE, no_object};
 use crate::cli::snapshot;
-use crate::client::client::{Address, connect};
+use crate::client::connect::{Address, connect};
 use crate::client::reads::LiveReader;
 use crate::client::resource::Watched;
 use crate::document;

@@ -16,7 +16,7 @@ use super::admission::Admission;
 use super::examples;
 use super::folder::Folder;
 use crate::certificates::{Names, development};
-use crate::client::client::Address;
+use crate::client::connect::Address;
 use crate::follow::configuration::Source;
 use crate::rules::RULES;
 use crate::sim::{Cluster, Method, Request, Server};

@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bindery::api::installation::Installation;
 use bindery::certificates::authorities;
-use bindery::client::client::Address;
+use bindery::client::connect::Address;
 use bindery::follow::configuration::Source;
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook};

@@ -1,6 +1,6 @@
 //! Amounts against exact arithmetic: a second reader of the same grammar, in integers without a limit.
 //!
-//! It shares no code with the first. Not here: Kubernetes' own answers (`src/model/quantity/corpus.tsv`).
+//! It shares no code with the first. Not here: Kubernetes' own answers (`crates/core/src/model/quantity/corpus.tsv`).
 
 use std::cmp::Ordering;
 

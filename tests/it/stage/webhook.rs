@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use bindery::client::client::Address;
+use bindery::client::connect::Address;
 use bindery::follow::configuration::Source;
 use bindery::rules::{Entry, Policy, RULES, Rule};
 use bindery::webhook::certificate::PairSource;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bindery::binding::{ObjectKey, Observed};
-use bindery::client::client::{Address, connect};
+use bindery::client::connect::{Address, connect};
 use bindery::client::resource::Watched;
 use bindery::client::watch::{Sink, Unreadable, follow};
 use bindery::model::ResourceVersion;

@@ -11,7 +11,7 @@ SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*
 # The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
 demo:
-	cargo run --locked -- demo $(ARGS)
+	cargo run --locked --quiet -p bindery-sim -- $(ARGS)
 
 # Everything that is proven, with the time that each step took.
 test:

@@ -143,6 +143,5 @@ pub mod controller;
 pub mod document;
 pub mod follow;
 pub mod listen;
-pub mod sim;
 pub mod telemetry;
 pub mod webhook;

@@ -8,7 +8,6 @@ mod baseline;
 pub mod certs;
 pub mod check;
 pub mod controller;
-pub mod demo;
 pub mod doctor;
 pub mod example;
 pub mod exit;
@@ -111,7 +110,6 @@ fn dispatch(command: &Command) -> Result<Exit, Failure> {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Rule(arguments) => rule::run(arguments),
-        Command::Demo(arguments) => demo::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
     }

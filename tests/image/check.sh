@@ -72,7 +72,7 @@ done
 
 ran="not run, as that needs root"
 if [[ $(id -u) == 0 ]]; then
-	# Where engines put it too, if they are asked for one: the demonstration writes its certificate there.
+	# Where engines put it too, if they are asked for one: certificates are written there.
 	mkdir "$work/image/tmp"
 	# shellcheck disable=SC2016
 	in_image() {
@@ -82,8 +82,10 @@ if [[ $(id -u) == 0 ]]; then
 	}
 	told=$(in_image --version) || fail "the binary does not start in the image"
 	[[ $told == "bindery $version" ]] || fail "the image says that it is: $told"
-	in_image demo >"$work/demo" 2>&1 </dev/null || fail "the demonstration fails in the image:
-$(<"$work/demo")"
+	in_image certs --out /tmp/certs >"$work/told" 2>&1 </dev/null || fail "no certificate can be made in the image:
+$(<"$work/told")"
+	in_image rule >"$work/told" 2>&1 </dev/null || fail "the rules cannot be listed in the image:
+$(<"$work/told")"
 	ran="run as 65532"
 fi
 echo "$bytes bytes of binary, $(stat -c %s "$archive") of image, $ran"

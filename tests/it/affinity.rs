@@ -1,7 +1,7 @@
 //! The node affinity of a bound volume: who may change it, and to what.
 
 use bindery::rules::{Entry, Policy, RULES, Send, Trusted};
-use bindery::sim::{Method, Phase, Request, User};
+use bindery_sim::{Method, Phase, Request, User};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage};

@@ -1,7 +1,7 @@
 //! Which requests wait for the webhook: what controllers do as their work never does.
 
 use bindery::rules::{Entry, Persona, Send};
-use bindery::sim::User;
+use bindery_sim::User;
 
 use crate::stage::{Scene, entries, user};
 

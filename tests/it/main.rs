@@ -5,7 +5,6 @@ mod affinity;
 mod attacks;
 mod cli;
 mod decisions;
-mod demo;
 mod examples;
 mod guarded;
 mod health;

@@ -1,7 +1,7 @@
 //! Who is taken for a provisioner: accounts that are known as one, never objects that look provisioned.
 
 use bindery::rules::{Entry, Policy, RULES, Send, Trusted};
-use bindery::sim::{Method, Phase, Request, User};
+use bindery_sim::{Method, Phase, Request, User};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage, apply};

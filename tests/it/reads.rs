@@ -11,7 +11,7 @@ use bindery::binding::{Confirmation, LiveReads, Lookup, Read};
 use bindery::binding::{Evidence, View};
 use bindery::client::reads::LiveReader;
 use bindery::model::{ClaimKey, Pod};
-use bindery::sim::{Method, Request};
+use bindery_sim::{Method, Request};
 use http::StatusCode;
 use hyper::body::{Bytes, Frame};
 use kube::Client;

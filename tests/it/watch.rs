@@ -9,7 +9,7 @@ use bindery::client::resource::Watched;
 use bindery::client::state::Shared;
 use bindery::client::watch::follow;
 use bindery::model::VolumeName;
-use bindery::sim::{Method, Request, Server, Stream};
+use bindery_sim::{Method, Request, Server, Stream};
 use http::StatusCode;
 use kube::Client;
 use kube::client::Body;

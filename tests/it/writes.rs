@@ -7,7 +7,7 @@ use bindery::binding::{
 };
 use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
-use bindery::sim::{Cluster, Method, Request};
+use bindery_sim::{Cluster, Method, Request};
 use serde_json::{Value, json};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery::sim::{Cluster, Outcome, Phase, Reviewer, Server, User};
+use bindery_sim::{Cluster, Outcome, Phase, Reviewer, Server, User};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{

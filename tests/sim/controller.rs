@@ -8,7 +8,7 @@ use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, meter, run_metered};
 use bindery::follow::configuration::Source;
-use bindery::sim::{Cluster, Method, Request, Server};
+use bindery_sim::{Cluster, Method, Request, Server};
 use http_body_util::BodyExt;
 use kube::Client;
 use serde_json::{Value, json};
@@ -88,8 +88,8 @@ pub(crate) fn send(server: &Server, method: Method, path: &str, body: Value) -> 
     let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
     assert!(response.code < 300, "{response:?}");
     match response.body {
-        bindery::sim::Body::Json(value) => value,
-        bindery::sim::Body::Watch(_) => panic!("a watch"),
+        bindery_sim::Body::Json(value) => value,
+        bindery_sim::Body::Watch(_) => panic!("a watch"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bindery::controller::health::Probe;
 use bindery::controller::mode::Mode;
-use bindery::sim::{Method, Request, Server};
+use bindery_sim::{Method, Request, Server};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bindery::sim::faults::{Fault, Faults, Faulty};
-use bindery::sim::{Cluster, Server};
+use bindery_sim::faults::{Fault, Faults, Faulty};
+use bindery_sim::{Cluster, Server};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};

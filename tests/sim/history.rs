@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bindery::sim::{Cluster, Method, Request, User};
+use bindery_sim::{Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -35,7 +35,7 @@ fn each_stored_write_is_told_once_with_its_author_and_both_states() {
     cluster.handle(Request::new(Method::Delete, path, json!({"propagationPolicy": "Background"})));
 
     let history = cluster.history();
-    let line = |write: &bindery::sim::Accepted| {
+    let line = |write: &bindery_sim::Accepted| {
         (write.user.clone(), write.method, write.before.is_some(), write.after.is_some())
     };
     let admin = "admin".to_owned();

@@ -1,7 +1,7 @@
 //! Leases, events and pods, as a controller uses them. What the real server answers word for word is
 //! compared in `replay`; here is what such a client relies on.
 
-use bindery::sim::{Body, Cluster, Method, Request, Watch};
+use bindery_sim::{Body, Cluster, Method, Request, Watch};
 use serde_json::{Value, json};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

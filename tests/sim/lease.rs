@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery::client::lease::{Standing, Until, contend_by};
-use bindery::sim::faults::{Fault, Faults, Faulty};
-use bindery::sim::{Method, Request, Server};
+use bindery_sim::faults::{Fault, Faults, Faulty};
+use bindery_sim::{Method, Request, Server};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};

@@ -10,7 +10,7 @@ use bindery::binding::{
 };
 use bindery::client::resource::Watched;
 use bindery::model::{ClaimKey, VolumeName};
-use bindery::sim::{Cluster, Request, User};
+use bindery_sim::{Cluster, Request, User};
 use jiff::SignedDuration;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use bindery::client::lease::{Contest, Timing};
 use bindery::controller::mode::Mode;
 use bindery::controller::run::{LoopError, Settings, run};
 use bindery::follow::configuration::Source;
-use bindery::sim::{Outcome, Phase, Reviewer, Server, User};
+use bindery_sim::{Outcome, Phase, Reviewer, Server, User};
 use kube::Client;
 use serde_json::json;
 use tokio::sync::oneshot;

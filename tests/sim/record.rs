@@ -3,7 +3,7 @@
 //!
 //! Not here: what must hold (`invariants`), and what happens in a run (`crash`, `simulation`).
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 

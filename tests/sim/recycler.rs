@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bindery::controller::mode::Mode;
-use bindery::sim::{Method, Outcome, Request, Response, Reviewer, Server};
+use bindery_sim::{Method, Outcome, Request, Response, Reviewer, Server};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

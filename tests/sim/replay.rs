@@ -1,7 +1,7 @@
 //! Replays the recorded conversation with a real kube-apiserver (1.36.3) and compares every reply,
 //! warning and admission review.
 
-use bindery::sim::{Body, Cluster, Method, Outcome, Phase, Progress, Request, Review, User};
+use bindery_sim::{Body, Cluster, Method, Outcome, Phase, Progress, Request, Review, User};
 use serde_json::{Value, json};
 
 use crate::conversation::{Names, Order, Seen, Step, order, record, recorded, steps};

@@ -7,7 +7,7 @@ use bindery::config::Configuration;
 use bindery::controller::mode::Mode;
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
-use bindery::sim::{Method, Outcome, Phase, Request, Reviewer, Server, User};
+use bindery_sim::{Method, Outcome, Phase, Request, Reviewer, Server, User};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;

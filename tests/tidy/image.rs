@@ -9,9 +9,10 @@ pub(crate) fn kept_out(ignore: &File, files: &[File]) -> Vec<Finding> {
     let let_through: Vec<&str> =
         ignore.text.lines().filter_map(|line| line.strip_prefix("!/")).collect();
     let is_kept_out = |path: &str| {
-        !let_through.iter().any(|open| {
-            path.strip_prefix(open).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        path != "."
+            && !let_through.iter().any(|open| {
+                path.strip_prefix(open).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
     };
     let taken_in = files.iter().filter(|file| file.is(Kind::Source)).flat_map(|file| {
         let names = ["include_str!(", "include_bytes!("].into_iter().flat_map(move |call| {

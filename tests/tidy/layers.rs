@@ -81,12 +81,7 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "serde", "serde_json", "serde_saphyr", "base64"]),
         reach: Reach::Values,
     },
-    Layer {
-        name: "sim",
-        imports: &["model", "binding", "rules", "api"],
-        libraries: Libraries::Any,
-        reach: Reach::Turns,
-    },
+    Layer { name: "sim", imports: &[], libraries: Libraries::Any, reach: Reach::Turns },
     Layer {
         name: "telemetry",
         imports: &["model", "rules"],
@@ -123,7 +118,6 @@ const LAYERS: &[Layer] = &[
             "rules",
             "api",
             "document",
-            "sim",
             "telemetry",
             "config",
             "follow",
@@ -155,8 +149,12 @@ const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Dat
 /// Everything that the file names and its layer does not allow.
 pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
     let modules = modules(&file.path);
-    if file.path.ends_with("src/lib.rs") {
-        return unlisted(file);
+    match file.path.as_str() {
+        "src/lib.rs" | "crates/core/src/lib.rs" => return unlisted(file),
+        // The whole simulation is one layer; its demonstration starts everything on it.
+        "crates/sim/src/lib.rs" | "crates/sim/src/main.rs" => return Vec::new(),
+        path if path.starts_with("crates/sim/src/demo/") => return Vec::new(),
+        _ => {}
     }
     let name = modules.first().cloned().unwrap_or_default();
     let Some(layer) = LAYERS.iter().find(|layer| layer.name == name) else {
@@ -200,13 +198,17 @@ pub(crate) fn unlisted(root: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`, in each package.
+/// `src/a/b/mod.rs` and `src/a/b.rs` are both `a`, `b`; modules of the core are those of the root, which has them all,
+/// and those of the simulation are below `sim`.
 fn modules(path: &str) -> Vec<String> {
-    let path = path.strip_prefix("crates/core/").unwrap_or(path);
+    let (root, path) = match path.strip_prefix("crates/sim/") {
+        Some(path) => (Some("sim"), path),
+        None => (None, path.strip_prefix("crates/core/").unwrap_or(path)),
+    };
     let path = path.strip_prefix("src/").unwrap_or(path);
     let path = path.strip_suffix(".rs").unwrap_or(path);
     let path = path.strip_suffix("/mod").unwrap_or(path);
-    path.split('/').map(str::to_owned).collect()
+    root.into_iter().chain(path.split('/')).map(str::to_owned).collect()
 }
 
 /// The path from the root of the package, if it is one of ours: `super` and `self` are resolved.
@@ -214,6 +216,10 @@ fn inside(path: &Named, modules: &[String]) -> Option<Vec<String>> {
     let mut base: Vec<String> = modules.iter().chain(&path.within).cloned().collect();
     let mut rest = path.parts.as_slice();
     match rest.first()?.as_str() {
+        "crate" if base.first().is_some_and(|first| first == "sim") => {
+            base.truncate(1);
+            rest = &rest[1..];
+        }
         "crate" | "bindery" | "bindery_core" => (base, rest) = (Vec::new(), &rest[1..]),
         "self" => rest = &rest[1..],
         "super" => {}
@@ -302,9 +308,9 @@ mod tests {
         );
         expect("crates/core/src/model/mod.rs", "use crate::{model::A, rules};", &[(1, upwards)]);
         expect(
-            "src/webhook/run.rs",
-            "use crate::sim::Cluster;",
-            &[(1, "webhook must not import sim")],
+            "crates/sim/src/a.rs",
+            "use bindery::webhook::run;",
+            &[(1, "sim must not import webhook")],
         );
         expect("src/main.rs", "use bindery::rules::RULES;", &[(1, "main must not import rules")]);
     }
@@ -317,7 +323,8 @@ mod tests {
             &[],
         );
         expect("crates/core/src/rules/mod.rs", "mod prelude { pub use super::judging::X; }", &[]);
-        expect("src/cli/mod.rs", "use crate::sim::Cluster;", &[]);
+        expect("crates/sim/src/a.rs", "use crate::b::C; use super::d::E;", &[]);
+        expect("crates/sim/src/demo/a.rs", "use bindery::webhook::run;", &[]);
         expect("crates/core/src/model/a.rs", "//! See `crate::rules`.\n// crate::rules::X", &[]);
     }
 
@@ -339,7 +346,11 @@ mod tests {
         }
         expect("src/document/a.rs", "use tokio::time::sleep;", &[(1, "library tokio")]);
         expect("src/document/a.rs", "use proptest::prelude::*;", &[(1, "library proptest")]);
-        expect("src/sim/a.rs", "use std::time::Instant; async fn f() {}", &[(1, "`Instant`")]);
+        expect(
+            "crates/sim/src/a.rs",
+            "use std::time::Instant; async fn f() {}",
+            &[(1, "`Instant`")],
+        );
     }
 
     #[test]

@@ -27,7 +27,7 @@ use std::fmt;
 use tree::{File, Kind};
 
 /// The manifests of the packages.
-const MANIFESTS: [&str; 2] = ["Cargo.toml", "crates/core/Cargo.toml"];
+const MANIFESTS: [&str; 3] = ["Cargo.toml", "crates/core/Cargo.toml", "crates/sim/Cargo.toml"];
 
 /// Something that breaks a rule of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -84,7 +84,8 @@ pub(crate) fn reasons(manifest: &File) -> Vec<Finding> {
 pub(crate) fn sources(manifest: &File) -> Vec<Finding> {
     let tell = |line: usize, text: String| Finding { file: manifest.path.clone(), line, text };
     let elsewhere = dependencies(&manifest.text).into_iter().filter(|one| {
-        let is_member = one.value.contains("path = \"crates/");
+        let is_member =
+            ["path = \"crates/", "path = \".\""].iter().any(|path| one.value.contains(path));
         let sources = ["git = ", "path = ", "registry = "];
         !is_member && sources.iter().any(|source| one.value.contains(source))
     });

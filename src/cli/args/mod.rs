@@ -57,8 +57,6 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Show one rule or edit, or list them all.
     Rule(RuleArgs),
-    /// Show the webhook refusing and repairing and the controller binding, without a cluster.
-    Demo(DemoArgs),
     /// Make a certificate for development.
     Certs(CertsArgs),
     /// Print what would otherwise be written twice.
@@ -337,14 +335,6 @@ pub struct ClusterArgs {
 pub struct RuleArgs {
     /// Id of a rule or an edit; all are listed if left out.
     pub id: Option<String>,
-}
-
-/// Arguments of `bindery demo`.
-#[derive(Clone, Debug, Args)]
-pub struct DemoArgs {
-    /// Stay up afterwards, for requests of your own.
-    #[arg(long)]
-    pub serve: bool,
 }
 
 /// Arguments of `bindery certs`.

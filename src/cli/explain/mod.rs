@@ -20,7 +20,7 @@ mod volume;
 mod world;
 
 use self::target::Target;
-pub(super) use self::world::events_path;
+pub use self::world::events_path;
 use self::world::{Sight, World};
 use super::args::{ExplainArgs, Form};
 use super::exit::{Exit, Failure};
@@ -48,7 +48,7 @@ pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
 }
 
 /// Why the claim stands where it stands in a cluster of which these are lists; as on a screen.
-pub(super) fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
+pub fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
     let world = World::of_lists(lists, "the cluster")?;
     render::render(&claim::explain(&world, key)?, Form::Text)
 }

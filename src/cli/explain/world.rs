@@ -279,7 +279,7 @@ fn read<T>(
 }
 
 /// Where the events about a claim are.
-pub(in crate::cli) fn events_path(key: &ClaimKey) -> String {
+pub fn events_path(key: &ClaimKey) -> String {
     path_of_events((CLAIM, &key.namespace, &key.name))
 }
 

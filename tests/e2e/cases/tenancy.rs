@@ -9,7 +9,7 @@ use std::time::Duration;
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use bindery::rules::edits::all_on;
 use bindery::rules::{Policy, Switch, Unlisted};
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 

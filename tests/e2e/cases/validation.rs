@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 

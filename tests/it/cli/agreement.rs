@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use serde_json::Value;
 
 use super::schemas::expect_valid;

@@ -7,7 +7,7 @@ use bindery::api::review::request;
 use bindery::model::annotations::LEGACY_CLASS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, Policy, ReadAccess, Send};
-use bindery::sim::Review;
+use bindery_sim::Review;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof};
 use proptest::sample::select;

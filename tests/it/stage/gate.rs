@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bindery::sim::{Server, Stream};
+use bindery_sim::{Server, Stream};
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::watch;

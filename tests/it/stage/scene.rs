@@ -5,7 +5,7 @@ use bindery::api::fixture::{Item, parse, with_uids};
 use bindery::api::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Entry, Persona, Policy, ReadAccess, Send};
-use bindery::sim::{
+use bindery_sim::{
     Cluster, Method, Outcome, Phase, Progress, Request, Response, Review, Server, User,
 };
 use kube::Client;

@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 
 use crate::runs::{chosen, count, each, text};
 use crate::simulation::{kind, story};

@@ -1,7 +1,7 @@
 //! A decision path as data: what there is, what users do, and which writes the controller makes of it.
 
 use bindery::controller::mode::Mode;
-use bindery::sim::{Cluster, Method, Request, User};
+use bindery_sim::{Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
 use crate::users::Kubelet;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery::controller::mode::Mode;
-use bindery::sim::{Accepted, Cluster, Method, Request, Server};
+use bindery_sim::{Accepted, Cluster, Method, Request, Server};
 use jiff::SignedDuration;
 use kube::Client;
 use serde_json::json;

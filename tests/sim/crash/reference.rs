@@ -1,6 +1,6 @@
 //! What a path comes to where nothing goes wrong, and what can make a difference to that.
 
-use bindery::sim::{Accepted, Method};
+use bindery_sim::{Accepted, Method};
 use serde_json::Value;
 
 use super::cell::{Cell, Fate, Side, Sight, Strike};

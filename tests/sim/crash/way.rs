@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bindery::sim::faults::{Fault, Faults, Faulty};
-use bindery::sim::{Lost, Server, Stream};
+use bindery_sim::faults::{Fault, Faults, Faulty};
+use bindery_sim::{Lost, Server, Stream};
 use hyper::Request;
 use hyper::body::Body;
 use tokio::time::sleep;

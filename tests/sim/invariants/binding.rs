@@ -2,7 +2,7 @@
 
 use bindery::model::Quantity;
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery::sim::{Accepted, Method};
+use bindery_sim::{Accepted, Method};
 use serde_json::{Value, json};
 
 use super::seen::Seen;

@@ -1,6 +1,6 @@
 //! Rules for how a controller writes at all: I5, I8, I12, I13.
 
-use bindery::sim::{Accepted, Method};
+use bindery_sim::{Accepted, Method};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 

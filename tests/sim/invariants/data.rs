@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 
 use super::seen::Seen;
 use super::{CLAIMS, Found, Invariant, VOLUMES, path, reserved_for, text};

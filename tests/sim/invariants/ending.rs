@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 use serde_json::{Value, json};
 
 use super::{

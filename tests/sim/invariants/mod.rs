@@ -1,6 +1,6 @@
 //! What must hold whatever goes wrong, judged on every accepted write.
 //!
-//! [`Monitor::judge`] takes the writes of [`bindery::sim::Accepted`] in order, as a witness of the
+//! [`Monitor::judge`] takes the writes of [`bindery_sim::Accepted`] in order, as a witness of the
 //! cluster or afterwards from its history. It remembers what everybody wrote and blames the
 //! controllers alone: users edit what they like, and the rules say what a controller may make of it.
 //! What only shows at the end is in `ending`.
@@ -18,7 +18,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 

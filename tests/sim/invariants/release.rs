@@ -1,6 +1,6 @@
 //! Rules for giving a volume back, and for phases: I3, I4, I10.
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 use serde_json::Value;
 
 use super::seen::Seen;

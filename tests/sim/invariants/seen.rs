@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery::sim::{Accepted, Method};
+use bindery_sim::{Accepted, Method};
 use jiff::Timestamp;
 use serde_json::Value;
 

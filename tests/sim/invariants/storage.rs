@@ -1,7 +1,7 @@
 //! Rules for what is behind a volume: its files are not removed while somebody has them, and its storage
 //! is not left over when the volume is gone.
 
-use bindery::sim::{Accepted, Method};
+use bindery_sim::{Accepted, Method};
 use serde_json::Value;
 
 use super::seen::Seen;

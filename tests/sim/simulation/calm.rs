@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use bindery::sim::{Method, Request, Server, User};
+use bindery_sim::{Method, Request, Server, User};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use bindery::client::lease::Timing;
-use bindery::sim::faults::{Fault, Faults};
-use bindery::sim::{Method, Request, Server};
+use bindery_sim::faults::{Fault, Faults};
+use bindery_sim::{Method, Request, Server};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use bindery::sim::Accepted;
+use bindery_sim::Accepted;
 use serde_json::Value;
 
 use crate::runs::{count, each, number};

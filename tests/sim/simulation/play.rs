@@ -8,8 +8,8 @@ use std::thread::spawn;
 use std::time::Duration;
 
 use bindery::client::lease::Timing;
-use bindery::sim::faults::Faults;
-use bindery::sim::{Accepted, Chance, Cluster, Method, Request, Server};
+use bindery_sim::faults::Faults;
+use bindery_sim::{Accepted, Chance, Cluster, Method, Request, Server};
 use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery::controller::mode::Mode;
-use bindery::sim::faults::{Faults, Faulty};
-use bindery::sim::{Method, Server};
+use bindery_sim::faults::{Faults, Faulty};
+use bindery_sim::{Method, Server};
 use kube::Client;
 use tokio::runtime::Builder;
 use tokio::time::sleep;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bindery::sim::faults::{Fault, Faulty};
-use bindery::sim::{Accepted, Method};
+use bindery_sim::faults::{Fault, Faulty};
+use bindery_sim::{Accepted, Method};
 use serde_json::Value;
 
 /// What must occur in any run that is long enough, besides every [`Fault`].

@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use bindery::sim::faults::Faulty;
-use bindery::sim::{Lost, Stream};
+use bindery_sim::faults::Faulty;
+use bindery_sim::{Lost, Stream};
 use kube::client::Body;
 use tokio::time::Instant;
 use tower::Service;

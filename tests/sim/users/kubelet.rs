@@ -1,7 +1,7 @@
 //! The kubelet, as far as recycler pods go: it runs them, says how they ended, and removes those that are
 //! to go.
 
-use bindery::sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, Cluster, Method};
 use serde_json::json;
 
 use super::{all, is_terminating, pod_path, send, text};

@@ -18,7 +18,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use bindery::sim::{Chance, Cluster, Method, Request, User};
+use bindery_sim::{Chance, Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
 pub(crate) use kubelet::Kubelet;

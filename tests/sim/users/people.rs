@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery::sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery::client::resource::Watched;
-use bindery::sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{claim_path, name, send, text, volume_path};

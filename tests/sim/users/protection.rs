@@ -1,7 +1,7 @@
 //! The controllers that take the protection finalizers off. Kubernetes: `pkg/controller/volume/
 //! pvprotection` and `pvcprotection`.
 
-use bindery::sim::{Cluster, Method};
+use bindery_sim::{Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{all, claim_path, is_terminating, send, text, used_by, volume_path};

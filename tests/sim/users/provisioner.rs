@@ -1,7 +1,7 @@
 //! The provisioner of one driver, outside the binder. Kubernetes:
 //! `sig-storage-lib-external-provisioner`.
 
-use bindery::sim::{Cluster, Method};
+use bindery_sim::{Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{

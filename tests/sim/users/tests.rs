@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery::sim::{Cluster, Method};
+use bindery_sim::{Cluster, Method};
 use serde_json::{Value, json};
 
 use super::{Action, Users, all, annotation, claims_path, send, text};

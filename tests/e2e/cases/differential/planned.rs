@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use serde_json::{Value, json};
 
 use super::step::Step;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use serde_json::{Map, Value, json};
 
 use super::world::{pick, place};

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use bindery::api::registration::NAME;
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A random cluster, in the notation of the examples.
 
-use bindery::sim::Chance;
+use bindery_sim::Chance;
 
 /// One of them.
 pub(super) fn pick<T: Clone>(chance: &mut Chance, from: &[T]) -> T {

@@ -8,7 +8,7 @@ mod tenancy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery::sim::Method;
+use bindery_sim::Method;
 use serde_json::{Value, json};
 
 use super::ending::Ending;

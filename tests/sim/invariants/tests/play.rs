@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::sim::{Cluster, Method, Request, User};
+use bindery_sim::{Cluster, Method, Request, User};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 

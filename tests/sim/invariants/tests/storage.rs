@@ -1,6 +1,6 @@
 //! What is behind a volume: emptied under somebody, reclaimed while its claim exists, left over.
 
-use bindery::sim::Method;
+use bindery_sim::Method;
 use serde_json::{Value, json};
 
 use super::play::{CLAIMS, Play, US, VOLUMES};

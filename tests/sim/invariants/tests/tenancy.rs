@@ -1,7 +1,7 @@
 //! A controller's reservation against the marks of a volume.
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
-use bindery::sim::Method;
+use bindery_sim::Method;
 use serde_json::json;
 
 use super::super::Invariant;

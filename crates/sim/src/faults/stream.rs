@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Fault, Faulty};
-use crate::sim::service::{Lost, Stream};
+use crate::service::{Lost, Stream};
 
 type Line = Result<Bytes, Lost>;
 

@@ -19,12 +19,12 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 use super::DemoError;
-use crate::api::registration::{Registration, Target, is_registered, name};
-use crate::api::review;
-use crate::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use crate::rules::judging::rule::address;
-use crate::rules::{Entry, Parameters, Policy, ReadAccess};
-use crate::sim::{Outcome, Phase, Review, Reviewer};
+use crate::{Outcome, Phase, Review, Reviewer};
+use bindery::api::registration::{Registration, Target, is_registered, name};
+use bindery::api::review;
+use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use bindery::rules::judging::rule::address;
+use bindery::rules::{Entry, Parameters, Policy, ReadAccess};
 
 /// The registered entries and how they are reached.
 pub(super) struct Admission {

@@ -1,4 +1,9 @@
-//! `bindery demo` as a process: what it prints, how it ends, and that nothing of it stays behind.
+//! The demonstration as a process: what it prints, how it ends, and that nothing of it stays behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what fails ends the test; clippy knows test code only inside `#[test]`"
+)]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,8 +31,8 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn demo(temporary: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
-    command.arg("demo").env("TMPDIR", temporary);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_demo"));
+    command.env("TMPDIR", temporary);
     command
 }
 

@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::json;
 
-use crate::sim::service::{Stream, line};
+use crate::service::{Stream, line};
 
 /// Why a server does not do what it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::DemoError;
-use crate::document;
-use crate::sim::{Method, Request, Server};
+use crate::{Method, Request, Server};
+use bindery::document;
 
 /// A file of `examples/`.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ macro_rules! examples {
     ($($name:ident = $path:literal;)*) => {
         $(pub(super) static $name: Example = Example {
             path: concat!("examples/", $path),
-            text: include_str!(concat!("../../../examples/", $path)),
+            text: include_str!(concat!("../../../../examples/", $path)),
         };)*
     };
 }
@@ -129,7 +129,7 @@ fn send(server: &Server, request: Request) -> Result<Value, DemoError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::Cluster;
+    use crate::Cluster;
 
     fn loaded() -> Server {
         let now = "2026-11-21T05:00:00Z".parse().expect("a time");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::stopwatch::Sighting;
-use crate::model::Quantity;
+use bindery::model::Quantity;
 
 /// One claim: a cell a column.
 pub(super) type Row = [String; 6];

@@ -19,6 +19,7 @@
 mod chance;
 mod cluster;
 mod delete;
+pub mod demo;
 pub mod faults;
 mod history;
 mod json;

@@ -6,12 +6,12 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::sim::json::{at, set_default, text};
-use crate::sim::status::Cause;
+use crate::json::{at, set_default, text};
+use crate::status::Cause;
 
 /// `Event`.
 #[derive(Debug)]
-pub(in crate::sim) struct Event;
+pub(crate) struct Event;
 
 /// Kubernetes: `ReasonLengthLimit`, `ActionLengthLimit` and `ReportingInstanceLengthLimit`.
 const SHORT: usize = 128;

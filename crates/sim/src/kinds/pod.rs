@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::sim::json::{at, copy, set, set_default, text};
-use crate::sim::metadata::GENERATION;
-use crate::sim::status::Cause;
+use crate::json::{at, copy, set, set_default, text};
+use crate::metadata::GENERATION;
+use crate::status::Cause;
 
 /// `Pod`.
 #[derive(Debug)]
-pub(in crate::sim) struct Pod;
+pub(crate) struct Pod;
 
 /// Kubernetes: `terminationGracePeriodSeconds` of a pod that names none.
 const GRACE_SECONDS: i64 = 30;
@@ -105,7 +105,7 @@ impl Strategy for Pod {
 }
 
 /// Puts a pod on a node: what a scheduler's `Binding` asks for. The error is the server's sentence.
-pub(in crate::sim) fn place(pod: &mut Value, node: &str) -> Result<(), String> {
+pub(crate) fn place(pod: &mut Value, node: &str) -> Result<(), String> {
     let name = text(pod, &["metadata", "name"]);
     if at(pod, &["metadata", "deletionTimestamp"]).is_some() {
         return Err(format!("pod {name} is being deleted, cannot be assigned to a host"));

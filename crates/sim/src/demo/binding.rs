@@ -16,13 +16,13 @@ use super::print::{Printer, Word};
 use super::stage::Stage;
 use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
-use crate::api::event;
-use crate::cli::explain;
-use crate::client::resource::Watched;
-use crate::controller::mode::Mode;
-use crate::controller::run::{LoopError, Settings, run};
-use crate::follow::configuration::Source;
-use crate::model::{ClaimKey, VolumeName};
+use bindery::api::event;
+use bindery::cli::explain;
+use bindery::client::resource::Watched;
+use bindery::controller::mode::Mode;
+use bindery::controller::run::{LoopError, Settings, run};
+use bindery::follow::configuration::Source;
+use bindery::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.
 #[derive(Debug)]

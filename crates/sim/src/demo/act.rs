@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::DemoError;
 use super::examples::{Example, collection};
-use crate::rules::judging::actor::BREAK_GLASS;
-use crate::rules::judging::filter::OWN_CONTROLLER;
-use crate::sim::User;
+use crate::User;
+use bindery::rules::judging::actor::BREAK_GLASS;
+use bindery::rules::judging::filter::OWN_CONTROLLER;
 
 /// Who acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,14 +6,14 @@ use super::{
     LEGACY_CLASS, Strategy, access_mode_causes, amount, drop_empty_access_modes, drop_empty_text,
     size_causes, volume_mode_causes,
 };
-use crate::sim::json::{at, copy, remove, set, set_default, text};
-use crate::sim::status::Cause;
-use crate::sim::store::{Key, Store};
-use crate::sim::table::Resource;
+use crate::json::{at, copy, remove, set, set_default, text};
+use crate::status::Cause;
+use crate::store::{Key, Store};
+use crate::table::Resource;
 
 /// `PersistentVolumeClaim`.
 #[derive(Debug)]
-pub(in crate::sim) struct Claim;
+pub(crate) struct Claim;
 
 const PHASE: [&str; 2] = ["status", "phase"];
 const REQUEST: [&str; 4] = ["spec", "resources", "requests", "storage"];

@@ -15,15 +15,15 @@ use super::act::{Asker, Target};
 use super::admission::Admission;
 use super::examples;
 use super::folder::Folder;
-use crate::certificates::{Names, development};
-use crate::client::connect::Address;
-use crate::follow::configuration::Source;
-use crate::rules::RULES;
-use crate::sim::{Cluster, Method, Request, Server};
-use crate::webhook::certificate::PairSource;
-use crate::webhook::run::{Options, Webhook};
-use crate::webhook::transport::Limits;
-use crate::webhook::transport::tls::PairFiles;
+use crate::{Cluster, Method, Request, Server};
+use bindery::certificates::{Names, development};
+use bindery::client::connect::Address;
+use bindery::follow::configuration::Source;
+use bindery::rules::RULES;
+use bindery::webhook::certificate::PairSource;
+use bindery::webhook::run::{Options, Webhook};
+use bindery::webhook::transport::Limits;
+use bindery::webhook::transport::tls::PairFiles;
 
 /// A running webhook over a cluster in memory.
 pub(super) struct Stage {

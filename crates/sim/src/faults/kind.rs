@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::chance::Chance;
+use crate::chance::Chance;
 
 /// Something that goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

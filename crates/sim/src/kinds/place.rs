@@ -5,15 +5,15 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::sim::json::{at, copy, set, set_default, text};
+use crate::json::{at, copy, set, set_default, text};
 
 /// `Node`.
 #[derive(Debug)]
-pub(in crate::sim) struct Node;
+pub(crate) struct Node;
 
 /// `Namespace`.
 #[derive(Debug)]
-pub(in crate::sim) struct Namespace;
+pub(crate) struct Namespace;
 
 /// What a kubelet tells of its machine; a typed server spells it before anybody has.
 const NODE_FIELDS: [&str; 10] = [
@@ -43,7 +43,7 @@ impl Strategy for Node {
 
     /// A new node is tainted until its controller sees it ready. Kubernetes: the admission plugin
     /// `TaintNodesByCondition`.
-    fn admit_create(&self, object: &mut Value, _store: &crate::sim::store::Store) {
+    fn admit_create(&self, object: &mut Value, _store: &crate::store::Store) {
         let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
         let mut taints = at(object, &["spec", "taints"]).cloned().unwrap_or_else(|| json!([]));
         if let Some(list) = taints.as_array_mut()

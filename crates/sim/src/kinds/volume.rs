@@ -6,12 +6,12 @@ use super::{
     LEGACY_CLASS, Strategy, access_mode_causes, drop_empty_access_modes, drop_empty_text,
     size_causes, volume_mode_causes,
 };
-use crate::sim::json::{at, copy, remove, set, set_default, text};
-use crate::sim::status::Cause;
+use crate::json::{at, copy, remove, set, set_default, text};
+use crate::status::Cause;
 
 /// `PersistentVolume`.
 #[derive(Debug)]
-pub(in crate::sim) struct Volume;
+pub(crate) struct Volume;
 
 /// Fields of `spec` that name a backend, in the order in which the server looks at them.
 const SOURCES: [&str; 21] = [

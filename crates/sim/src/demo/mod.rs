@@ -1,4 +1,4 @@
-//! `bindery demo`: the documented hazards against the real webhook, then the real controller binding,
+//! The demonstration: the documented hazards against the real webhook, then the real controller binding,
 //! without a cluster.
 //!
 //! Webhook and controller are the real ones, with TLS, watches and live reads; only the API server is
@@ -28,21 +28,33 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::pin::pin;
 
+use clap::Parser;
 use thiserror::Error;
 use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::DemoArgs;
-use super::exit::{Exit, Failure};
-use super::output::Colour;
-use crate::certificates::CertificateError;
-use crate::controller::mode::Mode;
-use crate::controller::run::LoopError;
-use crate::telemetry::logging;
-use crate::webhook::run::WebhookError;
+use bindery::certificates::CertificateError;
+use bindery::cli::exit::{Exit, Failure};
+use bindery::cli::output::Colour;
+use bindery::controller::mode::Mode;
+use bindery::controller::run::LoopError;
+use bindery::telemetry::logging;
+use bindery::webhook::run::WebhookError;
 use folder::Folder;
 use print::Printer;
 use stage::Stage;
+
+/// The arguments of the demonstration.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "demo",
+    about = "Show the webhook denying and mutating and the controller binding, without a cluster"
+)]
+pub struct Arguments {
+    /// Stay up afterwards, for requests of your own.
+    #[arg(long)]
+    pub serve: bool,
+}
 
 /// How the demo is run.
 #[derive(Clone, Debug)]
@@ -132,7 +144,7 @@ impl Default for DemoOptions {
 }
 
 /// Runs the command: clean only if every scene ended as documented.
-pub fn run(arguments: &DemoArgs) -> Result<Exit, Failure> {
+pub fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let afterwards = if arguments.serve { Afterwards::Serve } else { Afterwards::End };
     let colour = Colour::of_standard_output(false);
     let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::cli::output::Colour;
+use bindery::cli::output::Colour;
 
 /// What became of a scene, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::sim::json::{at, copy, set, set_default, text};
-use crate::sim::status::Cause;
+use crate::json::{at, copy, set, set_default, text};
+use crate::status::Cause;
 
 /// `StorageClass`.
 #[derive(Debug)]
-pub(in crate::sim) struct Class;
+pub(crate) struct Class;
 
 /// `VolumeAttachment`.
 #[derive(Debug)]
-pub(in crate::sim) struct Attachment;
+pub(crate) struct Attachment;
 
 const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
 const BINDING_MODES: &[&str] = &["Immediate", "WaitForFirstConsumer"];

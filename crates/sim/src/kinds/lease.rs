@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::sim::json::{at, remove, set_default};
-use crate::sim::status::Cause;
+use crate::json::{at, remove, set_default};
+use crate::status::Cause;
 
 /// `Lease`.
 #[derive(Debug)]
-pub(in crate::sim) struct Lease;
+pub(crate) struct Lease;
 
 const DURATION: [&str; 2] = ["spec", "leaseDurationSeconds"];
 const TRANSITIONS: [&str; 2] = ["spec", "leaseTransitions"];

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::binding::Observed;
-use crate::client::resource::Watched;
-use crate::client::watch::{Sink, Unreadable, follow};
-use crate::model::{Claim, ClaimKey, ClaimPhase, ResourceVersion, VolumeName};
+use bindery::binding::Observed;
+use bindery::client::resource::Watched;
+use bindery::client::watch::{Sink, Unreadable, follow};
+use bindery::model::{Claim, ClaimKey, ClaimPhase, ResourceVersion, VolumeName};
 
 /// Watches volumes and claims; dropping it ends the watches.
 pub(super) struct Stopwatch {

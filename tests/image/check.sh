@@ -82,7 +82,7 @@ if [[ $(id -u) == 0 ]]; then
 	}
 	told=$(in_image --version) || fail "the binary does not start in the image"
 	[[ $told == "bindery $version" ]] || fail "the image says that it is: $told"
-	in_image certs --out /tmp/certs >"$work/told" 2>&1 </dev/null || fail "no certificate can be made in the image:
+	in_image certs --out tmp/certs >"$work/told" 2>&1 </dev/null || fail "no certificate can be made in the image:
 $(<"$work/told")"
 	in_image rule >"$work/told" 2>&1 </dev/null || fail "the rules cannot be listed in the image:
 $(<"$work/told")"

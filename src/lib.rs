@@ -13,9 +13,8 @@
 //!  └──────┬──────┘               └──────┬──────┘ └─────┬──────┘
 //!         │          ┌─────────┐        │              │
 //!         └─────────►│ client  │◄───────┴──────────────┘     client, watches, live reads, lease
-//!                    └────┬────┘    ┌───────┐
-//!                         │         │  sim  │                an API server in memory
-//!                    ┌────▼────┐    └───────┘
+//!                    └────┬────┘
+//!                    ┌────▼────┐
 //!                    │   api   │                             the border: API fields end here
 //!                    └────┬────┘
 //!            ┌────────────▼────────────┐
@@ -48,7 +47,6 @@
 //! | [`rules`] | verdicts and repairs: a file each, and the machinery that runs them |
 //! | [`api`] | API objects, reviews, patches and registrations, to and from the model |
 //! | [`document`] | YAML and JSON as trees that know the line and column of everything |
-//! | [`sim`] | an API server in memory, for the demonstration and for simulation |
 //! | [`telemetry`] | metrics and logs |
 //! | [`config`] | the configuration file: modes of rules, whom to trust, how volumes are recycled |
 //! | [`follow`] | files that somebody else replaces: a watch and a poll |
@@ -107,7 +105,7 @@
 //! no rule can see whether a request is a dry run.
 //!
 //! **Architecture invariant:** a volume's or claim's API object never passes [`api`] on its way in,
-//! and no rule names an API type. ([`sim`] spells API fields too: it is the other side of the wire.)
+//! and no rule names an API type.
 //!
 //! **Architecture invariant:** a review that panics ends nothing but itself; its answer is 500, and
 //! it is counted.

@@ -23,6 +23,7 @@ pub mod registration;
 pub mod review;
 pub mod scheduling;
 pub mod secret;
+pub mod server;
 mod spec_change;
 mod storage;
 pub mod topology;

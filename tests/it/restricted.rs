@@ -23,7 +23,7 @@ const GIVEN: &str = "namespace db bindery.dev/tenant:blue\n\
     volume pv-rises 1Gi RWO class=wide phase=Available\n\
     volume pv-modes 10Gi ROX phase=Available\n\
     volume pv-block 10Gi RWO mode=Block phase=Available\n\
-    volume pv-attrs 10Gi RWO attributes=gold phase=Available\n\
+    volume pv-attrs 10Gi RWO csi=disk.example.com attributes=gold phase=Available\n\
     volume pv-odds 1Gi ROX mode=Block class=odd phase=Available\n\
     volume pv-kept 10Gi RWO phase=Available for=qa/other\n\
     volume pv-left 10Gi RWO phase=Released dead=qa/gone\n\

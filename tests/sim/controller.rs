@@ -233,9 +233,11 @@ fn periods_of_a_lease_that_two_could_hold_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     let server = server();
-    let mut poison = claim("poison", "1Gi");
-    poison["spec"]["volumeName"] = json!(5);
-    send(&server, Method::Post, CLAIMS, poison);
+    let poison = format!("{CLAIMS}/poison");
+    send(&server, Method::Post, CLAIMS, claim("poison", "1Gi"));
+    server.with(|cluster| {
+        cluster.overwrite(&poison, |claim| claim["spec"]["volumeName"] = json!(5));
+    });
     let (running, probe) = Running::probed(&server, Mode::Full);
     assert_eq!(probed(&probe, "/livez").await.0, 200);
     assert_eq!(probed(&probe, "/readyz").await.0, 503);
@@ -273,12 +275,14 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
-    let repaired = json!({"spec": {"volumeName": null}});
-    server
-        .with(|cluster| cluster.handle(Request::merge_patch(format!("{CLAIMS}/poison"), repaired)));
+    server.with(|cluster| {
+        cluster.overwrite(&poison, |claim| {
+            claim["spec"].as_object_mut().expect("a spec").remove("volumeName");
+        });
+    });
     send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
     send(&server, Method::Post, VOLUMES, volume("pv-c", "10Gi"));
-    until(&server, &format!("{CLAIMS}/poison"), "Bound").await;
+    until(&server, &poison, "Bound").await;
     sleep(Duration::from_secs(5)).await;
     let (_, metrics) = probed(&probe, "/metrics").await;
     let none = "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 0";

@@ -81,7 +81,12 @@ const LAYERS: &[Layer] = &[
         libraries: Libraries::Only(&["thiserror", "serde", "serde_json", "serde_saphyr", "base64"]),
         reach: Reach::Values,
     },
-    Layer { name: "sim", imports: &[], libraries: Libraries::Any, reach: Reach::Turns },
+    Layer {
+        name: "sim",
+        imports: &["model", "api"],
+        libraries: Libraries::Any,
+        reach: Reach::Turns,
+    },
     Layer {
         name: "telemetry",
         imports: &["model", "rules"],

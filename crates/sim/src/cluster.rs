@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::history::History;
-use super::json::text;
 use super::outcome::{Outcome, Progress, Response};
 use super::request::{Call, Method, Request};
 use super::review::{Pending, Phase, Review, Step};
@@ -14,6 +13,7 @@ use super::status::Refusal;
 use super::store::{Key, Store};
 use super::table::{Resource, TABLE};
 use super::uid::Uids;
+use bindery::api::server::fields::text;
 
 /// A cluster's API server with nothing behind it.
 #[derive(Debug)]
@@ -62,6 +62,17 @@ impl Cluster {
     /// Every stored object, by resource and then by key.
     pub fn objects(&self) -> Vec<Arc<Value>> {
         TABLE.iter().flat_map(|row| self.store.objects(row, "")).collect()
+    }
+
+    /// Changes a stored object without looking at what comes of it, as an API server of another version over
+    /// the same store may, whose rules are not these. `target` is its path; nothing happens if nothing is there.
+    pub fn overwrite(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
+        let request = Request::new(Method::Get, target, Value::Null);
+        let Ok(key) = Call::parse(request).map(|call| call.key()) else { return };
+        if let Some(mut object) = self.store.get(&key).map(|stored| (**stored).clone()) {
+            change(&mut object);
+            self.store.put(key, object);
+        }
     }
 
     /// Answers a request as a cluster without webhooks does.

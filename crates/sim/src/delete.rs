@@ -11,14 +11,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::cluster::{Cluster, spell};
-use super::json::{at, remove, set, text, texts};
 use super::list::list_of;
-use super::metadata::{DELETION, FINALIZERS, GENERATION, GRACE, NAME, UID, VERSION};
 use super::outcome::{Progress, Response};
 use super::request::Call;
 use super::review::{Collection, Pending, Phase, Step};
 use super::selector::Selector;
 use super::status::Refusal;
+use bindery::api::server::fields::{at, remove, set, text, texts};
+use bindery::api::server::metadata::{DELETION, FINALIZERS, GENERATION, GRACE, NAME, UID, VERSION};
 
 /// Finalizers that stand for a propagation policy.
 const ORPHAN: &str = "orphan";

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::json::{remove, text};
 use super::outcome::{Progress, Response};
 use super::request::Call;
 use super::selector::Selector;
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{remove, text};
 
 /// Where a page goes on: at a version, after a key. Version 0 reads the newest state.
 struct Token {

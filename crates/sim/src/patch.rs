@@ -5,7 +5,8 @@
 //! Server-side apply needs managed fields: it makes what is absent, and changes nothing where everything is as
 //! it asks for; whatever differs is taken to be somebody else's, which is a conflict. The rest is answered with 415.
 
-use serde_json::{Value, json};
+use bindery::api::server::apply::{Style, merge};
+use serde_json::Value;
 
 use super::request::{Call, Method};
 use super::status::Refusal;
@@ -61,42 +62,36 @@ fn has(object: &Value, part: &Value) -> bool {
 /// What deletes single finalizers in a strategic merge patch.
 const WITHOUT_FINALIZERS: &str = "$deleteFromPrimitiveList/finalizers";
 
-/// Maps merge, null deletes, finalizers are added and taken out one by one (Kubernetes:
-/// `apimachinery/pkg/util/strategicpatch`). Error: another list, or another directive.
+/// Merges a strategic merge patch. Error: it has another list, or another directive, which are told by a schema.
 fn merge_strategically(target: &mut Value, patch: &Value) -> Result<(), ()> {
-    let Value::Object(patch) = patch else { return Err(()) };
-    if !target.is_object() {
-        *target = json!({});
+    if !is_served(patch) {
+        return Err(());
     }
-    let Value::Object(target) = target else { return Err(()) };
-    for (key, value) in patch {
-        match (key.as_str(), value) {
-            (WITHOUT_FINALIZERS, Value::Array(removed)) => {
-                if let Some(Value::Array(kept)) = target.get_mut("finalizers") {
-                    kept.retain(|name| !removed.contains(name));
-                }
-            }
-            ("finalizers", Value::Array(added)) => {
-                let kept = target.entry("finalizers").or_insert_with(|| json!([]));
-                let Value::Array(kept) = kept else { return Err(()) };
-                kept.retain(|name| !added.contains(name));
-                // What is added comes first, as on a real server.
-                kept.splice(..0, added.iter().cloned());
-            }
-            (directive, _) if directive.starts_with('$') => return Err(()),
-            (_, Value::Array(_)) => return Err(()),
-            (_, Value::Null) => {
-                target.remove(key);
-            }
-            (_, Value::Object(_)) => {
-                merge_strategically(target.entry(key.clone()).or_insert(Value::Null), value)?;
-            }
-            (_, Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                target.insert(key.clone(), value.clone());
-            }
-        }
+    let mut patch = patch.clone();
+    if let Some(Value::Array(removed)) = take(&mut patch, WITHOUT_FINALIZERS)
+        && let Some(Value::Array(left)) = target.pointer_mut("/metadata/finalizers")
+    {
+        left.retain(|name| !removed.contains(name));
     }
+    merge(target, &patch, Style::Strategic);
     Ok(())
+}
+
+/// The directive in the metadata, taken out.
+fn take(patch: &mut Value, directive: &str) -> Option<Value> {
+    patch.get_mut("metadata")?.as_object_mut()?.remove(directive)
+}
+
+/// Whether the patch has no list but that of finalizers, and no directive but that which deletes some.
+fn is_served(patch: &Value) -> bool {
+    let Value::Object(fields) = patch else { return false };
+    fields.iter().all(|(key, value)| match (key.as_str(), value) {
+        (WITHOUT_FINALIZERS | "finalizers", Value::Array(_)) => true,
+        (directive, _) if directive.starts_with('$') => false,
+        (_, Value::Array(_)) => false,
+        (_, Value::Object(_)) => is_served(value),
+        (_, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => true,
+    })
 }
 
 fn unserved(kind: &str) -> Refusal {

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::json::text;
 use super::request::{Call, Method, User};
+use bindery::api::server::fields::text;
 
 /// A write that waits for admission.
 #[derive(Debug, Clone)]

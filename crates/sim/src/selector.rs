@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use super::json::at;
 use super::kinds::Strategy;
 use super::request::Call;
 use super::status::Refusal;
+use bindery::api::server::fields::at;
 
 /// What an object must look like to be listed.
 #[derive(Debug, Clone)]

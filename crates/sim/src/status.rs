@@ -5,6 +5,7 @@
 //! `.../util/validation/field` of Kubernetes 1.36, checked against a recorded server. Which request
 //! deserves which refusal is decided elsewhere.
 
+use bindery::api::server::Cause;
 use serde_json::{Map, Value, json};
 
 use super::table::Resource;
@@ -17,14 +18,6 @@ pub(super) struct Refusal {
     message: String,
     details: Option<Value>,
     carry_on: Option<String>,
-}
-
-/// One thing that validation found wrong with one field.
-#[derive(Debug, Clone)]
-pub(super) struct Cause {
-    reason: &'static str,
-    field: String,
-    body: String,
 }
 
 impl Refusal {
@@ -116,7 +109,7 @@ impl Refusal {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let mut lines: Vec<String> = Vec::new();
         for cause in causes {
-            let line = format!("{}: {}", cause.field, cause.body);
+            let line = format!("{}: {}", cause.field, cause.problem);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -129,7 +122,7 @@ impl Refusal {
             Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {all}"))
                 .about(group, kind, name);
         if let Some(details) = &mut refusal.details {
-            details["causes"] = causes.iter().map(Cause::to_json).collect();
+            details["causes"] = causes.iter().map(to_json).collect();
         }
         refusal
     }
@@ -203,43 +196,6 @@ impl Refusal {
     }
 }
 
-impl Cause {
-    fn new(reason: &'static str, field: &str, body: String) -> Self {
-        Self { reason, field: field.to_owned(), body }
-    }
-
-    /// A field that must be there; `detail` may be empty.
-    pub(super) fn required(field: &str, detail: &str) -> Self {
-        Self::new("FieldValueRequired", field, join("Required value", detail))
-    }
-
-    /// A value that breaks a rule.
-    pub(super) fn invalid(field: &str, value: &Value, detail: &str) -> Self {
-        Self::new("FieldValueInvalid", field, join(&format!("Invalid value: {value}"), detail))
-    }
-
-    /// A change of what may not change.
-    pub(super) fn immutable(field: &str, value: &Value) -> Self {
-        Self::invalid(field, value, "field is immutable")
-    }
-
-    /// Something that may not be there.
-    pub(super) fn forbidden(field: &str, detail: &str) -> Self {
-        Self::new("FieldValueForbidden", field, join("Forbidden", detail))
-    }
-
-    /// A value outside a list.
-    pub(super) fn not_supported(field: &str, value: &Value, supported: &[&str]) -> Self {
-        let quoted: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
-        let body = format!("Unsupported value: {value}: supported values: {}", quoted.join(", "));
-        Self::new("FieldValueNotSupported", field, body)
-    }
-
-    fn to_json(&self) -> Value {
-        json!({"reason": self.reason, "message": self.body, "field": self.field})
-    }
-}
-
-fn join(head: &str, detail: &str) -> String {
-    if detail.is_empty() { head.to_owned() } else { format!("{head}: {detail}") }
+fn to_json(cause: &Cause) -> Value {
+    json!({"reason": cause.reason(), "message": cause.problem.to_string(), "field": cause.field})
 }

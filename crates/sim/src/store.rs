@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::json::{set, text};
 use super::table::Resource;
+use bindery::api::server::fields::{set, text};
 
 /// Where an object lives: its resource and `namespace/name`, or `name` for cluster scope. Ordered
 /// as the keys of a real server are, which is the order of its lists.

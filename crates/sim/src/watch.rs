@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::json::set;
 use super::list::unreadable;
 use super::outcome::{Body, Progress, Response};
 use super::request::Call;
@@ -16,6 +15,7 @@ use super::selector::Selector;
 use super::status::Refusal;
 use super::store::Change;
 use super::table::Resource;
+use bindery::api::server::fields::set;
 
 /// An open watch.
 #[derive(Debug, Clone)]

@@ -10,35 +10,28 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::json::{at, remove, set, set_default, text, texts, tidy};
 use super::kinds::place;
-use super::metadata::{DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, reset, update_causes};
 use super::outcome::{Progress, Response};
 use super::patch::{is_apply, patched};
 use super::request::{Call, Method};
 use super::review::{Pending, Phase, Step};
-use super::status::{Cause, Refusal};
+use super::status::Refusal;
 use super::store::Key;
-
-/// What a client's copy of an object may say about the server's own fields at creation: nothing.
-const WIPED: [&str; 4] =
-    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{at, remove, set, set_default, text, texts, tidy};
+use bindery::api::server::metadata::{
+    DELETION, FINALIZERS, GRACE, NAME, UID, VERSION, protect, reset, validate, validate_change,
+    wipe,
+};
 
 impl Cluster {
     /// Begins a create: up to mutating admission.
     pub(super) fn create(&mut self, call: Call) -> Result<Progress, Refusal> {
         let mut object = decoded(&call, call.body.clone())?;
-        for field in WIPED {
-            remove(&mut object, &["metadata", field]);
-        }
+        wipe(&mut object);
         self.check_namespace(&call, text(&object, &NAME))?;
         if let Some(finalizer) = call.resource.strategy.finalizer() {
-            let mut finalizers = texts(&object, &FINALIZERS);
-            if !finalizers.contains(&finalizer) {
-                finalizers.push(finalizer);
-                let finalizers = json!(finalizers);
-                set(&mut object, &FINALIZERS, finalizers);
-            }
+            protect(&mut object, finalizer);
         }
         call.resource.strategy.admit_create(&mut object, &self.store);
         let step = Step::Create { object };
@@ -58,6 +51,7 @@ impl Cluster {
             set(object, &["metadata", "creationTimestamp"], json!(self.time()));
             strategy.prepare_create(object, &self.time());
             let mut causes = strategy.name_causes(text(object, &NAME));
+            causes.extend(validate(&object["metadata"], pending.call.resource.namespaced));
             causes.extend(strategy.validate(object));
             check(&pending.call, text(object, &NAME), &causes)?;
             pending.warnings.extend(strategy.warnings(object));
@@ -152,7 +146,7 @@ impl Cluster {
                 return Err(Refusal::conflict(call.resource, &call.name, why));
             }
             reset(object, existing);
-            let mut causes = update_causes(object, existing);
+            let mut causes = validate_change(object, existing);
             if strategy.repeats_metadata(&call.subresource) {
                 causes.extend_from_within(..);
             }

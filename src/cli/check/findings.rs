@@ -132,10 +132,8 @@ const UNKNOWN_PERMISSION: &str = "; whether whoever makes the change may is not 
 pub(super) fn of_api(proposal: &Proposal, known: &Known, about: About<'_>) -> Vec<Finding> {
     let Some(new) = &proposal.new else { return Vec::new() };
     let growth = |class: &ClassName| known.growth(class);
-    let refusals = api::refusals(&proposal.key, proposal.old.as_ref(), new, growth).into_iter();
-    refusals
-        .map(|refusal| about.finding(Outcome::Api, Some(&refusal.field), refusal.text))
-        .collect()
+    let denials = api::denials(&proposal.key, proposal.old.as_ref(), new, growth).into_iter();
+    denials.map(|denial| about.finding(Outcome::Api, Some(&denial.field), denial.text)).collect()
 }
 
 /// That what is stored is not known well enough: whether the object itself is, or others that a rule would look

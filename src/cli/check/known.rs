@@ -8,10 +8,10 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 use serde_json::{Value, json};
 
-use super::api::Growth;
 use super::live::{Cluster, Refusal};
 use super::objects::{Kind, ObjectKey};
 use crate::api::pods::{pod_use, users_page};
+use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
 use crate::api::{claim, class, namespace, node, volume};
 use crate::binding::{
@@ -93,9 +93,9 @@ impl Known {
     }
 
     /// All classes.
-    pub fn classes(&self) -> Vec<Value> {
+    pub fn classes(&self) -> impl Iterator<Item = &Value> {
         let classes = self.objects.iter().filter(|(key, _)| key.kind == Kind::Class);
-        classes.map(|(_, class)| class.clone()).collect()
+        classes.map(|(_, class)| class)
     }
 
     /// Whether a missing object is unknown rather than absent.
@@ -132,7 +132,7 @@ impl Known {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
             None if !self.listed.has(Collection::Classes) => Growth::Unknown,
-            Some(Expansion::Refused) | None => Growth::Refused,
+            Some(Expansion::Refused) | None => Growth::Denied,
         }
     }
 

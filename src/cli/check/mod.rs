@@ -12,7 +12,8 @@ mod judging;
 mod known;
 pub(super) mod live;
 mod objects;
-mod server;
+mod proposed;
+mod review;
 mod sets;
 mod sources;
 mod templates;
@@ -22,8 +23,8 @@ pub(in crate::cli) use findings::About;
 pub use judging::{Judged, Proposal, Terms, judge_proposal, judge_review};
 pub use known::{Known, Reach, claim_key, namespace_key, volume_key};
 pub use objects::{Kind, ObjectKey};
-pub use server::{created, replaced};
-pub(in crate::cli) use server::{stored, updated};
+pub use proposed::{created, replaced};
+pub(in crate::cli) use proposed::{stored, updated};
 
 use std::collections::BTreeMap;
 
@@ -31,8 +32,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::findings::Origin;
-use self::input::{Author, Depth, Input, Manifest, Review, Sources};
+use self::input::{Author, Depth, Input, Manifest, Sources};
 use self::live::Source;
+use self::review::unreviewable;
 use super::args::CheckArgs;
 use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
@@ -40,6 +42,7 @@ use super::listing::lacks;
 use super::output::Colour;
 use super::report::{self, EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
 use crate::api::review::ReviewError;
+use crate::api::server::claim::default_class;
 use crate::config::Configuration;
 use crate::rules::{Part, User};
 
@@ -230,7 +233,7 @@ impl<'a> Run<'a> {
             }
         };
         if key.kind == Kind::Claim && old.is_none() {
-            server::default_class(&mut new, &self.known.classes());
+            default_class(&mut new, self.known.classes());
         }
         self.proposed(key, old, Some(new))
     }
@@ -311,61 +314,6 @@ impl<'a> Run<'a> {
         taken.map_err(|error| unreadable(&error))
     }
 
-    /// A review of the input, judged as it stands.
-    fn review(&mut self, review: &Review) -> Result<(), Failure> {
-        let mut body = review.node.to_json();
-        if let (Some(user), Some(request)) =
-            (&self.arguments.for_user, body["request"].as_object_mut())
-        {
-            let groups = &self.arguments.for_group;
-            request.insert("userInfo".to_owned(), json!({"username": user, "groups": groups}));
-        }
-        let request = &body["request"];
-        let text = |field: &str| text_of(&request[field]);
-        let resource = text_of(&request["resource"]["resource"]);
-        let mut name = text("name");
-        for field in ["object", "oldObject"] {
-            if name.is_empty() {
-                let given = request.pointer(&format!("/{field}/metadata/name"));
-                given.and_then(Value::as_str).unwrap_or_default().clone_into(&mut name);
-            }
-        }
-        let key = match resource.as_str() {
-            "persistentvolumes" => volume_key(&name),
-            "namespaces" => namespace_key(&name),
-            _ => claim_key(&text("namespace"), &name),
-        };
-        let operation = match text("operation").as_str() {
-            "CREATE" => "CREATE",
-            "DELETE" => "DELETE",
-            _ => "UPDATE",
-        };
-        let place = format!("{}:{}", review.file, review.node.at);
-        let refused = |error: ReviewError| {
-            let fields = ["object", "oldObject"].into_iter();
-            let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
-            let mut wrong = objects.filter_map(|object| input::wrong_field(key.kind, object));
-            match (&error, wrong.next()) {
-                (ReviewError::Object { .. }, Some((at, reason))) => {
-                    Failure::usage(format!("{}:{at}: {reason}; correct the field", review.file))
-                }
-                _ => unreviewable(&error, &place),
-            }
-        };
-        let judged = judge_review(body.to_string().into_bytes(), self.terms()).map_err(refused)?;
-        let request = review.node.get("request");
-        let object = |field| request.and_then(|request| request.get(field));
-        let node = object("object").filter(|object| !object.entries().is_empty());
-        let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
-        let origin = Origin { file: &review.file, source: None, node };
-        let about = About { key: &key, operation, origin: Some(origin) };
-        self.take_edits(&judged, about);
-        let mut found = findings::of_verdict(&judged, &self.known, about);
-        found.extend(findings::of_gaps(&self.known, self.live_name(), about));
-        self.add(about, found);
-        Ok(())
-    }
-
     fn take_edits(&mut self, judged: &Judged, about: About<'_>) {
         let entries = judged.edits.iter().map(|edit| EditEntry {
             edit: edit.id,
@@ -431,10 +379,6 @@ impl<'a> Run<'a> {
     }
 }
 
-fn text_of(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 /// The object of a manifest, with the namespace that it would be sent to.
 fn object_of(manifest: &Manifest) -> Value {
     let mut object = manifest.node.to_json();
@@ -466,30 +410,6 @@ fn is_kept(object: &Value) -> bool {
 
 fn unreadable(error: &serde_json::Error) -> Failure {
     Failure::usage(format!("an object cannot be read: {error}; correct the manifest"))
-}
-
-/// A review that cannot be read, told without the place in text that nobody sees.
-fn unreviewable(error: &ReviewError, place: &str) -> Failure {
-    let text = match error {
-        ReviewError::Object { field, error } => {
-            format!("{field} cannot be read: {}", input::told(error))
-        }
-        ReviewError::Unreadable(_)
-        | ReviewError::OtherKind { .. }
-        | ReviewError::NoRequest
-        | ReviewError::NoUid
-        | ReviewError::LongUid(_)
-        | ReviewError::TooDeep
-        | ReviewError::Text { .. }
-        | ReviewError::OtherResource(_)
-        | ReviewError::OtherSubresource(_)
-        | ReviewError::OtherOperation(_)
-        | ReviewError::Missing { .. } => {
-            let text = error.to_string();
-            text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
-        }
-    };
-    Failure::usage(format!("{place}: {text}; correct the input"))
 }
 
 fn exit(summary: &Summary, arguments: &CheckArgs) -> Exit {

@@ -1,9 +1,9 @@
-//! What `check` says that the API server refuses, the real one refuses, and nothing else: random objects, most of them
-//! wrong in one or two fields.
+//! What `check` says that the API server refuses, the real one refuses, and nothing else, and the simulated one answers
+//! as the real one does, word for word: random objects, most of them wrong in one or two fields.
 
 use std::process::Command;
 
-use bindery_sim::Chance;
+use bindery_sim::{Chance, Cluster, Method as Verb, Request};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -12,16 +12,17 @@ use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case, extent};
 use crate::versions::{Topic, verify, version};
 
-pub(crate) const CASES: &[Case] = &[case!(what_the_api_server_refuses_is_predicted)];
+pub(crate) const CASES: &[Case] = &[case!(what_the_api_server_refuses_is_predicted_and_simulated)];
 
 /// Objects in all, and in an everyday run.
 const OBJECTS_FULL: u64 = 2_000;
 const OBJECTS: u64 = 250;
 
-fn what_the_api_server_refuses_is_predicted() {
+fn what_the_api_server_refuses_is_predicted_and_simulated() {
     let plane = Plane::shared(Peers::WithBinder);
     let all = if extent().is_full { OBJECTS_FULL } else { OBJECTS };
     let (mut wrong, mut refused) = (Vec::new(), 0);
+    let mut simulated = Cluster::new(1, jiff::Timestamp::now());
     for seed in 0..all {
         let (object, what) = object(&mut Chance::new(seed));
         let told = predicted(&object);
@@ -41,6 +42,12 @@ fn what_the_api_server_refuses_is_predicted() {
                 reply.code
             ));
         }
+        let answer = simulated.handle(Request::new(Verb::Post, path, object));
+        let answered = answer.object().cloned().unwrap_or_default();
+        let (ours, theirs) = (refusal(answer.code, &answered), refusal(reply.code, &reply.json));
+        if ours != theirs {
+            wrong.push(format!("seed {seed}: {what}\n simulated: {ours:?}\n happened: {theirs:?}"));
+        }
     }
     println!("{all} objects were predicted and sent, {refused} refused");
     assert!(wrong.is_empty(), "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
@@ -50,6 +57,17 @@ fn what_the_api_server_refuses_is_predicted() {
         let facts = facts.map(|(what, count)| (what, count.to_string()));
         verify(&version(plane), Topic::Predictions, &facts.into());
     }
+}
+
+/// The code of an answer; of a refusal, its reason and causes. What cannot be decoded at all (400) is told by the text of
+/// Go's decoder, which nobody imitates.
+fn refusal(code: u16, answer: &Value) -> (u16, Value, Vec<String>) {
+    let mut causes: Vec<String> = match (code, answer["details"]["causes"].as_array()) {
+        (422, Some(causes)) => causes.iter().map(Value::to_string).collect(),
+        _ => Vec::new(),
+    };
+    causes.sort();
+    (code, answer["reason"].clone(), causes)
 }
 
 /// What `check` says of its creation, if it says that it is refused.

@@ -255,8 +255,9 @@ fn what_the_api_server_refuses_is_api() {
     assert_eq!(output.code, 1);
     assert_eq!(
         output.stdout,
-        "stdin:9:3: api: spec.nfs of volume \"pv-a\" cannot change once it is set; the API server \
-         refuses it; put it back or make a new volume\n1 object: 1 refused by the API server\n"
+        "stdin:9:3: api: spec.nfs of PersistentVolume \"pv-a\": Forbidden: spec.persistentvolumesource is immutable \
+         after creation; the API server denies it; put the old value back, or create another PersistentVolume\n\
+         1 object: 1 refused by the API server\n"
     );
     let gone = folder.run(&["check", "--delete", "pvc/db/none", "--live", "live.yaml"]);
     assert_eq!(

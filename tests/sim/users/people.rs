@@ -158,7 +158,7 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
         (Action::FinishPod | Action::DeletePod, ..) => end_pod(chance, cluster, action),
         (Action::ChangeDefaultClass, ..) => change_default_class(chance, cluster),
         (Action::CreatePoison, volume, claim) => create_poison(chance, cluster, volume, claim),
-        (Action::Spoil, Some(volume), _) => poison::spoil(cluster, ADMIN, volume),
+        (Action::Spoil, Some(volume), _) => poison::spoil(cluster, volume),
         (Action::Repair, ..) => poison::repair(cluster, ADMIN),
         // There is nothing yet to do it to.
         (
@@ -219,15 +219,17 @@ fn create_poison(
     claim: Option<&Value>,
 ) {
     if chance.happens(500) {
-        let mut volume = new_volume(chance, claim);
-        poison::spoil_volume(chance, &mut volume);
-        send(cluster, ADMIN, Method::Post, VOLUMES, volume);
+        let volume = new_volume(chance, claim);
+        if let Some(volume) = send(cluster, ADMIN, Method::Post, VOLUMES, volume) {
+            poison::spoil_volume(chance, cluster, &volume);
+        }
     } else {
         let name = format!("data-{}", chance_name(chance));
-        let mut claim = new_claim(chance, &name, volume);
-        poison::spoil_claim(chance, &mut claim);
+        let claim = new_claim(chance, &name, volume);
         let space = *pick(chance, &SPACES);
-        send(cluster, TENANT, Method::Post, &claims_path(space), claim);
+        if let Some(claim) = send(cluster, TENANT, Method::Post, &claims_path(space), claim) {
+            poison::spoil_claim(chance, cluster, &claim);
+        }
     }
 }
 

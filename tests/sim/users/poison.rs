@@ -1,6 +1,6 @@
-//! Objects that no binder can read: made so, or spoiled later.
+//! Objects that no binder can read.
 //!
-//! A real API server refuses most of them today; older ones, and newer ones than the binder knows, do not.
+//! The API server refuses them today; one of another version over the same store may not have.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,32 +61,34 @@ fn holder(object: &Value) -> String {
 }
 
 /// Makes a claim such that nobody can read it.
-pub(super) fn spoil_claim(chance: &mut Chance, claim: &mut Value) {
-    match chance.below(3) {
+pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut Cluster, claim: &Value) {
+    let kind = chance.below(3);
+    cluster.overwrite(&claim_path(claim), |claim| match kind {
         0 => claim["spec"]["resources"]["requests"]["storage"] = json!(NO_SIZE),
         1 => claim["spec"]["volumeName"] = json!(5),
         _ => claim["spec"]["selector"] = json!("gold"),
-    }
+    });
 }
 
 /// Makes a volume such that nobody can read it.
-pub(super) fn spoil_volume(chance: &mut Chance, volume: &mut Value) {
-    match chance.below(2) {
-        0 => volume["spec"]["capacity"]["storage"] = json!(NO_SIZE),
-        _ => volume["spec"]["volumeMode"] = json!(7),
+pub(super) fn spoil_volume(chance: &mut Chance, cluster: &mut Cluster, volume: &Value) {
+    if chance.below(2) == 0 {
+        spoil(cluster, volume);
+    } else {
+        cluster.overwrite(&volume_path(volume), |volume| volume["spec"]["volumeMode"] = json!(7));
     }
 }
 
-/// Writes nonsense over the size of a volume that could be read.
-pub(super) fn spoil(cluster: &mut Cluster, user: &str, volume: &Value) {
-    resize(cluster, user, volume, NO_SIZE);
+/// Writes nonsense over the size of a volume.
+pub(super) fn spoil(cluster: &mut Cluster, volume: &Value) {
+    resize(cluster, volume, NO_SIZE);
 }
 
 /// Gives volumes whose size is nonsense one again, and removes whatever else nobody can read.
 pub(super) fn repair(cluster: &mut Cluster, user: &str) {
     for object in cluster.objects().iter().filter(|object| is_unreadable(object)) {
         if object["spec"]["capacity"]["storage"] == NO_SIZE {
-            resize(cluster, user, object, "5Gi");
+            resize(cluster, object, "5Gi");
         }
     }
     for object in cluster.objects().iter().filter(|object| is_unreadable(object)) {
@@ -98,7 +100,8 @@ pub(super) fn repair(cluster: &mut Cluster, user: &str) {
     }
 }
 
-fn resize(cluster: &mut Cluster, user: &str, volume: &Value, size: &str) {
-    let patch = json!({"spec": {"capacity": {"storage": size}}});
-    send(cluster, user, Method::Patch, &volume_path(volume), patch);
+fn resize(cluster: &mut Cluster, volume: &Value, size: &str) {
+    cluster.overwrite(&volume_path(volume), |volume| {
+        volume["spec"]["capacity"]["storage"] = json!(size);
+    });
 }

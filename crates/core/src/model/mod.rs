@@ -42,7 +42,7 @@ pub use storage::{Storage, StorageKind};
 pub use tenancy::{Audience, TenantLabel};
 pub use topology::{
     Bound, Node, NodeAffinity, NodeExpression, NodeName, NodeQuery, NodeTerm, NodeTermError,
-    WiderLabel,
+    WiderLabel, stable_label,
 };
 pub use volume::{
     Backend, Deletion, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume,

@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::json::{at, set_default, text};
-use crate::status::Cause;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{at, set_default, text};
 
 /// `Event`.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::json::{at, remove, set_default};
-use crate::status::Cause;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{at, remove, set_default};
 
 /// `Lease`.
 #[derive(Debug)]

@@ -15,10 +15,10 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-use super::json::{at, copy, remove, text, texts};
-use super::metadata::name_causes;
-use super::status::Cause;
 use super::store::Store;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{copy, text};
+use bindery::api::server::metadata::validate_name;
 
 pub(super) use claim::Claim;
 pub(super) use event::Event;
@@ -111,7 +111,7 @@ pub(super) trait Strategy: Debug + Sync {
 
     /// What is wrong with a name.
     fn name_causes(&self, name: &str) -> Vec<Cause> {
-        name_causes(name)
+        validate_name(name)
     }
 
     /// Seconds that a deleted object has to end in peace: `asked` by the client or its own. `None`
@@ -141,102 +141,4 @@ impl Strategy for Plain {
     fn returns_deleted(&self) -> bool {
         false
     }
-}
-
-/// Access modes that exist, in the order in which the server lists them.
-const ACCESS_MODES: &[&str] =
-    &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-
-/// Volume modes that exist.
-const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
-
-const LEGACY_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-
-/// A typed server does not write an empty list back.
-fn drop_empty_access_modes(object: &mut Value) {
-    let field = ["spec", "accessModes"];
-    if at(object, &field).and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        remove(object, &field);
-    }
-}
-
-/// Nor an empty text of an optional field.
-fn drop_empty_text(object: &mut Value, path: &[&str]) {
-    if at(object, path).and_then(Value::as_str) == Some("") {
-        remove(object, path);
-    }
-}
-
-/// Checks `spec.accessModes`; `detail` is the text when there are none.
-fn access_mode_causes(object: &Value, detail: &str) -> Vec<Cause> {
-    let field = "spec.accessModes";
-    let modes = texts(object, &["spec", "accessModes"]);
-    let mut causes = Vec::new();
-    if modes.is_empty() {
-        causes.push(Cause::required(field, detail));
-    }
-    for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
-        causes.push(Cause::not_supported(field, &Value::from(*mode), ACCESS_MODES));
-    }
-    let is_other = |mode: &&str| *mode != "ReadWriteOncePod" && ACCESS_MODES.contains(mode);
-    if modes.contains(&"ReadWriteOncePod") && modes.iter().any(is_other) {
-        let detail = "may not use ReadWriteOncePod with other access modes";
-        causes.push(Cause::forbidden(field, detail));
-    }
-    causes
-}
-
-/// Checks `spec.volumeMode`.
-fn volume_mode_causes(object: &Value) -> Vec<Cause> {
-    let mode = text(object, &["spec", "volumeMode"]);
-    if mode.is_empty() || VOLUME_MODES.contains(&mode) {
-        return Vec::new();
-    }
-    vec![Cause::not_supported("spec.volumeMode", &Value::from(mode), VOLUME_MODES)]
-}
-
-/// A quantity as a whole number of thousandths, so that sizes compare; `None` for no quantity.
-/// Kubernetes: `k8s.io/apimachinery/pkg/api/resource`; exponents are left out.
-fn amount(text: &str) -> Option<i128> {
-    const SUFFIXES: [(&str, i128); 15] = [
-        ("Ki", 1 << 10),
-        ("Mi", 1 << 20),
-        ("Gi", 1 << 30),
-        ("Ti", 1 << 40),
-        ("Pi", 1 << 50),
-        ("Ei", 1 << 60),
-        ("k", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-        ("T", 1_000_000_000_000),
-        ("P", 1_000_000_000_000_000),
-        ("E", 1_000_000_000_000_000_000),
-        ("m", 0),
-        ("u", -1),
-        ("n", -1),
-    ];
-    let found = SUFFIXES
-        .iter()
-        .find_map(|(suffix, factor)| text.strip_suffix(suffix).map(|number| (number, *factor)));
-    let (number, factor) = found.unwrap_or((text, 1));
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // Three digits are enough for the sizes that disks have; further ones are cut.
-    let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
-    let sign = if whole.starts_with('-') { -1 } else { 1 };
-    let whole: i128 = whole.trim_start_matches(['+', '-']).parse().ok()?;
-    let thousandths = sign * (whole.checked_mul(1000)? + digits.parse::<i128>().ok()?);
-    match factor {
-        0 => Some(thousandths / 1000),
-        -1 => Some(0),
-        _ => thousandths.checked_mul(factor),
-    }
-}
-
-/// Checks that a size is a quantity above zero.
-fn size_causes(value: &Value, field: &str) -> Vec<Cause> {
-    let size = value.as_str().and_then(amount).or_else(|| value.as_i64().map(i128::from));
-    if size.is_some_and(|size| size > 0) {
-        return Vec::new();
-    }
-    vec![Cause::invalid(field, value, "must be greater than zero")]
 }

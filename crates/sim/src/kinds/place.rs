@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::json::{at, copy, set, set_default, text};
+use bindery::api::server::fields::{at, copy, set, set_default, text};
 
 /// `Node`.
 #[derive(Debug)]

@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::json::{at, copy, set, set_default, text};
-use crate::metadata::GENERATION;
-use crate::status::Cause;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{at, copy, set, set_default, text};
+use bindery::api::server::metadata::GENERATION;
 
 /// `Pod`.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Strategy;
-use crate::json::{at, copy, set, set_default, text};
-use crate::status::Cause;
+use bindery::api::server::Cause;
+use bindery::api::server::fields::{at, copy, set, set_default, text};
 
 /// `StorageClass`.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod widening;
 use std::fmt;
 
 use super::selector::{self, Labels, Term, TermError};
-pub use widening::WiderLabel;
+pub use widening::{WiderLabel, stable_label};
 
 /// What is known of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

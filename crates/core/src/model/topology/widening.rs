@@ -109,7 +109,7 @@ impl NodeExpression {
 
     /// Whether every node that fulfils this condition fulfils the other one.
     fn implies(&self, other: &Self) -> bool {
-        if self.key() != other.key() && successor(self.key()) != Some(other.key()) {
+        if self.key() != other.key() && stable_label(self.key()) != Some(other.key()) {
             return false;
         }
         match (self, other) {
@@ -170,7 +170,7 @@ fn spans_more(key: &str, wider: &str) -> bool {
 /// The label that replaced a beta label.
 ///
 /// Kubernetes: `betaToGALabel` of `pkg/apis/core/validation`, 1.36.3.
-pub(super) fn successor(key: &str) -> Option<&'static str> {
+pub fn stable_label(key: &str) -> Option<&'static str> {
     Some(match key {
         "failure-domain.beta.kubernetes.io/zone" => "topology.kubernetes.io/zone",
         "failure-domain.beta.kubernetes.io/region" => "topology.kubernetes.io/region",

@@ -1,28 +1,28 @@
 //! Reading and writing fields of untyped objects by path.
 //!
-//! The simulated server keeps objects as JSON, as they travel, so that unknown fields survive. Here
+//! What an API server does to an object is done to JSON, as it travels, so that unknown fields survive. Here
 //! are the few accessors that spare every caller the chain of `get`s. No knowledge of any kind.
 
 use serde_json::{Map, Value};
 
 /// The value at `path`; `None` when a step is missing or the value is `null`.
-pub(super) fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+pub fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, step| value.get(step)).filter(|value| !value.is_null())
 }
 
 /// The text at `path`; empty when it is missing or no text.
-pub(super) fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+pub fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The texts of the list at `path`, in order; other elements are left out.
-pub(super) fn texts<'a>(object: &'a Value, path: &[&str]) -> Vec<&'a str> {
+pub fn texts<'a>(object: &'a Value, path: &[&str]) -> Vec<&'a str> {
     let list = at(object, path).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Puts `value` at `path` and makes the objects on the way, replacing what is no object.
-pub(super) fn set(object: &mut Value, path: &[&str], value: Value) {
+pub fn set(object: &mut Value, path: &[&str], value: Value) {
     let mut place = object;
     for step in path {
         if !place.is_object() {
@@ -34,14 +34,14 @@ pub(super) fn set(object: &mut Value, path: &[&str], value: Value) {
 }
 
 /// Puts `value` at `path` only if nothing is there.
-pub(super) fn set_default(object: &mut Value, path: &[&str], value: Value) {
+pub fn set_default(object: &mut Value, path: &[&str], value: Value) {
     if at(object, path).is_none() {
         set(object, path, value);
     }
 }
 
 /// Removes what is at `path`.
-pub(super) fn remove(object: &mut Value, path: &[&str]) {
+pub fn remove(object: &mut Value, path: &[&str]) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut place = Some(object);
     for step in parents {
@@ -53,7 +53,7 @@ pub(super) fn remove(object: &mut Value, path: &[&str]) {
 }
 
 /// Makes `target` hold at `path` what `source` holds there, absence included.
-pub(super) fn copy(target: &mut Value, source: &Value, path: &[&str]) {
+pub fn copy(target: &mut Value, source: &Value, path: &[&str]) {
     match at(source, path) {
         Some(value) => set(target, path, value.clone()),
         None => remove(target, path),
@@ -62,7 +62,7 @@ pub(super) fn copy(target: &mut Value, source: &Value, path: &[&str]) {
 
 /// Drops what a typed server would not write back: `null` fields, and empty lists and maps of the
 /// metadata.
-pub(super) fn tidy(object: &mut Value) {
+pub fn tidy(object: &mut Value) {
     drop_nulls(object);
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|_, value| !is_empty(value));

@@ -4,11 +4,12 @@
 
 use serde_json::Value;
 
-use super::refusal::Refusals;
+use super::cause::{Cause, Causes};
+use super::metadata::SUBDOMAIN;
 use crate::model::name_syntax::is_dns_subdomain;
 
 /// The sources, and the texts that each needs.
-const SOURCES: [(&str, &[&str]); 21] = [
+pub(super) const SOURCES: [(&str, &[&str]); 21] = [
     ("hostPath", &["path"]),
     ("gcePersistentDisk", &["pdName"]),
     ("awsElasticBlockStore", &["volumeID"]),
@@ -52,16 +53,16 @@ const HOST_PATHS: [&str; 7] = [
 ];
 
 /// Looks at what of the spec of a volume is its source; `policy` is its reclaim policy.
-pub(super) fn check(found: &mut Refusals<'_>, spec: &Value, policy: &str) {
+pub(super) fn validate(found: &mut Causes, spec: &Value, policy: &str) {
     let named = SOURCES.iter().filter(|(source, _)| !spec[*source].is_null());
     let named: Vec<_> = named.collect();
     match named.as_slice() {
-        [] => found.add("spec", "names no source", "name where the data is: csi, nfs, local …"),
+        [] => found.add(Cause::required("spec", "must specify a volume type")),
         [_] => {}
-        [first, others @ ..] => {
+        [_, others @ ..] => {
             for (source, _) in others {
-                let fact = format!("is a second source beside {}", first.0);
-                found.add(format!("spec.{source}"), fact, "leave one of them");
+                let detail = "may not specify more than 1 volume type";
+                found.add(Cause::forbidden(&format!("spec.{source}"), detail));
             }
         }
     }
@@ -73,7 +74,7 @@ pub(super) fn check(found: &mut Refusals<'_>, spec: &Value, policy: &str) {
         return;
     }
     for part in *needed {
-        found.required(&format!("{field}.{part}"), &value[*part]);
+        found.required(&format!("{field}.{part}"), &value[*part], "");
     }
     match *source {
         "hostPath" => host_path(found, value, policy),
@@ -83,56 +84,58 @@ pub(super) fn check(found: &mut Refusals<'_>, spec: &Value, policy: &str) {
         "rbd" | "cephfs" => {
             let field = format!("{field}.monitors");
             if found.list(&field, &value["monitors"]).is_empty() {
-                found.missing(field);
+                found.add(Cause::required(&field, ""));
             }
         }
         _ => {}
     }
 }
 
-fn host_path(found: &mut Refusals<'_>, source: &Value, policy: &str) {
+fn host_path(found: &mut Causes, source: &Value, policy: &str) {
     let path = within(found, "spec.hostPath.path", &source["path"]);
     let kind = found.text("spec.hostPath.type", &source["type"]);
     found.one_of("spec.hostPath.type", kind, &HOST_PATHS);
     let is_root = path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
     if is_root && policy == "Recycle" {
-        found.add("spec.hostPath.path", "is the root, which would be recycled", "set Retain");
+        let detail = "may not be '/' for a hostPath mount of a volume that is recycled";
+        found.add(
+            Cause::forbidden("spec.persistentVolumeReclaimPolicy", detail).at("spec.hostPath.path"),
+        );
     }
 }
 
-fn local(found: &mut Refusals<'_>, spec: &Value) {
+fn local(found: &mut Causes, spec: &Value) {
     within(found, "spec.local.path", &spec["local"]["path"]);
     if spec["nodeAffinity"]["required"].is_null() {
-        let remedy = "name the node that has the disk";
-        found.add("spec.nodeAffinity", "is missing from a local volume", remedy);
+        found.add(Cause::required("spec.nodeAffinity", "Local volume requires node affinity"));
     }
 }
 
-fn csi(found: &mut Refusals<'_>, source: &Value) {
+fn csi(found: &mut Causes, source: &Value) {
     let driver = source["driver"].as_str().unwrap_or_default();
     let is_driver = |name: &str| name.len() <= 63 && is_dns_subdomain(&name.to_ascii_lowercase());
-    found.spelled("spec.csi.driver", driver, is_driver, "name of a CSI driver");
+    found.spelled("spec.csi.driver", driver, is_driver, SUBDOMAIN);
     for secret in CSI_SECRETS {
         let field = format!("spec.csi.{secret}");
         if found.map(&field, &source[secret]).is_some() {
-            found.required(&format!("{field}.name"), &source[secret]["name"]);
-            found.required(&format!("{field}.namespace"), &source[secret]["namespace"]);
+            found.required(&format!("{field}.name"), &source[secret]["name"], "");
+            found.required(&format!("{field}.namespace"), &source[secret]["namespace"], "");
         }
     }
 }
 
 /// A path without `..`.
-fn within<'v>(found: &mut Refusals<'_>, field: &str, value: &'v Value) -> &'v str {
+fn within<'v>(found: &mut Causes, field: &str, value: &'v Value) -> &'v str {
     let path = value.as_str().unwrap_or_default();
     if path.split('/').any(|part| part == "..") {
-        found.add(field, format!("is \"{path}\", with a part \"..\""), "write the path without it");
+        found.add(Cause::invalid(field, value, "must not contain '..'"));
     }
     path
 }
 
-fn absolute(found: &mut Refusals<'_>, field: &str, value: &Value) {
+fn absolute(found: &mut Causes, field: &str, value: &Value) {
     let path = value.as_str().unwrap_or_default();
     if !path.is_empty() && !path.starts_with('/') {
-        found.add(field, format!("is \"{path}\""), "begin it with /");
+        found.add(Cause::invalid(field, value, "must be an absolute path"));
     }
 }

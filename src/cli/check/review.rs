@@ -1,0 +1,94 @@
+//! Reviews of the input, as an API server would send them.
+
+use serde_json::{Value, json};
+
+use super::findings::Origin;
+use super::input::{self, Review};
+use super::{About, Run, claim_key, findings, judge_review, namespace_key, volume_key};
+use crate::api::review::ReviewError;
+use crate::cli::exit::Failure;
+
+impl Run<'_> {
+    /// A review of the input, judged as it stands.
+    pub(super) fn review(&mut self, review: &Review) -> Result<(), Failure> {
+        let mut body = review.node.to_json();
+        if let (Some(user), Some(request)) =
+            (&self.arguments.for_user, body["request"].as_object_mut())
+        {
+            let groups = &self.arguments.for_group;
+            request.insert("userInfo".to_owned(), json!({"username": user, "groups": groups}));
+        }
+        let request = &body["request"];
+        let text = |field: &str| text_of(&request[field]);
+        let resource = text_of(&request["resource"]["resource"]);
+        let mut name = text("name");
+        for field in ["object", "oldObject"] {
+            if name.is_empty() {
+                let given = request.pointer(&format!("/{field}/metadata/name"));
+                given.and_then(Value::as_str).unwrap_or_default().clone_into(&mut name);
+            }
+        }
+        let key = match resource.as_str() {
+            "persistentvolumes" => volume_key(&name),
+            "namespaces" => namespace_key(&name),
+            _ => claim_key(&text("namespace"), &name),
+        };
+        let operation = match text("operation").as_str() {
+            "CREATE" => "CREATE",
+            "DELETE" => "DELETE",
+            _ => "UPDATE",
+        };
+        let place = format!("{}:{}", review.file, review.node.at);
+        let refused = |error: ReviewError| {
+            let fields = ["object", "oldObject"].into_iter();
+            let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
+            let mut wrong = objects.filter_map(|object| input::wrong_field(key.kind, object));
+            match (&error, wrong.next()) {
+                (ReviewError::Object { .. }, Some((at, reason))) => {
+                    Failure::usage(format!("{}:{at}: {reason}; correct the field", review.file))
+                }
+                _ => unreviewable(&error, &place),
+            }
+        };
+        let judged = judge_review(body.to_string().into_bytes(), self.terms()).map_err(refused)?;
+        let request = review.node.get("request");
+        let object = |field| request.and_then(|request| request.get(field));
+        let node = object("object").filter(|object| !object.entries().is_empty());
+        let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
+        let origin = Origin { file: &review.file, source: None, node };
+        let about = About { key: &key, operation, origin: Some(origin) };
+        self.take_edits(&judged, about);
+        let mut found = findings::of_verdict(&judged, &self.known, about);
+        found.extend(findings::of_gaps(&self.known, self.live_name(), about));
+        self.add(about, found);
+        Ok(())
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A review that cannot be read, told without the place in text that nobody sees.
+pub(super) fn unreviewable(error: &ReviewError, place: &str) -> Failure {
+    let text = match error {
+        ReviewError::Object { field, error } => {
+            format!("{field} cannot be read: {}", input::told(error))
+        }
+        ReviewError::Unreadable(_)
+        | ReviewError::OtherKind { .. }
+        | ReviewError::NoRequest
+        | ReviewError::NoUid
+        | ReviewError::LongUid(_)
+        | ReviewError::TooDeep
+        | ReviewError::Text { .. }
+        | ReviewError::OtherResource(_)
+        | ReviewError::OtherSubresource(_)
+        | ReviewError::OtherOperation(_)
+        | ReviewError::Missing { .. } => {
+            let text = error.to_string();
+            text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
+        }
+    };
+    Failure::usage(format!("{place}: {text}; correct the input"))
+}

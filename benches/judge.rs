@@ -16,7 +16,7 @@ use bindery::api::volume::Wanted;
 use bindery::api::volume::volume;
 use bindery::binding::{Asker, Evidence, LiveReads, View, choose, fit};
 use bindery::model::Quantity;
-use bindery::rules::{Entry, Policy, Question, RULES, judge};
+use bindery::rules::{Endpoint, Policy, Question, RULES, judge};
 use divan::Bencher;
 use divan::counter::BytesCount;
 
@@ -35,7 +35,7 @@ fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
     bencher.counter(BytesCount::of_slice(body)).bench(|| {
         let read = request(black_box(body), &policy).expect("the recorded review can be read");
         let question = Question {
-            entry: Entry::Guard,
+            endpoint: Endpoint::Guard,
             change: &read.change,
             policy: &policy,
             now: jiff::Timestamp::UNIX_EPOCH,

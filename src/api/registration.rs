@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter;
-use crate::rules::{Entry, Operation, RULES, Resource, Route};
+use crate::rules::{Endpoint, Operation, RULES, Resource, Route};
 
 /// Where the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,41 +60,41 @@ const EDIT_SECONDS: i32 = 1;
 /// The port of the service in front of the webhook.
 const SERVICE_PORT: i32 = 443;
 
-/// The path under which `entry` is served.
-pub fn path(entry: Entry) -> &'static str {
-    match entry {
-        Entry::Guard => "/validate/guard",
-        Entry::Advise => "/validate/advise",
-        Entry::Restricted => "/validate/restricted",
-        Entry::Tenancy => "/validate/tenancy",
+/// The path under which `endpoint` is served.
+pub fn path(endpoint: Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Guard => "/validate/guard",
+        Endpoint::Advise => "/validate/advise",
+        Endpoint::Restricted => "/validate/restricted",
+        Endpoint::Tenancy => "/validate/tenancy",
         // One handler; which repairs look at a request follows from its routes.
-        Entry::Mutate | Entry::Restore => "/mutate",
+        Endpoint::Mutate | Endpoint::Restore => "/mutate",
     }
 }
 
-/// The name of `entry` in its configuration; a refusal begins with it.
-pub fn name(entry: Entry) -> &'static str {
-    match entry {
-        Entry::Guard => "guard.bindery.dev",
-        Entry::Advise => "advise.bindery.dev",
-        Entry::Restricted => "restricted.bindery.dev",
-        Entry::Tenancy => "tenancy.bindery.dev",
-        Entry::Mutate => "mutate.bindery.dev",
-        Entry::Restore => "restore.bindery.dev",
+/// The name of `endpoint` in its configuration; a refusal begins with it.
+pub fn name(endpoint: Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Guard => "guard.bindery.dev",
+        Endpoint::Advise => "advise.bindery.dev",
+        Endpoint::Restricted => "restricted.bindery.dev",
+        Endpoint::Tenancy => "tenancy.bindery.dev",
+        Endpoint::Mutate => "mutate.bindery.dev",
+        Endpoint::Restore => "restore.bindery.dev",
     }
 }
 
 impl Registration {
-    /// The configuration of the entries that judge.
+    /// The configuration of the endpoints that judge.
     pub fn validating(&self) -> ValidatingWebhookConfiguration {
-        let webhook = |entry, seconds, failure_policy: &str| ValidatingWebhook {
-            name: name(entry).to_owned(),
+        let webhook = |endpoint, seconds, failure_policy: &str| ValidatingWebhook {
+            name: name(endpoint).to_owned(),
             admission_review_versions: vec!["v1".to_owned()],
-            client_config: self.client(entry),
+            client_config: self.client(endpoint),
             failure_policy: Some(failure_policy.to_owned()),
-            match_conditions: Some(self.conditions(entry)),
+            match_conditions: Some(self.conditions(endpoint)),
             match_policy: Some("Equivalent".to_owned()),
-            rules: Some(rules(entry)),
+            rules: Some(rules(endpoint)),
             side_effects: "None".to_owned(),
             timeout_seconds: Some(seconds),
             ..ValidatingWebhook::default()
@@ -102,38 +102,38 @@ impl Registration {
         ValidatingWebhookConfiguration {
             metadata: metadata(),
             webhooks: Some(vec![
-                webhook(Entry::Guard, GUARD_SECONDS, "Fail"),
-                webhook(Entry::Advise, ADVISE_SECONDS, "Ignore"),
-                webhook(Entry::Restricted, ADVISE_SECONDS, "Ignore"),
-                webhook(Entry::Tenancy, GUARD_SECONDS, "Fail"),
+                webhook(Endpoint::Guard, GUARD_SECONDS, "Fail"),
+                webhook(Endpoint::Advise, ADVISE_SECONDS, "Ignore"),
+                webhook(Endpoint::Restricted, ADVISE_SECONDS, "Ignore"),
+                webhook(Endpoint::Tenancy, GUARD_SECONDS, "Fail"),
             ]),
         }
     }
 
-    /// The configuration of the entries that edit.
+    /// The configuration of the endpoints that edit.
     pub fn mutating(&self) -> MutatingWebhookConfiguration {
-        let webhook = |entry| MutatingWebhook {
-            name: name(entry).to_owned(),
+        let webhook = |endpoint| MutatingWebhook {
+            name: name(endpoint).to_owned(),
             admission_review_versions: vec!["v1".to_owned()],
-            client_config: self.client(entry),
+            client_config: self.client(endpoint),
             failure_policy: Some("Ignore".to_owned()),
-            match_conditions: Some(self.conditions(entry)),
+            match_conditions: Some(self.conditions(endpoint)),
             match_policy: Some("Equivalent".to_owned()),
             reinvocation_policy: Some("IfNeeded".to_owned()),
-            rules: Some(rules(entry)),
+            rules: Some(rules(endpoint)),
             side_effects: "None".to_owned(),
             timeout_seconds: Some(EDIT_SECONDS),
             ..MutatingWebhook::default()
         };
         MutatingWebhookConfiguration {
             metadata: metadata(),
-            webhooks: Some(vec![webhook(Entry::Mutate), webhook(Entry::Restore)]),
+            webhooks: Some(vec![webhook(Endpoint::Mutate), webhook(Endpoint::Restore)]),
         }
     }
 
-    fn client(&self, entry: Entry) -> WebhookClientConfig {
+    fn client(&self, endpoint: Endpoint) -> WebhookClientConfig {
         let ca = (!self.ca_pem.is_empty()).then(|| ByteString(self.ca_pem.clone().into_bytes()));
-        let path = path(entry);
+        let path = path(endpoint);
         match &self.target {
             Target::Url(base) => WebhookClientConfig {
                 ca_bundle: ca,
@@ -153,13 +153,13 @@ impl Registration {
         }
     }
 
-    fn conditions(&self, entry: Entry) -> Vec<MatchCondition> {
+    fn conditions(&self, endpoint: Endpoint) -> Vec<MatchCondition> {
         let setting = filter::Setting {
             own_controller: &self.own_controller,
             namespace_labels: &self.namespace_labels,
             tenant_label: &self.tenant_label,
         };
-        let conditions = filter::conditions(entry, setting);
+        let conditions = filter::conditions(endpoint, setting);
         conditions
             .into_iter()
             .map(|condition| MatchCondition {
@@ -170,9 +170,9 @@ impl Registration {
     }
 }
 
-/// Whether `entry` is registered for requests of this kind.
-pub fn is_registered(entry: Entry, resource: Resource, operation: Operation) -> bool {
-    routes(entry).any(|route| (route.resource, route.operation) == (resource, operation))
+/// Whether `endpoint` is registered for requests of this kind.
+pub fn is_registered(endpoint: Endpoint, resource: Resource, operation: Operation) -> bool {
+    routes(endpoint).any(|route| (route.resource, route.operation) == (resource, operation))
 }
 
 fn metadata() -> ObjectMeta {
@@ -184,18 +184,20 @@ fn metadata() -> ObjectMeta {
     }
 }
 
-/// The routes that lead to `entry`. What guard's conditions let by is judged in `advise`, so that
+/// The routes that lead to `endpoint`. What guard's conditions let by is judged in `advise`, so that
 /// is sent guard's routes too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
 /// those of them by which a claim can come to name a volume.
-fn routes(entry: Entry) -> impl Iterator<Item = Route> {
+fn routes(endpoint: Endpoint) -> impl Iterator<Item = Route> {
     let of_rules = RULES.iter().flat_map(|rule| rule.routes);
     let of_repairs = REPAIRS.iter().flat_map(|repair| repair.routes);
     let leads = move |route: &Route| {
-        let is_advised = matches!(route.entry, Entry::Advise | Entry::Guard);
-        match entry {
-            Entry::Advise => is_advised,
-            Entry::Restricted => is_advised && can_name_volume(*route),
-            Entry::Guard | Entry::Tenancy | Entry::Mutate | Entry::Restore => route.entry == entry,
+        let is_advised = matches!(route.endpoint, Endpoint::Advise | Endpoint::Guard);
+        match endpoint {
+            Endpoint::Advise => is_advised,
+            Endpoint::Restricted => is_advised && can_name_volume(*route),
+            Endpoint::Guard | Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => {
+                route.endpoint == endpoint
+            }
         }
     };
     of_rules.chain(of_repairs).copied().filter(leads)
@@ -206,9 +208,9 @@ fn can_name_volume(route: Route) -> bool {
         && matches!(route.operation, Operation::Create | Operation::Update)
 }
 
-fn rules(entry: Entry) -> Vec<RuleWithOperations> {
+fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
     let mut operations: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
-    for route in routes(entry) {
+    for route in routes(endpoint) {
         let (resource, operation) = spelling(route.resource, route.operation);
         operations.entry(resource).or_default().insert(operation);
     }
@@ -252,9 +254,9 @@ mod tests {
         }
     }
 
-    /// What an entry is sent, as `resource: OPERATIONS`.
-    fn sent(entry: Entry) -> Vec<String> {
-        let lines = rules(entry).into_iter().map(|rule| {
+    /// What an endpoint is sent, as `resource: OPERATIONS`.
+    fn sent(endpoint: Endpoint) -> Vec<String> {
+        let lines = rules(endpoint).into_iter().map(|rule| {
             format!(
                 "{}: {}",
                 rule.resources.unwrap_or_default().join(","),
@@ -269,7 +271,7 @@ mod tests {
         let all = RULES.iter().flat_map(|rule| rule.routes);
         for route in all.chain(REPAIRS.iter().flat_map(|repair| repair.routes)) {
             let (resource, operation) = spelling(route.resource, route.operation);
-            let lines = sent(route.entry);
+            let lines = sent(route.endpoint);
             let line = lines.iter().find(|line| line.starts_with(&format!("{resource}: ")));
             assert!(line.is_some_and(|line| line.contains(operation)), "{route:?}: {lines:?}");
         }
@@ -277,9 +279,9 @@ mod tests {
 
     #[test]
     fn what_guard_lets_by_is_sent_to_advise() {
-        for line in sent(Entry::Guard) {
+        for line in sent(Endpoint::Guard) {
             let (resource, operations) = line.split_once(": ").expect("a line");
-            let advise = sent(Entry::Advise);
+            let advise = sent(Endpoint::Advise);
             let wider = advise.iter().find(|line| line.starts_with(&format!("{resource}: ")));
             let wider = wider.expect("the resource is sent");
             assert!(operations.split(',').all(|operation| wider.contains(operation)), "{wider}");
@@ -289,17 +291,21 @@ mod tests {
     /// `advise` leaves to guard what can harm bound data: guard must be asked wherever that can be.
     #[test]
     fn what_advise_leaves_to_guard_is_sent_to_guard() {
-        let advised = routes(Entry::Advise).filter(|route| route.resource == Resource::Volumes);
+        let advised = routes(Endpoint::Advise).filter(|route| route.resource == Resource::Volumes);
         for route in advised.filter(|route| route.operation != Operation::Create) {
-            assert!(is_registered(Entry::Guard, route.resource, route.operation), "{route:?}");
+            assert!(is_registered(Endpoint::Guard, route.resource, route.operation), "{route:?}");
         }
     }
 
     #[test]
     fn entries_that_edit_are_never_sent_deletions() {
-        for entry in [Entry::Mutate, Entry::Restore] {
-            assert!(!sent(entry).is_empty());
-            assert!(sent(entry).iter().all(|line| !line.contains("DELETE")), "{:?}", sent(entry));
+        for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
+            assert!(!sent(endpoint).is_empty());
+            assert!(
+                sent(endpoint).iter().all(|line| !line.contains("DELETE")),
+                "{:?}",
+                sent(endpoint)
+            );
         }
     }
 
@@ -319,14 +325,14 @@ mod tests {
 
     #[test]
     fn targets_are_spelt_as_the_api_server_wants_them() {
-        let url = made().client(Entry::Guard);
+        let url = made().client(Endpoint::Guard);
         assert_eq!(url.url.as_deref(), Some("https://localhost:8443/validate/guard"));
         let service = Registration {
             target: Target::Service { namespace: "n".to_owned(), name: "s".to_owned() },
             ca_pem: String::new(),
             ..made()
         };
-        let client = service.client(Entry::Restore);
+        let client = service.client(Endpoint::Restore);
         assert_eq!(client.ca_bundle, None);
         let service = client.service.expect("a service");
         assert_eq!((service.path.as_deref(), service.port), (Some("/mutate"), Some(443)));

@@ -17,7 +17,7 @@ use crate::follow::configuration::Source;
 use crate::listen::listen;
 use crate::telemetry::logging;
 use crate::webhook::observe::Counting;
-use crate::webhook::transport::{Endpoint, Limits, Security, Server};
+use crate::webhook::transport::{Limits, PortOptions, Security, Server};
 use jiff::SignedDuration;
 
 /// As many may knock at once as probes, scrapes and people at their worst.
@@ -73,7 +73,7 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
     let settings = settings(arguments, mode, timing);
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let connections = probe.metrics.connections.clone();
-    let endpoint = Endpoint {
+    let endpoint = PortOptions {
         name: "health",
         listener: health_port(arguments.health_listen)?,
         security: Security::Plain,

@@ -193,7 +193,7 @@ fn routes(routes: &[Route]) -> String {
             Operation::Finalize => format!("UPDATE {resource}/finalize"),
             Operation::Delete => format!("DELETE {resource}"),
         };
-        (name(route.entry), request)
+        (name(route.endpoint), request)
     });
     let mut entries: Vec<(&str, Vec<String>)> = Vec::new();
     for (entry, request) in told {

@@ -11,7 +11,7 @@ use prometheus::{
 
 use super::configuration::ConfigurationMetrics;
 use super::connections::ConnectionMetrics;
-use crate::rules::{Effect, Entry};
+use crate::rules::{Effect, Endpoint};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
 /// milliseconds, and the API server waits three seconds at most.
@@ -152,15 +152,15 @@ impl Metrics {
         })
     }
 
-    /// Counts an answered review of the entry.
-    pub fn count_review(&self, entry: Entry, decision: Decision) {
+    /// Counts an answered review of the endpoint.
+    pub fn count_review(&self, endpoint: Endpoint, decision: Decision) {
         let [guard, advise, restricted, tenancy, mutate] = &self.reviews;
-        let [allowed, denied] = match entry {
-            Entry::Guard => guard,
-            Entry::Advise => advise,
-            Entry::Restricted => restricted,
-            Entry::Tenancy => tenancy,
-            Entry::Mutate | Entry::Restore => mutate,
+        let [allowed, denied] = match endpoint {
+            Endpoint::Guard => guard,
+            Endpoint::Advise => advise,
+            Endpoint::Restricted => restricted,
+            Endpoint::Tenancy => tenancy,
+            Endpoint::Mutate | Endpoint::Restore => mutate,
         };
         match decision {
             Decision::Allowed => allowed.inc(),

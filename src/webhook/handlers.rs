@@ -16,7 +16,7 @@ use super::transport::admission::Admission;
 use super::transport::body::read_body;
 use super::transport::refusal::{self, Refusal};
 use crate::api::review::ReviewError;
-use crate::rules::Entry;
+use crate::rules::Endpoint;
 
 /// What a handler needs: the service and the limits of its port.
 #[derive(Clone, Debug)]
@@ -41,27 +41,27 @@ pub fn router(reviews: Reviews) -> Router {
 }
 
 async fn guard(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Entry::Guard), request).await
+    review(&reviews, Some(Endpoint::Guard), request).await
 }
 
 async fn advise(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Entry::Advise), request).await
+    review(&reviews, Some(Endpoint::Advise), request).await
 }
 
 async fn restricted(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Entry::Restricted), request).await
+    review(&reviews, Some(Endpoint::Restricted), request).await
 }
 
 async fn tenancy(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Entry::Tenancy), request).await
+    review(&reviews, Some(Endpoint::Tenancy), request).await
 }
 
 async fn mutate(State(reviews): State<Reviews>, request: Request) -> Response {
     review(&reviews, None, request).await
 }
 
-/// Reads, judges by the entry's rules or, without an entry, edits, and answers.
-async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Response {
+/// Reads, judges by the endpoint's rules or, without an endpoint, edits, and answers.
+async fn review(reviews: &Reviews, endpoint: Option<Endpoint>, request: Request) -> Response {
     let service = &reviews.service;
     let refused = |refusal: Refusal| {
         service.metrics.count_refused(refusal.label());
@@ -83,8 +83,8 @@ async fn review(reviews: &Reviews, entry: Option<Entry>, request: Request) -> Re
             if let Err(refusal) = body.charge_collected(asked.collected()) {
                 return refused(refusal);
             }
-            match entry {
-                Some(entry) => Ok(service.validate(entry, &asked, left).await),
+            match endpoint {
+                Some(endpoint) => Ok(service.validate(endpoint, &asked, left).await),
                 None => service.mutate(&asked, &body, left).await,
             }
         }

@@ -20,7 +20,7 @@ use super::reader::Reader;
 use super::service::Service;
 use super::transport::admission::Admission;
 use super::transport::tls::PairError;
-use super::transport::{Endpoint, Limits, Security, ServeError, Server};
+use super::transport::{Limits, PortOptions, Security, ServeError, Server};
 use crate::client::connect::{Address, ConnectError, connect};
 use crate::client::resource::Watched;
 use crate::client::state::Shared;
@@ -143,14 +143,14 @@ impl Webhook {
             start,
         });
         let admission = Admission::new(options.limits.clone());
-        let reviews = Endpoint {
+        let reviews = PortOptions {
             name: "reviews",
             listener: reviews_listener,
             security: Security::Tls(pair.current()),
             router: handlers::router(Reviews { service, admission }),
             limits: options.limits,
         };
-        let health_endpoint = Endpoint {
+        let health_endpoint = PortOptions {
             name: "health",
             listener: health_listener,
             security: Security::Plain,

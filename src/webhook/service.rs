@@ -21,7 +21,7 @@ use crate::client::ask::{Provisional, settle};
 use crate::client::state::Shared;
 use crate::rules::edits::REPAIRS;
 use crate::rules::{
-    Amendment, Effect, Entry, Policy, Question, Rule, Subject, Verdict, amend, judge,
+    Amendment, Effect, Endpoint, Policy, Question, Rule, Subject, Verdict, amend, judge,
 };
 use crate::telemetry::metrics::{Decision, Metrics};
 
@@ -66,23 +66,23 @@ impl Service {
         Ok(Asked { request: request(body, &policy)?, policy, started })
     }
 
-    /// Validates a review as a request through `entry`. `left` tells how much time is left when it is
+    /// Validates a review as a request through `endpoint`. `left` tells how much time is left when it is
     /// asked.
     pub async fn validate(
         &self,
-        entry: Entry,
+        endpoint: Endpoint,
         asked: &Asked,
         left: impl Fn() -> Duration,
     ) -> Vec<u8> {
         let Asked { request, policy, started } = asked;
-        let question = Question { entry, change: &request.change, policy, now: *started };
+        let question = Question { endpoint, change: &request.change, policy, now: *started };
         let step = |live: &LiveReads| {
             judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
         let verdict = self.settle(step, left).await.verdict;
         // A volume that is given away is not taken back: what was not read is not admitted.
-        let verdict = if entry == Entry::Tenancy { verdict.closed(policy) } else { verdict };
-        self.record(entry, request, &verdict, *started);
+        let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
+        self.record(endpoint, request, &verdict, *started);
         let (warnings, audit) = (verdict.warnings(), audit(&verdict));
         let made = Answer { refusal: verdict.refusal(), warnings, audit, patch: None };
         answer(&request.uid, &made)
@@ -97,8 +97,8 @@ impl Service {
     ) -> Result<Vec<u8>, ReviewError> {
         let Asked { request, policy, started } = asked;
         let mut amendment = Amendment::default();
-        for entry in [Entry::Mutate, Entry::Restore] {
-            let question = Question { entry, change: &request.change, policy, now: *started };
+        for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
+            let question = Question { endpoint, change: &request.change, policy, now: *started };
             let step = |live: &LiveReads| {
                 amend(REPAIRS, question, &Evidence::new(&self.shared.view(), live))
             };
@@ -110,7 +110,7 @@ impl Service {
         let texts = if amendment.plans.is_empty() { Texts::default() } else { texts(body)? };
         let unreadable = |error| ReviewError::Object { field: "request.object", error };
         leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
-        self.metrics.count_review(Entry::Mutate, Decision::Allowed);
+        self.metrics.count_review(Endpoint::Mutate, Decision::Allowed);
         amendment.plans.iter().for_each(|(repair, _)| self.metrics.count_edit(repair.id));
         let edits: Vec<_> =
             amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
@@ -154,9 +154,9 @@ impl Service {
     }
 
     /// Counts a verdict, and logs it if it refuses: one line a denial, no object in it.
-    fn record(&self, entry: Entry, request: &Request, verdict: &Verdict, started: Timestamp) {
+    fn record(&self, endpoint: Endpoint, request: &Request, verdict: &Verdict, started: Timestamp) {
         let decision = if verdict.is_allowed() { Decision::Allowed } else { Decision::Denied };
-        self.metrics.count_review(entry, decision);
+        self.metrics.count_review(endpoint, decision);
         for ruling in &verdict.rulings {
             self.metrics.count_ruling(ruling.rule.id, &ruling.effect);
         }

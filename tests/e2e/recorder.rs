@@ -17,9 +17,9 @@ use bindery::api::registration::{Registration, Target};
 use bindery::api::review::{Answer, Request, answer, request};
 use bindery::rules::edits::all_on;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, ReadAccess};
+use bindery::rules::{Endpoint, ReadAccess};
 use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
+use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -28,17 +28,17 @@ use crate::installed::{MUTATING, VALIDATING, pair, register};
 use crate::plane::persona::{ALL, TENANT};
 use crate::plane::{Body, Persona, Plane};
 
-/// Bodies by the entry to which they were sent.
+/// Bodies by the endpoint to which they were sent.
 type Heard = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
 
-/// Each entry, its path here, and that of the one that is sent everything in the same configuration.
-const ENTRIES: [(Entry, &str, &str); 6] = [
-    (Entry::Guard, "guard", "all-validating"),
-    (Entry::Advise, "advise", "all-validating"),
-    (Entry::Restricted, "restricted", "all-validating"),
-    (Entry::Tenancy, "tenancy", "all-validating"),
-    (Entry::Mutate, "mutate", "all-mutating"),
-    (Entry::Restore, "restore", "all-mutating"),
+/// Each endpoint, its path here, and that of the one that is sent everything in the same configuration.
+const ENDPOINTS: [(Endpoint, &str, &str); 6] = [
+    (Endpoint::Guard, "guard", "all-validating"),
+    (Endpoint::Advise, "advise", "all-validating"),
+    (Endpoint::Restricted, "restricted", "all-validating"),
+    (Endpoint::Tenancy, "tenancy", "all-validating"),
+    (Endpoint::Mutate, "mutate", "all-mutating"),
+    (Endpoint::Restore, "restore", "all-mutating"),
 ];
 
 /// A listening recorder; it ends when dropped.
@@ -49,7 +49,7 @@ pub(crate) struct Recorder {
 
 /// What came of a comparison.
 pub(crate) struct Compared {
-    /// How many requests were looked at, once an entry.
+    /// How many requests were looked at, once an endpoint.
     pub(crate) count: usize,
     /// Those of which condition and predicate say different things.
     pub(crate) differences: Vec<String>,
@@ -64,9 +64,9 @@ impl Recorder {
         let address = listener.local_addr().unwrap();
         let heard = Heard::default();
         let router = Router::new()
-            .route("/{*entry}", axum::routing::post(hear))
+            .route("/{*endpoint}", axum::routing::post(hear))
             .with_state(Arc::clone(&heard));
-        let endpoint = Endpoint {
+        let endpoint = PortOptions {
             name: "recorder",
             listener,
             security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
@@ -89,17 +89,17 @@ impl Recorder {
         self.heard.lock().unwrap().clear();
     }
 
-    /// Compares what each entry was sent with what its predicate says of all that was sent anywhere.
+    /// Compares what each endpoint was sent with what its predicate says of all that was sent anywhere.
     pub(crate) fn compare(&self) -> Compared {
         let heard = self.heard.lock().unwrap();
-        let of = |entry: &str| heard.get(entry).map_or(&[][..], Vec::as_slice);
+        let of = |endpoint: &str| heard.get(endpoint).map_or(&[][..], Vec::as_slice);
         let mut compared = Compared { count: 0, differences: Vec::new() };
-        for (entry, name, all) in ENTRIES {
+        for (endpoint, name, all) in ENDPOINTS {
             // How often each is expected, less how often it was sent.
             let mut open = BTreeMap::<String, i64>::new();
-            for body in of(all).iter().filter(|body| is_registered(entry, body)) {
+            for body in of(all).iter().filter(|body| is_registered(endpoint, body)) {
                 let read = request(body, &all_on()).unwrap();
-                let is_expected = reaches(entry, &read.change, OWN_CONTROLLER, access(&read));
+                let is_expected = reaches(endpoint, &read.change, OWN_CONTROLLER, access(&read));
                 *open.entry(line(body)).or_default() += i64::from(is_expected);
             }
             for body in of(name) {
@@ -128,9 +128,9 @@ impl Recorder {
             self.forget();
             plane.request(TENANT, Method::POST, path, Body::json(&claim));
             let heard = self.heard.lock().unwrap();
-            let entries = ["advise", "mutate", "all-validating", "all-mutating"];
+            let endpoints = ["advise", "mutate", "all-validating", "all-mutating"];
             let silent: Vec<&str> =
-                entries.into_iter().filter(|entry| !heard.contains_key(*entry)).collect();
+                endpoints.into_iter().filter(|endpoint| !heard.contains_key(*endpoint)).collect();
             if silent.is_empty() { Ok(()) } else { Err(format!("silent: {silent:?}")) }
         });
         self.forget();
@@ -175,16 +175,16 @@ fn line(body: &[u8]) -> String {
     )
 }
 
-/// Whether the entry's rules (not its conditions) include the request.
-fn is_registered(entry: Entry, body: &[u8]) -> bool {
+/// Whether the endpoint's rules (not its conditions) include the request.
+fn is_registered(endpoint: Endpoint, body: &[u8]) -> bool {
     let registration = registration(String::new(), String::new());
-    let (configuration, index) = match entry {
-        Entry::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
-        Entry::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
-        Entry::Restricted => (serde_json::to_value(registration.validating()).unwrap(), 2),
-        Entry::Tenancy => (serde_json::to_value(registration.validating()).unwrap(), 3),
-        Entry::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
-        Entry::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
+    let (configuration, index) = match endpoint {
+        Endpoint::Guard => (serde_json::to_value(registration.validating()).unwrap(), 0),
+        Endpoint::Advise => (serde_json::to_value(registration.validating()).unwrap(), 1),
+        Endpoint::Restricted => (serde_json::to_value(registration.validating()).unwrap(), 2),
+        Endpoint::Tenancy => (serde_json::to_value(registration.validating()).unwrap(), 3),
+        Endpoint::Mutate => (serde_json::to_value(registration.mutating()).unwrap(), 0),
+        Endpoint::Restore => (serde_json::to_value(registration.mutating()).unwrap(), 1),
     };
     let review: Value = serde_json::from_slice(body).unwrap();
     let mut resource = review["request"]["resource"]["resource"].as_str().unwrap().to_owned();
@@ -200,7 +200,7 @@ fn is_registered(entry: Entry, body: &[u8]) -> bool {
     })
 }
 
-/// Adds an entry without conditions, and gives every entry a path of its own.
+/// Adds an endpoint without conditions, and gives every endpoint a path of its own.
 fn with_recorder(mut configuration: Value, address: &str) -> Value {
     configuration["metadata"]["name"] = json!("recorder");
     let mutates = configuration["webhooks"][0].get("reinvocationPolicy").is_some();
@@ -228,13 +228,13 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
 
 async fn hear(
     State(heard): State<Heard>,
-    Path(entry): Path<String>,
+    Path(endpoint): Path<String>,
     body: axum::body::Bytes,
 ) -> ([(&'static str, &'static str); 1], Vec<u8>) {
     let uid = serde_json::from_slice::<Value>(&body)
         .ok()
         .and_then(|review| review["request"]["uid"].as_str().map(str::to_owned))
         .unwrap_or_default();
-    heard.lock().unwrap().entry(entry).or_default().push(body.to_vec());
+    heard.lock().unwrap().entry(endpoint).or_default().push(body.to_vec());
     ([("content-type", "application/json")], answer(&uid, &Answer::default()))
 }

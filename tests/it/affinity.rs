@@ -1,6 +1,6 @@
 //! The node affinity of a bound volume: who may change it, and to what.
 
-use bindery::rules::{Entry, Policy, RULES, Send, Trusted};
+use bindery::rules::{Endpoint, Policy, RULES, Send, Trusted};
 use bindery_sim::{Method, Phase, Request, User};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ async fn changed(scene: &Scene, policy: Policy, user: &User, new: &Value) -> Val
     }
     let mut body = sent.body().clone();
     body["request"]["object"]["spec"]["nodeAffinity"] = new.clone();
-    stage.validate(Entry::Guard, &body).await
+    stage.validate(Endpoint::Guard, &body).await
 }
 
 #[tokio::test]

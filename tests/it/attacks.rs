@@ -6,7 +6,7 @@
 
 use bindery::api::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Persona, Policy, RULES, ReadAccess, Send};
+use bindery::rules::{Endpoint, Persona, Policy, RULES, ReadAccess, Send};
 use serde_json::{Value, json};
 
 use crate::stage::{Gate, Scene, Stage};
@@ -38,7 +38,7 @@ async fn a_request_that_makes_itself_slow_is_denied_all_the_same() {
     let gate = Gate::closed("/api/v1/namespaces/ns-");
     let stage = Stage::through(gate.client(&scene.server), Policy::default(), RULES).await;
     // More owners than are looked at: none is.
-    let response = stage.validate(Entry::Advise, &slow_claim(&scene, owners(4_000))).await;
+    let response = stage.validate(Endpoint::Advise, &slow_claim(&scene, owners(4_000))).await;
     let denied = message(&response);
     assert!(denied.contains("[prebind-taken] ") && denied.contains("[orphan-owner] "), "{denied}");
     assert_eq!(gate.held(), 0);
@@ -169,7 +169,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     let mut body = scene.unedited(send, Persona::Admin, "").body().clone();
     body["request"]["userInfo"] = json!({"username": user, "groups": [group]});
     let read = request(body.to_string().as_bytes(), &Policy::default()).unwrap();
-    !reaches(Entry::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
+    !reaches(Endpoint::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
 }
 
 /// Every example of a rule about bound volumes, on a volume that somebody has deleted: the claim has it all the same.
@@ -189,7 +189,7 @@ async fn deletion_does_not_end_the_protection_of_a_bound_volume() {
             let scene = Scene::of(&given);
             let stage = Stage::before(&scene).await;
             let body = scene.unedited(&example.send, example.by, "").body().clone();
-            let response = stage.validate(Entry::Guard, &body).await;
+            let response = stage.validate(Endpoint::Guard, &body).await;
             let id = format!("[{}] ", rule.id);
             assert!(response.to_string().contains(&id), "{}: {response}", example.title);
             judged += 1;
@@ -205,7 +205,7 @@ async fn an_owner_of_a_kind_that_cannot_be_read_is_not_given_a_bound_volume() {
     let patch = r#"{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"Array","name":"main","uid":"u-1"}]}}"#;
     let own = async |send: Send| {
         let body = scene.unedited(&send, Persona::Admin, "").body().clone();
-        stage.validate(Entry::Advise, &body).await
+        stage.validate(Endpoint::Advise, &body).await
     };
     let denied = own(Send::Merge { target: "pv/pv-a", patch }).await;
     assert!(message(&denied).starts_with("[orphan-owner] owner Array \"main\" of"), "{denied}");
@@ -232,7 +232,7 @@ async fn a_volume_may_be_owned_by_a_node_that_lives_and_by_no_other() {
             let patch = json!({"metadata": {"ownerReferences": owner}}).to_string().leak();
             let body =
                 scene.unedited(&Send::Merge { target, patch }, Persona::Admin, "").body().clone();
-            let response = stage.validate(Entry::Advise, &body).await;
+            let response = stage.validate(Endpoint::Advise, &body).await;
             let told = message(&response);
             if let Some(why) = why {
                 assert!(told.starts_with("[orphan-owner] ") && told.contains(why), "{response}");

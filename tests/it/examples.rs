@@ -10,13 +10,13 @@ use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
 use bindery::rules::{
-    Entry, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
+    Endpoint, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
     WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::stage::{Scene, Stage, apply, entries};
+use crate::stage::{Scene, Stage, apply, endpoints};
 
 /// An example with the webhook in front of its cluster.
 struct Played {
@@ -36,25 +36,25 @@ impl Played {
         Self { example, scene, stage }
     }
 
-    /// What the API server would ask the validating entries.
+    /// What the API server would ask the validating endpoints.
     fn review(&self, query: &str) -> Value {
         self.scene.unedited(&self.example.send, self.example.by, query).body().clone()
     }
 
-    /// What the API server would ask the mutating entries.
+    /// What the API server would ask the mutating endpoints.
     fn mutating_review(&self, query: &str) -> Value {
         let sent = self.scene.begin(&self.example.send, self.example.by, query);
         sent.review().body().clone()
     }
 }
 
-/// The answers of every entry that the registrations send `review` to.
-async fn answers(stage: &Stage, review: &Value) -> Vec<(Entry, Value)> {
+/// The answers of every endpoint that the registrations send `review` to.
+async fn answers(stage: &Stage, review: &Value) -> Vec<(Endpoint, Value)> {
     let mut answers = Vec::new();
-    for entry in entries(review) {
-        let answer = stage.validate(entry, review).await;
+    for endpoint in endpoints(review) {
+        let answer = stage.validate(endpoint, review).await;
         assert_eq!(answer["uid"], review["request"]["uid"]);
-        answers.push((entry, answer));
+        answers.push((endpoint, answer));
     }
     answers
 }
@@ -75,28 +75,28 @@ fn refusing(answer: &Value) -> BTreeSet<String> {
     text.lines().map(id).collect()
 }
 
-/// The entries through which the rule looks at the review.
-fn routes(routes: &[Route], review: &Value) -> Vec<Entry> {
+/// The endpoints through which the rule looks at the review.
+fn routes(routes: &[Route], review: &Value) -> Vec<Endpoint> {
     let text = review.to_string();
     let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (resource, operation) = address(&change);
     let here = |route: &&Route| route.resource == resource && route.operation == operation;
     // All rules judge in the one entry to which a change is sent.
     let judging = if is_dangerous(&change) {
-        Entry::Guard
-    } else if entries(review).contains(&Entry::Restricted) {
-        Entry::Restricted
+        Endpoint::Guard
+    } else if endpoints(review).contains(&Endpoint::Restricted) {
+        Endpoint::Restricted
     } else {
-        Entry::Advise
+        Endpoint::Advise
     };
-    let sent_to = |route: &Route| match route.entry {
-        Entry::Guard | Entry::Advise | Entry::Restricted => judging,
-        Entry::Tenancy | Entry::Mutate | Entry::Restore => route.entry,
+    let sent_to = |route: &Route| match route.endpoint {
+        Endpoint::Guard | Endpoint::Advise | Endpoint::Restricted => judging,
+        Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => route.endpoint,
     };
     routes.iter().filter(here).map(sent_to).collect()
 }
 
-fn without_uid(mut answers: Vec<(Entry, Value)>) -> Vec<(Entry, Value)> {
+fn without_uid(mut answers: Vec<(Endpoint, Value)>) -> Vec<(Endpoint, Value)> {
     for (_, answer) in &mut answers {
         answer["uid"] = Value::Null;
     }
@@ -139,16 +139,16 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
                 answers.iter().flat_map(|(_, answer)| refusing(answer)).collect();
             assert_eq!(by, BTreeSet::from([rule.told_id().to_owned()]), "{what}: {answers:?}");
 
-            let through: Vec<Entry> = answers
+            let through: Vec<Endpoint> = answers
                 .iter()
                 .filter(|(_, answer)| refusing(answer).contains(rule.told_id()))
-                .map(|(entry, _)| *entry)
+                .map(|(endpoint, _)| *endpoint)
                 .collect();
             assert_eq!(through, routes(rule.routes, &review), "{what}");
 
             let blind = Stage::judging(&played.scene, all_but(rule)).await;
-            for (entry, answer) in self::answers(&blind, &review).await {
-                assert!(refusing(&answer).is_empty(), "{what} through {entry:?}: {answer}");
+            for (endpoint, answer) in self::answers(&blind, &review).await {
+                assert!(refusing(&answer).is_empty(), "{what} through {endpoint:?}: {answer}");
             }
 
             let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
@@ -186,8 +186,8 @@ async fn every_legitimate_twin_passes() {
             let review = played.review("");
             assert!(!routes(rule.routes, &review).is_empty(), "{what}: the rule never sees it");
             let answers = answers(&played.stage, &review).await;
-            for (entry, answer) in &answers {
-                assert_eq!(answer["allowed"], true, "{what} through {entry:?}: {answer}");
+            for (endpoint, answer) in &answers {
+                assert_eq!(answer["allowed"], true, "{what} through {endpoint:?}: {answer}");
             }
             let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
             assert_eq!(without_uid(dry), without_uid(answers), "{what}, as a dry run");
@@ -208,10 +208,10 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
             assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
-            let sent_here = routes(repair.routes, &review).iter().any(|entry| {
+            let sent_here = routes(repair.routes, &review).iter().any(|endpoint| {
                 let text = review.to_string();
                 let request = request(text.as_bytes(), &all_on()).unwrap();
-                reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
+                reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
             });
             assert!(sent_here || !is_edited, "{what}: the registrations do not send it");
 
@@ -238,22 +238,22 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
         scene.patch(target, json!({"metadata": {"annotations": note}}));
     }
     let stage = Stage::before(&scene).await;
-    for (entry, send, by, told) in [
+    for (endpoint, send, by, told) in [
         (
-            Entry::Advise,
+            Endpoint::Advise,
             Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
             Persona::VolumeViewer,
             format!("exempt from prebind-capacity until {until}"),
         ),
         (
-            Entry::Guard,
+            Endpoint::Guard,
             Send::Delete("pv/pv-b"),
             Persona::Admin,
             format!("exempt from bound-volume-delete until {until}: moving to zephyr"),
         ),
     ] {
         let review = scene.unedited(&send, by, "");
-        let answer = stage.validate(entry, review.body()).await;
+        let answer = stage.validate(endpoint, review.body()).await;
         assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &json!([told])));
         let audit = answer["auditAnnotations"].to_string();
         assert!(audit.contains("moving to zephyr"), "{audit}");
@@ -273,7 +273,7 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
     ] {
         let send = Send::Merge { target: "pv/pv-a", patch };
         let review = scene.unedited(&send, Persona::Driver, "");
-        let answer = stage.validate(Entry::Guard, review.body()).await;
+        let answer = stage.validate(Endpoint::Guard, review.body()).await;
         assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &told));
     }
 }
@@ -295,8 +295,8 @@ async fn store(played: &Played, answer: &Value, what: &str) {
     let mut object = review.request()["object"].clone();
     apply(answer, &mut object);
     let review = scene.admit(review, Some(object)).review();
-    for (entry, answer) in answers(&played.stage, review.body()).await {
-        assert_eq!(answer["allowed"], true, "{what} through {entry:?}, edited: {answer}");
+    for (endpoint, answer) in answers(&played.stage, review.body()).await {
+        assert_eq!(answer["allowed"], true, "{what} through {endpoint:?}, edited: {answer}");
     }
     scene.finish(review);
 }

@@ -1,9 +1,9 @@
 //! Which requests wait for the webhook: what controllers do as their work never does.
 
-use bindery::rules::{Entry, Persona, Send};
+use bindery::rules::{Endpoint, Persona, Send};
 use bindery_sim::User;
 
-use crate::stage::{Scene, entries, user};
+use crate::stage::{Scene, endpoints, user};
 
 /// The volumes and claims, each as it is when its finalizers go.
 const GIVEN: &str = "pair pv-a db/data 10Gi RWO volume-terminating claim-terminating \
@@ -17,11 +17,11 @@ const GIVEN: &str = "pair pv-a db/data 10Gi RWO volume-terminating claim-termina
 const NOTHING: &str = r#"{"metadata":{"finalizers":null}}"#;
 const PROTECTED: &str = r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#;
 
-fn sent(by: &User, target: &'static str, patch: &'static str, is_status: bool) -> Vec<Entry> {
+fn sent(by: &User, target: &'static str, patch: &'static str, is_status: bool) -> Vec<Endpoint> {
     let send =
         if is_status { Send::MergeStatus { target, patch } } else { Send::Merge { target, patch } };
     let review = Scene::of(GIVEN).begin_by(&send, by.clone(), "").review();
-    entries(review.body())
+    endpoints(review.body())
 }
 
 #[test]
@@ -40,19 +40,19 @@ fn finalizers_that_controllers_take_off_as_their_work_wait_for_no_webhook() {
         (&claims, "pvc/db/data", NOTHING, None),
         (&manager, "pvc/db/data", NOTHING, None),
         // More than that, another's finalizer, or somebody else.
-        (&volumes, "pv/pv-a", and_size, Some(Entry::Guard)),
-        (&manager, "pv/pv-a", and_size, Some(Entry::Guard)),
-        (&volumes, "pv/pv-a", NOTHING, Some(Entry::Guard)),
-        (&claims, "pv/pv-a", no_protection, Some(Entry::Guard)),
-        (&volumes, "pvc/db/data", NOTHING, Some(Entry::Guard)),
-        (&admin, "pv/pv-a", no_protection, Some(Entry::Guard)),
-        (&tenant, "pvc/db/data", NOTHING, Some(Entry::Guard)),
+        (&volumes, "pv/pv-a", and_size, Some(Endpoint::Guard)),
+        (&manager, "pv/pv-a", and_size, Some(Endpoint::Guard)),
+        (&volumes, "pv/pv-a", NOTHING, Some(Endpoint::Guard)),
+        (&claims, "pv/pv-a", no_protection, Some(Endpoint::Guard)),
+        (&volumes, "pvc/db/data", NOTHING, Some(Endpoint::Guard)),
+        (&admin, "pv/pv-a", no_protection, Some(Endpoint::Guard)),
+        (&tenant, "pvc/db/data", NOTHING, Some(Endpoint::Guard)),
         // The end of a reclaim is judged if the webhook answers, and waits for nothing if not.
-        (&driver, "pv/gone", PROTECTED, Some(Entry::Advise)),
-        (&driver, "pv/gone", NOTHING, Some(Entry::Guard)),
-        (&admin, "pv/gone", PROTECTED, Some(Entry::Guard)),
-        (&driver, "pv/pv-b", PROTECTED, Some(Entry::Guard)),
-        (&driver, "pv/free", PROTECTED, Some(Entry::Guard)),
+        (&driver, "pv/gone", PROTECTED, Some(Endpoint::Advise)),
+        (&driver, "pv/gone", NOTHING, Some(Endpoint::Guard)),
+        (&admin, "pv/gone", PROTECTED, Some(Endpoint::Guard)),
+        (&driver, "pv/pv-b", PROTECTED, Some(Endpoint::Guard)),
+        (&driver, "pv/free", PROTECTED, Some(Endpoint::Guard)),
     ] {
         for is_status in [false, true] {
             if is_status && patch == and_size {
@@ -61,8 +61,8 @@ fn finalizers_that_controllers_take_off_as_their_work_wait_for_no_webhook() {
             let what = format!("{} {target} {patch} {is_status}", by.name);
             let reached = sent(by, target, patch, is_status);
             // Through `/status` these controllers write no finalizers, and `advise` judges it.
-            let is_advised = is_status && expected.is_none() && reached == [Entry::Advise];
-            let expected: Vec<Entry> = expected.into_iter().collect();
+            let is_advised = is_status && expected.is_none() && reached == [Endpoint::Advise];
+            let expected: Vec<Endpoint> = expected.into_iter().collect();
             assert!(reached == expected || is_advised, "{what}: {reached:?}");
         }
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use bindery::rules::{Entry, Persona, RULES, Send};
+use bindery::rules::{Endpoint, Persona, RULES, Send};
 use bindery::webhook::transport::tls::PairFiles;
 
 use crate::stage::{Gate, Scene, Stage, post};
@@ -46,7 +46,7 @@ async fn it_stays_ready_when_its_watches_are_cut() {
     eventually("no watch comes back", || gate.held() >= before + 3).await;
     assert_eq!(stage.probe("/readyz").await.status, 200);
     let review = scene.unedited(&Send::Delete("pv/pv-a"), Persona::Admin, "");
-    assert_eq!(stage.validate(Entry::Guard, review.body()).await["allowed"], false);
+    assert_eq!(stage.validate(Endpoint::Guard, review.body()).await["allowed"], false);
 }
 
 /// Every client refuses an expired certificate: probes send them to another replica.

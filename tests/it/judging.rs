@@ -15,7 +15,7 @@ use bindery::model::{
 };
 use bindery::rules::judging::judge::{Question, judge};
 use bindery::rules::judging::policy::Policy;
-use bindery::rules::judging::rule::{Entry, Mode};
+use bindery::rules::judging::rule::{Endpoint, Mode};
 use bindery::rules::judging::verdict::{Effect, Judgement};
 use bindery::rules::{
     Change, ConfiguredExemption, Detail, Override, Parameters, Part, RULES, SpecChange, Subject,
@@ -73,7 +73,7 @@ impl Scene {
         self
     }
 
-    fn delete(&self, entry: Entry) -> Judgement {
+    fn delete(&self, endpoint: Endpoint) -> Judgement {
         let user = User { name: "jane".to_owned(), groups: Vec::new() };
         let change = Change {
             actor: self.policy.actor(&user),
@@ -83,7 +83,7 @@ impl Scene {
             detail: Detail::default(),
             subject: Subject::Volume(Transition::Delete(self.volume.clone())),
         };
-        let question = Question { entry, change: &change, policy: &self.policy, now: now() };
+        let question = Question { endpoint, change: &change, policy: &self.policy, now: now() };
         judge(RULES, question, &Evidence::new(&self.view, &self.live))
     }
 
@@ -99,14 +99,18 @@ impl Scene {
             detail: Detail::default(),
             subject: Subject::Claim(Transition::Update { old: self.claim.clone(), new }),
         };
-        let question =
-            Question { entry: Entry::Advise, change: &change, policy: &self.policy, now: now() };
+        let question = Question {
+            endpoint: Endpoint::Advise,
+            change: &change,
+            policy: &self.policy,
+            now: now(),
+        };
         let rules = [find("forged-binder-annotations").unwrap()];
         judge(&rules, question, &Evidence::new(&self.view, &self.live))
     }
 
     fn effects(&self) -> Vec<Effect> {
-        let judgement = self.delete(Entry::Guard);
+        let judgement = self.delete(Endpoint::Guard);
         assert_eq!(judgement.reads, Vec::new(), "the verdict does not stand yet");
         judgement.verdict.rulings.into_iter().map(|ruling| ruling.effect).collect()
     }
@@ -131,8 +135,12 @@ fn a_deletion_by_name_alone_is_judged_by_what_is_stored() {
         if !knows {
             scene.view.apply(Observed::ClaimGone(scene.claim.key.clone()));
         }
-        let question =
-            Question { entry: Entry::Advise, change: &change, policy: &scene.policy, now: now() };
+        let question = Question {
+            endpoint: Endpoint::Advise,
+            change: &change,
+            policy: &scene.policy,
+            now: now(),
+        };
         judge(&rules, question, &Evidence::new(&scene.view, &scene.live))
     };
     assert_eq!(found(true).verdict.rulings.len(), 1);
@@ -141,7 +149,7 @@ fn a_deletion_by_name_alone_is_judged_by_what_is_stored() {
 
 #[test]
 fn a_denial_that_rests_on_the_view_asks_for_a_live_read() {
-    let judgement = scene(PAIR).delete(Entry::Guard);
+    let judgement = scene(PAIR).delete(Endpoint::Guard);
     assert_eq!(judgement.reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
 }
 
@@ -159,7 +167,7 @@ fn an_object_that_was_seen_carries_a_denial_when_the_read_fails() {
 fn an_object_that_nobody_saw_carries_none_when_the_read_fails() {
     let scene = scene(PAIR).without_claim().answer(Answer::Failed);
     assert_eq!(scene.effects(), vec![Effect::Unconfirmed]);
-    let warnings = scene.delete(Entry::Guard).verdict.warnings();
+    let warnings = scene.delete(Endpoint::Guard).verdict.warnings();
     assert_eq!(
         warnings,
         vec![
@@ -188,7 +196,7 @@ fn another_uid_in_the_view_proves_nothing() {
     let mut older = scene.claim.clone();
     older.uid = Some(bindery::model::Uid::new("uid-0"));
     scene.view.apply(Observed::Claim(Arc::new(older)));
-    assert_eq!(scene.delete(Entry::Guard).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
+    assert_eq!(scene.delete(Endpoint::Guard).reads, vec![Read::Claim(ClaimKey::new("db", "data"))]);
 }
 
 #[test]
@@ -200,7 +208,7 @@ fn other_modes_hold_in_the_namespaces_of_an_override() {
         modes: [("bound-volume-delete".to_owned(), Mode::Warn)].into(),
     }];
     // Whose the volume is, nobody has seen yet.
-    let open = scene.delete(Entry::Guard);
+    let open = scene.delete(Endpoint::Guard);
     assert_eq!(open.reads, vec![Read::Namespace("db".into())]);
     let mut with_labels = |labels: &[(&str, &str)]| {
         let labels = labels.iter().copied().collect();
@@ -310,14 +318,14 @@ fn modes_decide_what_becomes_of_a_violation() {
 #[test]
 fn advise_judges_by_guards_rules_exactly_what_guard_is_not_sent() {
     let mut scene = scene(PAIR).found();
-    assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 0, "guard is sent it");
+    assert_eq!(scene.delete(Endpoint::Advise).verdict.rulings.len(), 0, "guard is sent it");
     scene.volume.phase = bindery::model::VolumePhase::Available;
-    assert_eq!(scene.delete(Entry::Advise).verdict.rulings.len(), 1, "guard is not sent it");
+    assert_eq!(scene.delete(Endpoint::Advise).verdict.rulings.len(), 1, "guard is not sent it");
 }
 
 #[test]
 fn a_refusal_tells_an_administrator_the_way_past_it() {
-    let verdict = scene(PAIR).found().delete(Entry::Guard).verdict;
+    let verdict = scene(PAIR).found().delete(Endpoint::Guard).verdict;
     assert_eq!(
         verdict.refusal(),
         "[bound-volume-delete] volume \"pv-a\" is bound to claim \"db/data\"; a delete cannot be \
@@ -343,7 +351,7 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
         subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =
-        Question { entry: Entry::Guard, change: &change, policy: &scene.policy, now: now() };
+        Question { endpoint: Endpoint::Guard, change: &change, policy: &scene.policy, now: now() };
     let verdict = judge(RULES, question, &Evidence::new(&scene.view, &scene.live)).verdict;
     assert_eq!(
         verdict.warnings(),
@@ -370,7 +378,7 @@ fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
         subject: Subject::Volume(Transition::Create(scene.volume.clone())),
     };
     let question =
-        Question { entry: Entry::Advise, change: &change, policy: &scene.policy, now: now() };
+        Question { endpoint: Endpoint::Advise, change: &change, policy: &scene.policy, now: now() };
     let judgement = judge(RULES, question, &Evidence::new(&scene.view, &scene.live));
     assert_eq!(judgement.verdict.exemption_warnings.len(), 16);
 }
@@ -396,7 +404,7 @@ fn a_wider_affinity_is_denied_where_the_nodes_cannot_be_read() {
         subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =
-        Question { entry: Entry::Guard, change: &change, policy: &scene.policy, now: now() };
+        Question { endpoint: Endpoint::Guard, change: &change, policy: &scene.policy, now: now() };
     let rules = [find("bound-volume-node-affinity").unwrap()];
     let asked = judge(&rules, question, &Evidence::new(&scene.view, &scene.live));
     assert_eq!(asked.reads.len(), 2, "{:?}", asked.reads);

@@ -1,6 +1,6 @@
 //! Who is taken for a provisioner: accounts that are known as one, never objects that look provisioned.
 
-use bindery::rules::{Entry, Policy, RULES, Send, Trusted};
+use bindery::rules::{Endpoint, Policy, RULES, Send, Trusted};
 use bindery_sim::{Method, Phase, Request, User};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ enum Outcome {
     Denied(String),
 }
 
-/// Creates what `line` says as `user` through every entry of the webhook.
+/// Creates what `line` says as `user` through every endpoint of the webhook.
 async fn create(stage: &Stage, scene: &Scene, line: String, user: &User) -> Outcome {
     let send = Send::Create(line.leak());
     let review = scene.begin_by(&send, user.clone(), "").review();
@@ -54,7 +54,7 @@ async fn create(stage: &Stage, scene: &Scene, line: String, user: &User) -> Outc
     apply(&edits, &mut object);
     let is_repaired = object["spec"]["claimRef"]["uid"] == Value::Null;
     let review = scene.admit(review, Some(object)).review();
-    let answer = stage.validate(Entry::Advise, review.body()).await;
+    let answer = stage.validate(Endpoint::Advise, review.body()).await;
     if answer["allowed"] == json!(false) {
         return Outcome::Denied(answer["status"]["message"].as_str().unwrap().to_owned());
     }
@@ -241,7 +241,7 @@ async fn only_its_provisioner_takes_the_finalizer_off_a_bound_volume() {
         if sent.phase() == Phase::Mutating {
             sent = scene.admit(sent, None).review();
         }
-        let answer = stage.validate(Entry::Guard, sent.body()).await;
+        let answer = stage.validate(Endpoint::Guard, sent.body()).await;
         assert_eq!(answer["allowed"], is_allowed, "{namespace}: {answer}");
     }
 }

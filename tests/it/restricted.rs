@@ -7,13 +7,13 @@ use bindery::api::review::request;
 use bindery::binding::{Answer as Found, Evidence, LiveReads, View};
 use bindery::model::{Selector, Term, VolumeName};
 use bindery::rules::{
-    ConfiguredExemption, Entry, Mode, Override, Parameters, Persona, Policy, Question, RULES, Send,
-    Unlisted, judge,
+    ConfiguredExemption, Endpoint, Mode, Override, Parameters, Persona, Policy, Question, RULES,
+    Send, Unlisted, judge,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::stage::{Gate, Scene, Stage, entries};
+use crate::stage::{Gate, Scene, Stage, endpoints};
 
 /// The namespace belongs to the tenant blue. All volumes but the last three are none of its business.
 const GIVEN: &str = "namespace db bindery.dev/tenant:blue\n\
@@ -50,17 +50,17 @@ const HIDDEN: [&str; 19] = [
 /// The classes that a claim may ask for: that of most volumes, and that of `pv-rises`.
 const CLASSES: [&str; 2] = ["", "wide"];
 
-/// A tenant's write that names the volume, and the entry that is asked about it.
-fn naming(scene: &Scene, line: &str, by: Persona) -> (Entry, Value) {
+/// A tenant's write that names the volume, and the endpoint that is asked about it.
+fn naming(scene: &Scene, line: &str, by: Persona) -> (Endpoint, Value) {
     let send = Send::Create(line.to_owned().leak());
     let body = scene.unedited(&send, by, "").body().clone();
-    let [entry] = entries(&body)[..] else { panic!("{line}: {:?}", entries(&body)) };
-    (entry, body)
+    let [endpoint] = endpoints(&body)[..] else { panic!("{line}: {:?}", endpoints(&body)) };
+    (endpoint, body)
 }
 
 /// The answer as the tenant sees it, without what it wrote into the request.
-async fn answer(stage: &Stage, entry: Entry, body: &Value, volume: &str) -> String {
-    let mut answer = stage.validate(entry, body).await;
+async fn answer(stage: &Stage, endpoint: Endpoint, body: &Value, volume: &str) -> String {
+    let mut answer = stage.validate(endpoint, body).await;
     answer["uid"] = json!("");
     // The API server writes these into its log; no tenant sees them.
     answer["auditAnnotations"] = Value::Null;
@@ -141,10 +141,10 @@ async fn told(
         for volume in hidden.iter().copied().filter(|name| class.is_empty() || *name == "pv-rises")
         {
             let line = format!("claim db/data 10Gi RWO class={class} volume={volume}");
-            let (entry, body) = naming(scene, &line, Persona::Tenant);
-            assert_eq!(entry, Entry::Restricted);
+            let (endpoint, body) = naming(scene, &line, Persona::Tenant);
+            assert_eq!(endpoint, Endpoint::Restricted);
             let before = gate.reads();
-            let answer = answer(stage, entry, &body, volume).await;
+            let answer = answer(stage, endpoint, &body, volume).await;
             told.insert((answer, gate.reads() - before));
         }
     }
@@ -197,9 +197,11 @@ async fn what_no_watch_has_shown_gets_the_same_answer() {
     let stage = Stage::start(lists.client(&scene.server), RULES, Duration::ZERO);
     for volume in HIDDEN {
         let line = format!("claim db/data 10Gi RWO class= volume={volume}");
-        let (entry, body) = naming(&scene, &line, Persona::Tenant);
-        let answers =
-            [answer(&seen, entry, &body, volume).await, answer(&stage, entry, &body, volume).await];
+        let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
+        let answers = [
+            answer(&seen, endpoint, &body, volume).await,
+            answer(&stage, endpoint, &body, volume).await,
+        ];
         assert_eq!(answers[0], answers[1], "{volume}");
         assert!(answers[0].contains("[missing-volume]"), "{answers:?}");
     }
@@ -220,8 +222,8 @@ async fn what_cannot_be_read_gets_one_answer_too() {
         let stage = Stage::through(gate.client(&scene.server), policy, RULES).await;
         let ask = async |volume: &str| {
             let line = format!("claim db/data 10Gi RWO class= volume={volume}");
-            let (entry, body) = naming(&scene, &line, Persona::Tenant);
-            answer(&stage, entry, &body, volume).await
+            let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
+            answer(&stage, endpoint, &body, volume).await
         };
         // At once, as each waits for half of its time.
         let told = tokio::join!(
@@ -248,15 +250,15 @@ async fn what_a_tenant_would_get_or_is_marked_for_it_is_judged() {
         ("pv-mine", "[prebind-capacity] claim \\\"data\\\" asks for 10Gi but"),
     ] {
         let line = format!("claim db/data 10Gi RWO class= volume={volume}");
-        let (entry, body) = naming(&scene, &line, Persona::Tenant);
-        let told = answer(&stage, entry, &body, volume).await;
+        let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
+        let told = answer(&stage, endpoint, &body, volume).await;
         assert_eq!(told.contains('['), !text.is_empty(), "{volume}: {told}");
         assert!(told.contains(text), "{volume}: {told}");
     }
-    let (entry, body) =
+    let (endpoint, body) =
         naming(&scene, "claim db/data 10Gi RWO class= volume=pv-kept", Persona::VolumeViewer);
-    assert_eq!(entry, Entry::Advise);
-    let told = answer(&stage, entry, &body, "pv-kept").await;
+    assert_eq!(endpoint, Endpoint::Advise);
+    let told = answer(&stage, endpoint, &body, "pv-kept").await;
     assert!(told.contains("[prebind-taken]") && told.contains("\"allowed\":false"), "{told}");
 }
 
@@ -275,8 +277,8 @@ async fn a_patch_that_is_sent_to_guard_tells_no_more() {
         let patch = json!({"metadata": {"finalizers": null}, "spec": {"volumeName": volume}});
         let send = Send::Merge { target: "pvc/db/data", patch: patch.to_string().leak() };
         let body = scene.unedited(&send, Persona::Tenant, "").body().clone();
-        assert_eq!(entries(&body), [Entry::Guard]);
-        told.insert(answer(&stage, Entry::Guard, &body, volume).await);
+        assert_eq!(endpoints(&body), [Endpoint::Guard]);
+        told.insert(answer(&stage, Endpoint::Guard, &body, volume).await);
     }
     assert_eq!(told.len(), 1, "{told:#?}");
     assert!(told.first().unwrap().contains("[missing-volume]"), "{told:#?}");
@@ -296,9 +298,9 @@ async fn the_class_of_a_volume_of_others_is_unknown() {
         [("red-only", false), ("nobodys", false), ("blue-only", true), ("anybodys", true)]
     {
         let line = format!("claim db/data 10Gi RWO class={class}");
-        let (entry, body) = naming(&scene, &line, Persona::Tenant);
-        assert_eq!(entry, Entry::Advise);
-        let told = answer(&stage, entry, &body, "pv-").await;
+        let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
+        assert_eq!(endpoint, Endpoint::Advise);
+        let told = answer(&stage, endpoint, &body, "pv-").await;
         assert_eq!(!told.contains("[unknown-class]"), is_known, "{class}: {told}");
     }
 }
@@ -313,8 +315,8 @@ fn what_exists_and_has_no_readable_form_is_as_absent() {
         let parameters = Parameters { unlisted, ..Parameters::default() };
         let policy = Policy { parameters, ..Policy::default() };
         let change = request(text.as_bytes(), &policy).unwrap().change;
-        let (entry, now) = (Entry::Restricted, Timestamp::UNIX_EPOCH);
-        let question = Question { entry, change: &change, policy: &policy, now };
+        let (endpoint, now) = (Endpoint::Restricted, Timestamp::UNIX_EPOCH);
+        let question = Question { endpoint, change: &change, policy: &policy, now };
         let told = [Found::NotFound, Found::Unreadable].map(|answer| {
             let (view, mut live) = (View::default(), LiveReads::default());
             let asked = judge(RULES, question, &Evidence::new(&view, &live)).reads;

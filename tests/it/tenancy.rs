@@ -8,13 +8,13 @@ use bindery::binding::{Evidence, LiveReads, View};
 use bindery::model::{Selector, Term};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::rules::{
-    Entry, Mode, Override, Parameters, Persona, Policy, Question, RULES, Ruling, Send, Unlisted,
+    Endpoint, Mode, Override, Parameters, Persona, Policy, Question, RULES, Ruling, Send, Unlisted,
     Verdict, judge,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::stage::{Gate, Scene, Stage, entries};
+use crate::stage::{Gate, Scene, Stage, endpoints};
 
 const GIVEN: &str = "volume pv-free 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
     volume pv-list 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,red-*\n\
@@ -42,7 +42,7 @@ fn naming(scene: &Scene, volume: &str) -> Value {
 
 /// The answer, without what the tenant wrote into the request.
 async fn answer(stage: &Stage, scene: &Scene, volume: &str) -> String {
-    let mut answer = stage.validate(Entry::Advise, &naming(scene, volume)).await;
+    let mut answer = stage.validate(Endpoint::Advise, &naming(scene, volume)).await;
     answer["uid"] = json!("");
     // The API server writes these into its log; no tenant sees them.
     answer["auditAnnotations"] = Value::Null;
@@ -81,7 +81,7 @@ async fn every_volume_of_others_costs_the_same() {
         for (volume, shortest) in FOREIGN.iter().chain([&ABSENT]).zip(&mut shortest) {
             let review = naming(&scene, volume);
             let (asked, start) = (gate.reads(), Instant::now());
-            stage.validate(Entry::Advise, &review).await;
+            stage.validate(Endpoint::Advise, &review).await;
             *shortest = start.elapsed().min(*shortest);
             assert_eq!(gate.reads() - asked, 1, "{volume}");
         }
@@ -120,7 +120,7 @@ async fn an_owner_that_a_tenant_guesses_tells_nothing() {
             let mut body = scene.unedited(&send, Persona::Tenant, "").body().clone();
             body["request"]["object"]["metadata"]["ownerReferences"] =
                 json!([{"apiVersion": version, "kind": kind, "name": name, "uid": "guessed"}]);
-            let mut answer = stage.validate(Entry::Advise, &body).await;
+            let mut answer = stage.validate(Endpoint::Advise, &body).await;
             answer["uid"] = json!("");
             answer["auditAnnotations"] = Value::Null;
             answer.to_string().replace(name, "NAME")
@@ -144,7 +144,7 @@ async fn a_volume_is_reserved_for_no_other_tenant_whoever_asks() {
     let scene = Scene::of(MARKED);
     let stage = Stage::before(&scene).await;
     for by in [Persona::Admin, Persona::Binder, Persona::Scheduler, Persona::Driver] {
-        let answer = stage.validate(Entry::Tenancy, &reserving(&scene, by)).await;
+        let answer = stage.validate(Endpoint::Tenancy, &reserving(&scene, by)).await;
         let told = answer["status"]["message"].as_str().unwrap_or_default();
         assert!(told.starts_with("[foreign-namespace-binding] "), "{by:?}: {answer}");
         // The binder repeats it in events that a tenant reads.
@@ -152,9 +152,9 @@ async fn a_volume_is_reserved_for_no_other_tenant_whoever_asks() {
     }
     let mut own = reserving(&scene, Persona::Admin);
     own["request"]["userInfo"] = json!({"username": OWN_CONTROLLER, "groups": []});
-    assert_eq!(entries(&own), [Entry::Tenancy]);
+    assert_eq!(endpoints(&own), [Endpoint::Tenancy]);
     own["request"]["userInfo"]["groups"] = json!(["bindery.dev:break-glass"]);
-    assert_eq!(entries(&own), []);
+    assert_eq!(endpoints(&own), []);
 }
 
 /// A label by which an override selects is guarded as that of tenants is; others are nobody's business.
@@ -179,7 +179,7 @@ async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {
         let patch = json!({"metadata": {"labels": {key: value}}}).to_string().leak();
         let send = Send::Merge { target: "ns/db", patch };
         let review = scene.unedited(&send, Persona::NamespaceAdmin, "");
-        let answer = stage.validate(Entry::Tenancy, review.body()).await;
+        let answer = stage.validate(Endpoint::Tenancy, review.body()).await;
         let message = answer["status"]["message"].as_str().unwrap_or_default();
         assert_eq!(answer["allowed"], told.is_empty(), "{key} {value}: {answer}");
         assert!(message.contains(told), "{key} {value}: {answer}");
@@ -202,7 +202,7 @@ fn unread(review: &Value) -> Vec<Ruling> {
     let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (view, mut live, policy) = (View::default(), LiveReads::default(), Policy::default());
     let now = Timestamp::UNIX_EPOCH;
-    let question = Question { entry: Entry::Tenancy, change: &change, policy: &policy, now };
+    let question = Question { endpoint: Endpoint::Tenancy, change: &change, policy: &policy, now };
     let open = judge(RULES, question, &Evidence::new(&view, &live)).reads;
     live.fail_all(&open);
     judge(RULES, question, &Evidence::new(&view, &live)).verdict.rulings
@@ -215,21 +215,21 @@ async fn what_cannot_be_read_is_not_admitted() {
     let review = reserving(&scene, Persona::Binder);
     let gate = Gate::closed("/api/v1/namespaces");
     let stage = Stage::start(gate.client(&scene.server), RULES, Duration::ZERO);
-    let answer = stage.validate(Entry::Tenancy, &review).await;
+    let answer = stage.validate(Endpoint::Tenancy, &review).await;
     assert_eq!(answer["allowed"], json!(false), "{answer}");
     assert!(gate.held() > 0);
     // A mark on what its claim has warns at most, and so does a rule that is to warn.
     let held = Scene::of("namespace db bindery.dev/tenant:blue\npair pv-a db/data 10Gi RWO");
     let patch = r#"{"metadata":{"labels":{"bindery.dev/tenant":"red"}}}"#;
     let mark = held.unedited(&Send::Merge { target: "pv/pv-a", patch }, Persona::Admin, "");
-    assert_eq!(stage.validate(Entry::Tenancy, mark.body()).await["allowed"], json!(true));
+    assert_eq!(stage.validate(Endpoint::Tenancy, mark.body()).await["allowed"], json!(true));
     let modes = [("foreign-namespace-binding".to_owned(), Mode::Warn)].into();
     let verdict = Verdict { rulings: unread(&review), ..Verdict::default() };
     assert!(verdict.clone().closed(&Policy { modes, ..Policy::default() }).is_allowed());
     assert!(!verdict.closed(&Policy::default()).is_allowed());
     scene.patch("ns/db", json!({"metadata": {"labels": {"bindery.dev/tenant": "red"}}}));
     let stage = Stage::before(&scene).await;
-    assert_eq!(stage.validate(Entry::Tenancy, &review).await["allowed"], json!(true));
+    assert_eq!(stage.validate(Endpoint::Tenancy, &review).await["allowed"], json!(true));
 }
 
 /// Only what is about tenants is sent: everything else goes on while nobody answers.
@@ -237,7 +237,7 @@ async fn what_cannot_be_read_is_not_admitted() {
 fn only_reservations_of_marked_volumes_are_sent() {
     let sent = |given: &str, send: &Send| {
         let body = Scene::of(given).unedited(send, Persona::Admin, "").body().clone();
-        entries(&body).contains(&Entry::Tenancy)
+        endpoints(&body).contains(&Endpoint::Tenancy)
     };
     let merge = |patch| Send::Merge { target: "pv/pv-a", patch };
     let reserve = merge(r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#);

@@ -18,7 +18,8 @@ use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
 use crate::rules::{
-    Amendment, Change, Entry, Part, Plan, Question, RULES, ReadAccess, User, Verdict, amend, judge,
+    Amendment, Change, Endpoint, Part, Plan, Question, RULES, ReadAccess, User, Verdict, amend,
+    judge,
 };
 
 /// A change to judge.
@@ -80,12 +81,12 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Judges a change as the webhook would, through every entry that the API server would call.
+/// Judges a change as the webhook would, through every endpoint that the API server would call.
 pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, ReviewError> {
     let mut proposal = proposal.clone();
     let mut edits = Vec::new();
-    for entry in [Entry::Mutate, Entry::Restore] {
-        edits.extend(edit(&mut proposal, entry, terms)?);
+    for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
+        edits.extend(edit(&mut proposal, endpoint, terms)?);
     }
     let mut body = proposal.body();
     review::prepare(&mut body)?;
@@ -100,8 +101,8 @@ pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, Revie
     let request = review::request(&body, &terms.configuration.policy)?;
     let texts = review::texts(&body)?;
     let mut judged = judge_change(&request.change, terms);
-    for entry in [Entry::Mutate, Entry::Restore] {
-        let amendment = amendment(&request.change, entry, terms);
+    for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
+        let amendment = amendment(&request.change, endpoint, terms);
         for (repair, plan) in &amendment.plans {
             judged.edits.extend(made(repair.id, plan, texts)?.0);
         }
@@ -109,12 +110,14 @@ pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, Revie
     Ok(judged)
 }
 
-/// Judges in the entries that the API server would call: at most one of guard, advise and
+/// Judges in the endpoints that the API server would call: at most one of guard, advise and
 /// restricted, and tenancy.
 fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
     let mut judged = Judged::default();
-    for entry in Entry::VALIDATING.into_iter().filter(|entry| is_called(*entry, change, terms)) {
-        let question = question(change, entry, terms);
+    for endpoint in
+        Endpoint::VALIDATING.into_iter().filter(|endpoint| is_called(*endpoint, change, terms))
+    {
+        let question = question(change, endpoint, terms);
         let step =
             |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
         let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
@@ -125,27 +128,27 @@ fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
     judged
 }
 
-/// Whether the API server would call `entry` for this change.
-fn is_called(entry: Entry, change: &Change, terms: Terms<'_>) -> bool {
+/// Whether the API server would call `endpoint` for this change.
+fn is_called(endpoint: Endpoint, change: &Change, terms: Terms<'_>) -> bool {
     let (resource, operation) = address(change);
-    is_registered(entry, resource, operation)
-        && reaches(entry, change, &terms.configuration.own_controller, terms.access)
+    is_registered(endpoint, resource, operation)
+        && reaches(endpoint, change, &terms.configuration.own_controller, terms.access)
 }
 
-fn question<'a>(change: &'a Change, entry: Entry, terms: Terms<'a>) -> Question<'a> {
-    Question { entry, change, policy: &terms.configuration.policy, now: terms.now }
+fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: Terms<'a>) -> Question<'a> {
+    Question { endpoint, change, policy: &terms.configuration.policy, now: terms.now }
 }
 
 /// Applies the edits of one entry to the proposal.
 fn edit(
     proposal: &mut Proposal,
-    entry: Entry,
+    endpoint: Endpoint,
     terms: Terms<'_>,
 ) -> Result<Vec<MadeEdit>, ReviewError> {
     let mut body = proposal.body();
     review::prepare(&mut body)?;
     let request = review::request(&body, &terms.configuration.policy)?;
-    let amendment = amendment(&request.change, entry, terms);
+    let amendment = amendment(&request.change, endpoint, terms);
     let texts = review::texts(&body)?;
     let mut edits = Vec::new();
     for (repair, plan) in &amendment.plans {
@@ -162,11 +165,11 @@ fn edit(
 }
 
 /// The edits that hold on what is known; one that rests on what nobody can read is none.
-fn amendment(change: &Change, entry: Entry, terms: Terms<'_>) -> Amendment {
-    if !is_called(entry, change, terms) {
+fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> Amendment {
+    if !is_called(endpoint, change, terms) {
         return Amendment::default();
     }
-    let question = question(change, entry, terms);
+    let question = question(change, endpoint, terms);
     let step =
         |live: &LiveReads| amend(REPAIRS, question, &Evidence::new(terms.known.view(), live));
     let mut amendment = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));

@@ -19,7 +19,7 @@ use crate::model::{Claim, Created, Quantity, Volume};
 use crate::rules::edits::changed_since;
 use crate::rules::judging::exemption::carried;
 use crate::rules::{
-    Change, Detail, Effect, Entry, Judgement, Part, Policy, Question, RULES, Ruling, Subject,
+    Change, Detail, Effect, Endpoint, Judgement, Part, Policy, Question, RULES, Ruling, Subject,
     Transition, User, inspect,
 };
 
@@ -134,8 +134,12 @@ impl<'a> Inspection<'a> {
             detail: Detail::default(),
             subject,
         };
-        let question =
-            Question { entry: Entry::Advise, change: &change, policy: self.policy, now: self.now };
+        let question = Question {
+            endpoint: Endpoint::Advise,
+            change: &change,
+            policy: self.policy,
+            now: self.now,
+        };
         let step =
             |live: &LiveReads| inspect(RULES, question, &Evidence::new(&self.stock.view, live));
         settle_blocking(step, |wanted, live| self.stock.answer(wanted, live))

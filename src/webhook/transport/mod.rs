@@ -34,4 +34,4 @@ pub use observer::{
     ConnectionRefusal, HandshakeFailure, Silent, TransportEvent, TransportObserver,
 };
 pub use review_time::ReviewTime;
-pub use server::{Endpoint, Security, ServeError, Server};
+pub use server::{PortOptions, Security, ServeError, Server};

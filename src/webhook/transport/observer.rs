@@ -7,7 +7,7 @@ use super::connection::ConnectionEnd;
 
 /// Receives what happens to connections. Called on the threads that serve: count and return.
 pub trait TransportObserver: Send + Sync {
-    /// One event, of the port with this name (see [`Endpoint`](super::Endpoint)).
+    /// One event, of the port with this name (see [`PortOptions`](super::PortOptions)).
     fn observe(&self, endpoint: &'static str, event: TransportEvent);
 }
 

@@ -53,7 +53,7 @@ pub enum Security {
 }
 
 /// One port: what to listen on, how and for whom.
-pub struct Endpoint {
+pub struct PortOptions {
     /// Its name in logs, metrics and thread names, such as `reviews`.
     pub name: &'static str,
     /// A bound socket.
@@ -78,7 +78,7 @@ impl Server {
     /// Serves `endpoint` on so many threads of its own until [`Server::drain`]. The listener is
     /// accepting when this returns.
     pub fn start(
-        endpoint: Endpoint,
+        endpoint: PortOptions,
         threads: NonZeroUsize,
         observer: Arc<dyn TransportObserver>,
     ) -> Result<Self, ServeError> {
@@ -88,11 +88,11 @@ impl Server {
     }
 
     fn start_threads(
-        endpoint: Endpoint,
+        endpoint: PortOptions,
         threads: NonZeroUsize,
         observer: Arc<dyn TransportObserver>,
     ) -> io::Result<Self> {
-        let Endpoint { name, listener, security, router, limits } = endpoint;
+        let PortOptions { name, listener, security, router, limits } = endpoint;
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         let tls = match security {
@@ -181,10 +181,10 @@ impl fmt::Debug for Server {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for PortOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Endpoint")
+            .debug_struct("PortOptions")
             .field("name", &self.name)
             .field("listener", &self.listener)
             .finish_non_exhaustive()

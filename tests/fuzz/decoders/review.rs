@@ -17,7 +17,7 @@ use bindery::api::volume::Wanted;
 use bindery::client::resource::Watched;
 use bindery::client::state::Shared;
 use bindery::rules::edits::REPAIRS;
-use bindery::rules::{Entry, Mode, Parameters, Policy, RULES, Switch, Unlisted};
+use bindery::rules::{Endpoint, Mode, Parameters, Policy, RULES, Switch, Unlisted};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::lines::UserLines;
 use bindery::webhook::reader::Reader;
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use super::{Outcome, check_reason};
 
-/// How often one review may wait for live reads: four rounds for each entry that it is judged for.
+/// How often one review may wait for live reads: four rounds for each endpoint that it is judged for.
 const ROUNDS_MAX: usize = 8;
 
 /// How much longer than its review an answer may be: every rule may name the object, each name is cut at
@@ -68,13 +68,13 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
 /// The body of a review.
 pub(crate) fn check(input: &[u8]) -> Outcome {
     let service = &*SERVICE;
-    let judged = |entry| {
+    let judged = |endpoint| {
         answered(input, |body, left| {
             let asked = service.read(body)?;
-            Ok(at_once(service.validate(entry, &asked, left)))
+            Ok(at_once(service.validate(endpoint, &asked, left)))
         })
     };
-    let (guard, advise) = (judged(Entry::Guard), judged(Entry::Advise));
+    let (guard, advise) = (judged(Endpoint::Guard), judged(Endpoint::Advise));
     let edited = answered(input, |body, left| {
         let asked = service.read(body)?;
         at_once(service.mutate(&asked, body, left))
@@ -85,7 +85,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
             for answer in [&guard, &advise, &edited] {
                 check_answer(answer, input, body.as_ref());
             }
-            assert_eq!(judged(Entry::Advise).ok().as_ref(), Some(&advise), "judged otherwise");
+            assert_eq!(judged(Endpoint::Advise).ok().as_ref(), Some(&advise), "judged otherwise");
             Outcome::Read
         }
         (Err(guard), Err(advise), Err(edited)) => {

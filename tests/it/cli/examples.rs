@@ -13,8 +13,8 @@ use bindery::cli::example::{Scene, scene};
 use bindery::model::{ClaimKey, Node};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{
-    Effect, Entry, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling, Send,
-    TENANT_LABEL, Verdict, judge,
+    Effect, Endpoint, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling,
+    Send, TENANT_LABEL, Verdict, judge,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -123,12 +123,12 @@ fn direct(scene: &Scene, policy: &Policy) -> Verdict {
     let stored = Stored::of(&scene.stored);
     let mut live = LiveReads::default();
     let mut verdict = Verdict::default();
-    for entry in Entry::VALIDATING {
-        if !reaches(entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes) {
+    for endpoint in Endpoint::VALIDATING {
+        if !reaches(endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes) {
             continue;
         }
         let question =
-            Question { entry, change: &request.change, policy, now: Timestamp::UNIX_EPOCH };
+            Question { endpoint, change: &request.change, policy, now: Timestamp::UNIX_EPOCH };
         loop {
             let judged = judge(RULES, question, &Evidence::new(&stored.view, &live));
             if judged.reads.is_empty() {

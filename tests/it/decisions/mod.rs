@@ -3,10 +3,10 @@
 
 mod repairs;
 
-use bindery::rules::{Entry, Mode, Persona, Policy, RULES, Send, Trusted, find};
+use bindery::rules::{Endpoint, Mode, Persona, Policy, RULES, Send, Trusted, find};
 use serde_json::{Value, json};
 
-use crate::stage::{Gate, Scene, Stage, entries};
+use crate::stage::{Gate, Scene, Stage, endpoints};
 
 /// What a rule says of a change where it is to deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,7 +247,7 @@ fn insisting_on(rule: &str, trusted: Trusted) -> Policy {
     Policy { modes, trusted, ..Policy::default() }
 }
 
-/// What the rule says through whichever entry it is asked; it has to be asked.
+/// What the rule says through whichever endpoint it is asked; it has to be asked.
 async fn said(policy: Policy, row: &Row) -> Said {
     let scene = Scene::of(row.1);
     let stage = Stage::under(policy, &scene, RULES).await;
@@ -256,12 +256,12 @@ async fn said(policy: Policy, row: &Row) -> Said {
 
 async fn said_by(stage: &Stage, scene: &Scene, (id, given, by, send, _): &Row) -> Said {
     let review = scene.unedited(send, *by, "");
-    let entries = entries(review.body());
-    assert!(!entries.is_empty(), "the request reaches no entry: {id}: {given} {send:?}");
+    let endpoints = endpoints(review.body());
+    assert!(!endpoints.is_empty(), "the request reaches no endpoint: {id}: {given} {send:?}");
     let mark = format!("[{id}] ");
     let mut said = Said::Nothing;
-    for entry in entries {
-        let answer = stage.validate(entry, review.body()).await;
+    for endpoint in endpoints {
+        let answer = stage.validate(endpoint, review.body()).await;
         let refusal = answer["status"]["message"].as_str().unwrap_or_default();
         if refusal.lines().any(|line| line.starts_with(&mark)) {
             said = Said::Denied;
@@ -335,8 +335,8 @@ async fn a_tenants_label_is_guarded_through_finalize_and_told_as_it_is() {
             for object in ["object", "oldObject"] {
                 body["request"][object]["metadata"]["deletionTimestamp"] = deleted.clone();
             }
-            assert!(entries(&body).contains(&Entry::Tenancy), "{part:?}");
-            let answer = stage.validate(Entry::Tenancy, &body).await;
+            assert!(endpoints(&body).contains(&Endpoint::Tenancy), "{part:?}");
+            let answer = stage.validate(Endpoint::Tenancy, &body).await;
             let message = answer["status"]["message"].as_str().unwrap_or_default();
             assert!(message.contains(told), "{label} by {part:?}: {answer}");
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::cases::Knowledge;
 use super::world::{World, block_on};
-use crate::stage::entries;
+use crate::stage::endpoints;
 
 /// Rules that look for an object among all of its kind, by what is in it: no single read finds that one.
 const NEED_TO_SEE: [&str; 4] = [
@@ -39,7 +39,7 @@ async fn is_found(rule: &'static Rule, example: &Example, gap: Knowledge) -> boo
     let world = world((example, gap), &[rule], Policy { modes, ..Policy::default() });
     let review = world.scene.unedited(&example.send, example.by, "");
     let mark = format!("[{}] ", rule.told_id());
-    for entry in entries(review.body()) {
+    for entry in endpoints(review.body()) {
         let answer = world.validate(entry, review.body()).await;
         if answer["status"]["message"].as_str().is_some_and(|text| text.contains(&mark)) {
             return true;
@@ -110,7 +110,7 @@ fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
                 block_on(async {
                     let world = world((example, gap), RULES, Policy::default());
                     let review = world.scene.unedited(&example.send, example.by, "");
-                    for entry in entries(review.body()) {
+                    for entry in endpoints(review.body()) {
                         let answer = world.validate(entry, review.body()).await;
                         assert_eq!(
                             answer["allowed"], true,
@@ -133,7 +133,7 @@ fn what_could_not_be_checked_is_told_once_and_whole() {
                 let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
                 let world = world((example, gap), RULES, Policy::default());
                 let review = world.scene.unedited(&example.send, example.by, "");
-                for entry in entries(review.body()) {
+                for entry in endpoints(review.body()) {
                     let answer = world.validate(entry, review.body()).await;
                     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
                     let unchecked = "could not be checked, because the cluster could not be read; look at it yourself";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery::api::review::request;
 use bindery::model::annotations::LEGACY_CLASS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Policy, ReadAccess, Send};
+use bindery::rules::{Endpoint, Policy, ReadAccess, Send};
 use bindery_sim::Review;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof};
@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use super::cases::{CLAIMS, Case, Knowledge, case, claim_target, volume_target, words};
 use super::holds;
 use super::world::{World, block_on};
-use crate::stage::{Sent, apply, entries};
+use crate::stage::{Sent, apply, endpoints};
 
 type Law = Result<(), TestCaseError>;
 
-/// A change about which the mutating entries are asked, with every answer to that.
+/// A change about which the mutating endpoints are asked, with every answer to that.
 struct Asked {
     world: World,
     case: Case,
@@ -84,8 +84,8 @@ async fn what_a_repair_has_put_right_is_not_refused(asked: &Asked, tally: &Tally
             continue;
         }
         count(&tally.repaired);
-        for entry in [Entry::Guard, Entry::Advise] {
-            let verdict = world.validate(entry, edited.body()).await;
+        for endpoint in [Endpoint::Guard, Endpoint::Advise] {
+            let verdict = world.validate(endpoint, edited.body()).await;
             prop_assert!(!is_refused_by(&verdict, rule), "{repair}: {verdict}");
         }
     }
@@ -145,9 +145,9 @@ fn edits_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
     let [_, _, answer] = &asked.answers;
     let text = asked.review.body().to_string();
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
-    let mut entries = [Entry::Mutate, Entry::Restore].iter();
-    let is_asked =
-        entries.any(|entry| reaches(*entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
+    let mut endpoints = [Endpoint::Mutate, Endpoint::Restore].iter();
+    let is_asked = endpoints
+        .any(|endpoint| reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
     prop_assert!(is_asked || answer["patch"].is_null(), "{answer}");
     Ok(())
 }
@@ -218,8 +218,8 @@ async fn no_refusal_is_told_by_two_entries(asked: &Asked) -> Law {
     let Asked { world, review, .. } = asked;
     let Some(review) = admitted(world, review, &json!({"allowed": true})) else { return Ok(()) };
     let mut told = Vec::new();
-    for entry in entries(review.body()) {
-        let answer = world.validate(entry, review.body()).await;
+    for endpoint in endpoints(review.body()) {
+        let answer = world.validate(endpoint, review.body()).await;
         let text = answer["status"]["message"].as_str().unwrap_or_default().to_owned();
         told.extend(text.lines().map(str::to_owned));
     }
@@ -321,8 +321,8 @@ fn damaged_bodies_are_answered_or_refused() {
             match world.service.read(&mut body) {
                 Ok(asked) => {
                     read.set(read.get() + 1);
-                    for entry in [Entry::Guard, Entry::Advise] {
-                        world.service.validate(entry, &asked, left).await;
+                    for endpoint in [Endpoint::Guard, Endpoint::Advise] {
+                        world.service.validate(endpoint, &asked, left).await;
                     }
                     world.service.mutate(&asked, &body, left).await?;
                 }

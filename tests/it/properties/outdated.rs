@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use super::cases::Knowledge;
 use super::world::{World, block_on};
-use crate::stage::{Scene, entries};
+use crate::stage::{Scene, endpoints};
 
 /// What the examples of its rule do not reach.
 const STATIC_CLASS: (&str, Example) = (
@@ -50,7 +50,7 @@ async fn is_denied(rule: &'static Rule, example: &Example, shown: Shown) -> bool
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     let world = outdated(example, shown, &[rule], Policy { modes, ..Policy::default() });
     let review = world.scene.unedited(&example.send, example.by, "");
-    for entry in entries(review.body()) {
+    for entry in endpoints(review.body()) {
         let answer = world.validate(entry, review.body()).await;
         if answer["allowed"] == Value::Bool(false) {
             return true;

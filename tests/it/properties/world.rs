@@ -9,7 +9,7 @@ use bindery::api::volume::Wanted;
 use bindery::binding::Observed;
 use bindery::client::resource::Watched;
 use bindery::client::state::Shared;
-use bindery::rules::{Entry, Policy, RULES};
+use bindery::rules::{Endpoint, Policy, RULES};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::lines::UserLines;
 use bindery::webhook::reader::Reader;
@@ -65,11 +65,11 @@ impl World {
         }
     }
 
-    /// The `response` of a validating entry.
-    pub(super) async fn validate(&self, entry: Entry, review: &Value) -> Value {
+    /// The `response` of a validating endpoint.
+    pub(super) async fn validate(&self, endpoint: Endpoint, review: &Value) -> Value {
         let mut body = review.to_string().into_bytes();
         let asked = self.service.read(&mut body).unwrap();
-        response(&self.service.validate(entry, &asked, || LEFT).await)
+        response(&self.service.validate(endpoint, &asked, || LEFT).await)
     }
 
     /// The `response` of the mutating path.
@@ -82,8 +82,8 @@ impl World {
     /// Every answer to a review: guard's, advise's and the mutating path's.
     pub(super) async fn all(&self, review: &Value) -> [Value; 3] {
         [
-            self.validate(Entry::Guard, review).await,
-            self.validate(Entry::Advise, review).await,
+            self.validate(Endpoint::Guard, review).await,
+            self.validate(Endpoint::Advise, review).await,
             self.mutate(review).await,
         ]
     }

@@ -8,5 +8,5 @@ mod scene;
 mod webhook;
 
 pub(crate) use gate::Gate;
-pub(crate) use scene::{Scene, Sent, apply, entries, user};
+pub(crate) use scene::{Scene, Sent, apply, endpoints, user};
 pub(crate) use webhook::{Reply, Stage, post};

@@ -4,7 +4,7 @@ use base64::Engine;
 use bindery::api::fixture::{Item, parse, with_uids};
 use bindery::api::review::request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
-use bindery::rules::{Entry, Persona, Policy, ReadAccess, Send};
+use bindery::rules::{Endpoint, Persona, Policy, ReadAccess, Send};
 use bindery_sim::{
     Cluster, Method, Outcome, Phase, Progress, Request, Response, Review, Server, User,
 };
@@ -149,7 +149,7 @@ impl Scene {
         }
     }
 
-    /// Begins a write: what the mutating entries are asked. `query` is `?dryRun=All` or empty.
+    /// Begins a write: what the mutating endpoints are asked. `query` is `?dryRun=All` or empty.
     pub(crate) fn begin(&self, send: &Send, by: Persona, query: &str) -> Sent {
         self.begin_by(send, user(by), query)
     }
@@ -161,14 +161,14 @@ impl Scene {
     }
 
     /// Goes on with a write after its mutating review, `patched` being the edited object: what the
-    /// validating entries are asked.
+    /// validating endpoints are asked.
     pub(crate) fn admit(&self, review: Review, patched: Option<Value>) -> Sent {
         assert_eq!(review.phase(), Phase::Mutating);
         let outcome = Outcome::Allow { object: patched, warnings: Vec::new() };
         self.server.with(|cluster| cluster.resume(review, outcome)).into()
     }
 
-    /// Goes through with a write that all entries let pass.
+    /// Goes through with a write that all endpoints let pass.
     pub(crate) fn finish(&self, review: Review) {
         assert_eq!(review.phase(), Phase::Validating);
         match self.server.with(|cluster| cluster.resume(review, Outcome::allow())) {
@@ -177,22 +177,22 @@ impl Scene {
         }
     }
 
-    /// What the validating entries are asked about a write that nobody edits.
+    /// What the validating endpoints are asked about a write that nobody edits.
     pub(crate) fn unedited(&self, send: &Send, by: Persona, query: &str) -> Review {
         let review = self.begin(send, by, query).review();
         self.admit(review, None).review()
     }
 }
 
-/// The validating entries that the registrations send this review to.
-pub(crate) fn entries(body: &Value) -> Vec<Entry> {
+/// The validating endpoints that the registrations send this review to.
+pub(crate) fn endpoints(body: &Value) -> Vec<Endpoint> {
     let text = body.to_string();
     let request = request(text.as_bytes(), &Policy::default()).unwrap();
-    Entry::VALIDATING
+    Endpoint::VALIDATING
         .into_iter()
-        .filter(|entry| {
+        .filter(|endpoint| {
             let access = access(&request.change.user.name);
-            reaches(*entry, &request.change, OWN_CONTROLLER, access)
+            reaches(*endpoint, &request.change, OWN_CONTROLLER, access)
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bindery::client::connect::Address;
 use bindery::follow::configuration::Source;
-use bindery::rules::{Entry, Policy, RULES, Rule};
+use bindery::rules::{Endpoint, Policy, RULES, Rule};
 use bindery::webhook::certificate::PairSource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
 use bindery::webhook::transport::Limits;
@@ -215,14 +215,14 @@ impl Stage {
         self.raw(&post(path, body.as_bytes())).await
     }
 
-    /// The `response` to a review that is sent to a validating entry.
-    pub(crate) async fn validate(&self, entry: Entry, body: &Value) -> Value {
-        let path = match entry {
-            Entry::Guard => "/validate/guard",
-            Entry::Advise => "/validate/advise",
-            Entry::Restricted => "/validate/restricted",
-            Entry::Tenancy => "/validate/tenancy",
-            Entry::Mutate | Entry::Restore => panic!("{entry:?} does not validate"),
+    /// The `response` to a review that is sent to a validating endpoint.
+    pub(crate) async fn validate(&self, endpoint: Endpoint, body: &Value) -> Value {
+        let path = match endpoint {
+            Endpoint::Guard => "/validate/guard",
+            Endpoint::Advise => "/validate/advise",
+            Endpoint::Restricted => "/validate/restricted",
+            Endpoint::Tenancy => "/validate/tenancy",
+            Endpoint::Mutate | Endpoint::Restore => panic!("{endpoint:?} does not validate"),
         };
         self.post(path, &body.to_string()).await.response()
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use bindery::webhook::transport::{
-    Endpoint, Limits, Security, ServeError, Server, TransportEvent, TransportObserver,
+    Limits, PortOptions, Security, ServeError, Server, TransportEvent, TransportObserver,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -125,7 +125,7 @@ impl TransportObserver for Panicking {
 
 #[tokio::test]
 async fn a_thread_that_panics_is_reported_at_once() {
-    let endpoint = Endpoint {
+    let endpoint = PortOptions {
         name: "defect",
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security: Security::Plain,

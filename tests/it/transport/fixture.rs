@@ -17,7 +17,7 @@ use bindery::webhook::transport::body::read_body;
 use bindery::webhook::transport::refusal;
 use bindery::webhook::transport::tls::{PairFiles, ServingPair};
 use bindery::webhook::transport::{
-    Endpoint, Limits, ReviewAnswered, Security, Server, TransportEvent, TransportObserver,
+    Limits, PortOptions, ReviewAnswered, Security, Server, TransportEvent, TransportObserver,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::client::WantsClientCert;
@@ -187,7 +187,7 @@ pub(crate) fn serve(
     counts: &Arc<Counts>,
 ) -> (Server, Arc<Admission>) {
     let admission = Admission::new(limits.clone());
-    let endpoint = Endpoint {
+    let endpoint = PortOptions {
         name,
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security,

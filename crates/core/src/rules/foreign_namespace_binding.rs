@@ -129,7 +129,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 /// rests.
 fn foreign<'a>(volume: &'a Volume, evidence: &Evidence<'_>) -> Option<(&'a ClaimKey, Vec<Rest>)> {
     let key = volume.reservation.key().filter(|key| !key.namespace.is_empty())?;
-    // Of volumes without a mark this entry is not asked.
+    // Of volumes without a mark this endpoint is not called.
     match admission(volume, &key.namespace, Unlisted::Allow, evidence) {
         Admission::Admitted => None,
         Admission::Foreign(rests) => Some((key, rests)),

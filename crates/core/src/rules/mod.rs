@@ -17,8 +17,8 @@ pub use judging::policy::{
 };
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
-    Entry, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
-    Standing, Terminating,
+    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule,
+    Send, Standing, Terminating,
 };
 pub use judging::standing::inspect;
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};

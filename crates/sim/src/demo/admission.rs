@@ -1,9 +1,9 @@
-//! The API server's side of admission: which entries of the registration a review is sent to, over
+//! The API server's side of admission: which endpoints of the registration a review is sent to, over
 //! TLS, and what becomes of the answers.
 //!
-//! As kube-apiserver does it: mutating entries one after another, each on the object that the last
+//! As kube-apiserver does it: mutating endpoints one after another, each on the object that the last
 //! one left; then the validating ones; the failure policy decides where nobody answers. Not here:
-//! calling a mutating entry a second time after a later one, and calling validating ones side by
+//! calling a mutating endpoint a second time after a later one, and calling validating ones side by
 //! side; neither changes a verdict of ours.
 
 use std::pin::Pin;
@@ -24,9 +24,9 @@ use bindery::api::registration::{Registration, Target, is_registered, name};
 use bindery::api::review;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
-use bindery::rules::{Entry, Parameters, Policy, ReadAccess};
+use bindery::rules::{Endpoint, Parameters, Policy, ReadAccess};
 
-/// The registered entries and how they are reached.
+/// The registered endpoints and how they are reached.
 pub(super) struct Admission {
     client: Client,
     mutating: Vec<Registered>,
@@ -46,9 +46,9 @@ pub(super) struct Heard {
     pub(super) failures: Vec<String>,
 }
 
-/// One entry, as its configuration says.
+/// One endpoint, as its configuration says.
 struct Registered {
-    entry: Entry,
+    endpoint: Endpoint,
     name: String,
     target: String,
     timeout: Duration,
@@ -122,23 +122,23 @@ impl Admission {
     }
 
     async fn outcome(&self, review: &Review) -> Outcome {
-        let entries = match review.phase() {
+        let endpoints = match review.phase() {
             Phase::Mutating => &self.mutating,
             Phase::Validating => &self.validating,
         };
         let mut body = review.body().clone();
         let mut is_patched = false;
         let mut warnings = Vec::new();
-        for entry in entries {
-            if !entry.is_sent(&body) {
+        for endpoint in endpoints {
+            if !endpoint.is_sent(&body) {
                 continue;
             }
-            let answer = match self.put_to(entry, &mut body).await {
+            let answer = match self.put_to(endpoint, &mut body).await {
                 Ok(answer) => answer,
                 Err(error) => {
-                    self.heard().failures.push(format!("{}: {error}", entry.name));
-                    if entry.is_failing_closed {
-                        return Outcome::Fail { webhook: entry.name.clone(), error };
+                    self.heard().failures.push(format!("{}: {error}", endpoint.name));
+                    if endpoint.is_failing_closed {
+                        return Outcome::Fail { webhook: endpoint.name.clone(), error };
                     }
                     continue;
                 }
@@ -147,7 +147,7 @@ impl Admission {
             warnings.extend(answer.warnings);
             if !answer.is_allowed {
                 self.remember(&body);
-                let webhook = entry.name.clone();
+                let webhook = endpoint.name.clone();
                 return Outcome::Deny { webhook, status: answer.status, warnings };
             }
         }
@@ -156,9 +156,9 @@ impl Admission {
         Outcome::Allow { object, warnings }
     }
 
-    /// Asks an entry, and makes its edits in the review's object.
-    async fn put_to(&self, entry: &Registered, body: &mut Value) -> Result<Answer, String> {
-        let answer = self.ask(entry, body).await?;
+    /// Asks an endpoint, and makes its edits in the review's object.
+    async fn put_to(&self, endpoint: &Registered, body: &mut Value) -> Result<Answer, String> {
+        let answer = self.ask(endpoint, body).await?;
         if let Some(patch) = &answer.patch {
             json_patch::patch(&mut body["request"]["object"], patch)
                 .map_err(|error| format!("its patch cannot be applied: {error}"))?;
@@ -166,12 +166,12 @@ impl Admission {
         Ok(answer)
     }
 
-    /// Sends a review to an entry.
-    async fn ask(&self, entry: &Registered, body: &Value) -> Result<Answer, String> {
-        let request = Request::post(&entry.target).header("content-type", "application/json");
+    /// Sends a review to an endpoint.
+    async fn ask(&self, endpoint: &Registered, body: &Value) -> Result<Answer, String> {
+        let request = Request::post(&endpoint.target).header("content-type", "application/json");
         let request = request.body(body.to_string().into_bytes());
         let request = request.map_err(|error| error.to_string())?;
-        let asked = tokio::time::timeout(entry.timeout, self.client.request_text(request)).await;
+        let asked = tokio::time::timeout(endpoint.timeout, self.client.request_text(request)).await;
         let text = asked.map_err(|_| "no answer in time".to_owned())?;
         let text = text.map_err(|error| error.to_string())?;
         let answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
@@ -196,19 +196,22 @@ impl Registered {
         seconds: Option<i32>,
         failure_policy: Option<&str>,
     ) -> Result<Self, DemoError> {
-        let unknown = || DemoError::Client(format!("entry {hook} of the registration is unknown"));
-        let entry =
-            Entry::ALL.into_iter().find(|entry| name(*entry) == hook).ok_or_else(unknown)?;
+        let unknown =
+            || DemoError::Client(format!("endpoint {hook} of the registration is unknown"));
+        let endpoint = Endpoint::ALL
+            .into_iter()
+            .find(|endpoint| name(*endpoint) == hook)
+            .ok_or_else(unknown)?;
         let url = url.ok_or_else(unknown)?;
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(10);
         // Kubernetes tells the webhook how long it will wait in the query.
         let target = format!("{url}?timeout={seconds}s");
         let timeout = Duration::from_secs(seconds);
         let is_failing_closed = failure_policy == Some("Fail");
-        Ok(Self { entry, name: hook, target, timeout, is_failing_closed })
+        Ok(Self { endpoint, name: hook, target, timeout, is_failing_closed })
     }
 
-    /// Whether the rules and conditions of this entry let a review through.
+    /// Whether the rules and conditions of this endpoint let a review through.
     fn is_sent(&self, body: &Value) -> bool {
         let resource = body["request"]["resource"]["resource"].as_str().unwrap_or_default();
         if !matches!(resource, "persistentvolumes" | "persistentvolumeclaims") {
@@ -220,9 +223,9 @@ impl Registered {
             return true;
         };
         let (resource, operation) = address(&request.change);
-        is_registered(self.entry, resource, operation)
+        is_registered(self.endpoint, resource, operation)
             // Everybody who acts here may read volumes.
-            && reaches(self.entry, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
+            && reaches(self.endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
     }
 }
 

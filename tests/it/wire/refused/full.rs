@@ -15,7 +15,7 @@ use bindery::webhook::reader::Reader;
 use bindery::webhook::service::Service;
 use bindery::webhook::transport::admission::Admission;
 use bindery::webhook::transport::refusal::Refusal;
-use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
+use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -112,7 +112,7 @@ fn serve(row: &FullRow) -> (Server, SocketAddr, Arc<Admission>) {
     let limits = (row.limits)(Limits::reviews());
     let admission = Admission::new(limits.clone());
     let reviews = Reviews { service: Arc::new(service), admission: Arc::clone(&admission) };
-    let endpoint = Endpoint {
+    let endpoint = PortOptions {
         name: "reviews",
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security: Security::Plain,

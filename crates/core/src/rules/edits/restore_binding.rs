@@ -7,7 +7,7 @@ use crate::model::annotations::{
 };
 use crate::model::{Claim, ClaimPhase, Deletion, Reservation, Volume, VolumePhase};
 use crate::rules::judging::change::Subject;
-use crate::rules::judging::rule::Entry;
+use crate::rules::judging::rule::Endpoint;
 
 pub(super) static REPAIR: Repair = Repair {
     id: "restore-binding",
@@ -16,11 +16,11 @@ pub(super) static REPAIR: Repair = Repair {
     creators: Creators::NotProvisioners,
     routes: &[
         Route {
-            entry: Entry::Restore,
+            endpoint: Endpoint::Restore,
             resource: Resource::Volumes,
             operation: Operation::Update,
         },
-        Route { entry: Entry::Restore, resource: Resource::Claims, operation: Operation::Update },
+        Route { endpoint: Endpoint::Restore, resource: Resource::Claims, operation: Operation::Update },
     ],
     page: Page {
         hazard: "A manifest of a bound volume or claim is applied or replaced again, without what the binder \

@@ -164,7 +164,7 @@ pub fn amend(
             Creators::NotProvisioners => may_be_provisioner,
         };
         let looks = !is_left
-            && is_routed(repair.routes, question.change, question.entry)
+            && is_routed(repair.routes, question.change, question.endpoint)
             && !question.change.is_terminating()
             && question.policy.switch(repair) == Switch::On;
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {

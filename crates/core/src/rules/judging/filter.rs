@@ -1,4 +1,4 @@
-//! Which requests reach which entry of the registration: each condition as CEL, which the API
+//! Which requests reach which endpoint of the registration: each condition as CEL, which the API
 //! server evaluates, and as a predicate, which decides everywhere else.
 //!
 //! The two are compared over every recorded request by the end-to-end tests.
@@ -11,7 +11,7 @@ use super::change::{Change, Part, SpecChange, Subject, Transition};
 use super::expansion;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
-use super::rule::{Entry, Operation, Resource, address};
+use super::rule::{Endpoint, Operation, Resource, address};
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIM_PROTECTION, EXTERNAL_DELETION,
     IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY, TENANT, VOLUME_PROTECTION,
@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::rules::edits::newly_reserved;
 
-/// One condition of a registration's entry.
+/// One condition of a registration's endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Its name in the registration.
@@ -84,7 +84,7 @@ const SCHEDULER_WRITES: [(Resource, Operation); 2] =
 /// What a kubelet writes: how a resize came out.
 const NODE_WRITES: [(Resource, Operation); 1] = [(Resource::Claims, Operation::UpdateStatus)];
 
-/// What conditions depend on besides the entry.
+/// What conditions depend on besides the endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The user name of our own controller.
@@ -95,14 +95,14 @@ pub struct Setting<'a> {
     pub tenant_label: &'a str,
 }
 
-/// The conditions of `entry`; all must hold for a request to be sent.
-pub fn conditions(entry: Entry, setting: Setting<'_>) -> Vec<Condition> {
+/// The conditions of `endpoint`; all must hold for a request to be sent.
+pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
     let quoted = setting.own_controller.replace('\\', "\\\\").replace('\'', "\\'");
-    let own = match entry {
-        Entry::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
-        Entry::Advise | Entry::Restricted => not_guarded(),
-        Entry::Tenancy => Condition { name: "marked-for-tenants", expression: for_tenants() },
-        Entry::Mutate => Condition {
+    let own = match endpoint {
+        Endpoint::Guard => Condition { name: "can-harm-bound-data", expression: dangerous() },
+        Endpoint::Advise | Endpoint::Restricted => not_guarded(),
+        Endpoint::Tenancy => Condition { name: "marked-for-tenants", expression: for_tenants() },
+        Endpoint::Mutate => Condition {
             name: "new-or-newly-classed-or-reserved",
             expression: format!(
                 "request.operation == 'CREATE' || (request.resource.resource == \
@@ -111,7 +111,7 @@ pub fn conditions(entry: Entry, setting: Setting<'_>) -> Vec<Condition> {
                 reserved_unmarked(setting.tenant_label)
             ),
         },
-        Entry::Restore => Condition {
+        Endpoint::Restore => Condition {
             name: "bound-reference-changes",
             expression: format!(
                 "oldObject.?status.?phase.orValue('') == 'Bound' && \
@@ -129,17 +129,17 @@ pub fn conditions(entry: Entry, setting: Setting<'_>) -> Vec<Condition> {
         expression: format!("!('{BREAK_GLASS}' in request.userInfo.?groups.orValue([]))"),
     }];
     // Whose a namespace is may have changed since our own controller saw it.
-    if entry != Entry::Tenancy {
+    if endpoint != Endpoint::Tenancy {
         conditions.push(Condition {
             name: "not-own-controller",
             expression: format!("request.userInfo.?username.orValue('') != '{quoted}'"),
         });
     }
-    if matches!(entry, Entry::Advise | Entry::Restricted) {
+    if matches!(endpoint, Endpoint::Advise | Endpoint::Restricted) {
         conditions.push(not_control_plane());
-        conditions.push(by_read_access(entry));
+        conditions.push(by_read_access(endpoint));
     }
-    if entry == Entry::Tenancy {
+    if endpoint == Endpoint::Tenancy {
         conditions.push(Condition {
             name: "guarded-namespace-label",
             expression: namespace_labels::expression(setting.namespace_labels),
@@ -149,29 +149,34 @@ pub fn conditions(entry: Entry, setting: Setting<'_>) -> Vec<Condition> {
     conditions
 }
 
-/// Whether a registration with these conditions sends `change` to `entry`.
+/// Whether a registration with these conditions sends `change` to `endpoint`.
 ///
 /// What its asker may read, a request does not tell: `access` does.
-pub fn reaches(entry: Entry, change: &Change, own_controller: &str, access: ReadAccess) -> bool {
-    let is_own = change.user.name == own_controller && entry != Entry::Tenancy;
+pub fn reaches(
+    endpoint: Endpoint,
+    change: &Change,
+    own_controller: &str,
+    access: ReadAccess,
+) -> bool {
+    let is_own = change.user.name == own_controller && endpoint != Endpoint::Tenancy;
     if change.user.is_in(BREAK_GLASS) || is_own {
         return false;
     }
-    match entry {
-        Entry::Guard => is_dangerous(change),
-        Entry::Advise => {
+    match endpoint {
+        Endpoint::Guard => is_dangerous(change),
+        Endpoint::Advise => {
             is_advised(change) && !is_dangerous(change) && !is_restricted(change, access)
         }
-        Entry::Restricted => {
+        Endpoint::Restricted => {
             is_advised(change) && !is_dangerous(change) && is_restricted(change, access)
         }
-        Entry::Tenancy => is_for_tenants(change) || namespace_labels::are_sent(change),
-        Entry::Mutate => is_create(change) || sets_class(change) || owes_label(change),
-        Entry::Restore => changes_bound_reference(change) || drops_bind_completed(change),
+        Endpoint::Tenancy => is_for_tenants(change) || namespace_labels::are_sent(change),
+        Endpoint::Mutate => is_create(change) || sets_class(change) || owes_label(change),
+        Endpoint::Restore => changes_bound_reference(change) || drops_bind_completed(change),
     }
 }
 
-/// Whether the rules of `advise` judge a change of its asker, through whichever entry it comes:
+/// Whether the rules of `advise` judge a change of its asker, through whichever endpoint it comes:
 /// what the control plane does is its own, but for objects that it makes from the wishes of others.
 pub fn is_advised(change: &Change) -> bool {
     is_create(change) || !is_control_plane(change)
@@ -308,11 +313,17 @@ fn ends_reclaim(finalizer: &str, change: &Change, old: &Volume) -> bool {
 }
 
 /// Each request is sent to one of the two.
-fn by_read_access(entry: Entry) -> Condition {
+fn by_read_access(endpoint: Endpoint) -> Condition {
     let restricted = read_access::expression();
-    match entry {
-        Entry::Restricted => Condition { name: "names-unreadable-volume", expression: restricted },
-        Entry::Guard | Entry::Advise | Entry::Tenancy | Entry::Mutate | Entry::Restore => {
+    match endpoint {
+        Endpoint::Restricted => {
+            Condition { name: "names-unreadable-volume", expression: restricted }
+        }
+        Endpoint::Guard
+        | Endpoint::Advise
+        | Endpoint::Tenancy
+        | Endpoint::Mutate
+        | Endpoint::Restore => {
             Condition { name: "names-no-unreadable-volume", expression: format!("!({restricted})") }
         }
     }
@@ -332,10 +343,10 @@ fn not_guarded() -> Condition {
 fn not_control_plane() -> Condition {
     let named = CONTROLLERS.map(|(name, writes)| (format!("{CONTROLLERS_PREFIX}{name}"), writes));
     let scheduler = (SCHEDULER.to_owned(), &SCHEDULER_WRITES[..]);
-    let entry = |(name, writes): (String, &[(Resource, Operation)])| {
+    let endpoint = |(name, writes): (String, &[(Resource, Operation)])| {
         format!("'{name}': {}", spelled_all(writes))
     };
-    let entries: Vec<String> = named.into_iter().chain([scheduler]).map(entry).collect();
+    let endpoints: Vec<String> = named.into_iter().chain([scheduler]).map(endpoint).collect();
     Condition {
         name: "not-the-control-plane",
         expression: format!(
@@ -344,9 +355,9 @@ fn not_control_plane() -> Condition {
              (request.?subResource.orValue('') == 'status' ? '/status' : '')) in \
              ('{NODES}' in request.userInfo.?groups.orValue([]) && \
              request.userInfo.?username.orValue('').startsWith('{NODE_PREFIX}') ? {nodes} : \
-             {{{entries}}}[?request.userInfo.?username.orValue('')].orValue([])))",
+             {{{endpoints}}}[?request.userInfo.?username.orValue('')].orValue([])))",
             nodes = spelled_all(&NODE_WRITES),
-            entries = entries.join(", "),
+            endpoints = endpoints.join(", "),
         ),
     }
 }
@@ -457,13 +468,13 @@ mod tests {
     /// The API server takes the square of their number in time for looking through annotations.
     #[test]
     fn no_condition_looks_through_annotations() {
-        for entry in Entry::ALL {
+        for endpoint in Endpoint::ALL {
             let setting = Setting {
                 own_controller: OWN_CONTROLLER,
                 namespace_labels: &[],
                 tenant_label: TenantLabel::Auto.as_str(),
             };
-            for condition in conditions(entry, setting) {
+            for condition in conditions(endpoint, setting) {
                 let text = condition.expression.replace("annotations[?", "");
                 assert!(!text.contains("annotations"), "{}: {text}", condition.name);
             }

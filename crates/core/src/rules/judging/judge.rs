@@ -11,16 +11,16 @@ use super::exemption;
 use super::filter;
 use super::policy::Policy;
 use super::read_access;
-use super::rule::{Entry, Exemptable, Mode, Rule};
+use super::rule::{Endpoint, Exemptable, Mode, Rule};
 use super::verdict::{Effect, Judgement, Ruling, Verdict, WayPast};
 use super::violation::{Footing, Rest, Violation, Weight};
 use crate::binding::{Confirmation, Evidence, Lookup, Read};
 
-/// A change that came through an entry, and under which policy and at what time it is judged.
+/// A change that came through an endpoint, and under which policy and at what time it is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The entry through which it came.
-    pub entry: Entry,
+    /// The endpoint through which it came.
+    pub endpoint: Endpoint,
     /// The change.
     pub change: &'a Change,
     /// The operator's decisions.
@@ -33,7 +33,7 @@ pub struct Question<'a> {
 ///
 /// # Expected flow
 ///
-/// 1. All rules look at the change, through the one entry to which it is sent: `guard` if it can
+/// 1. All rules look at the change, through the one endpoint to which it is sent: `guard` if it can
 ///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call. Those of `tenancy`
 ///    are asked apart: it fails closed for whoever asks.
 /// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read; so does any that
@@ -92,8 +92,8 @@ pub(super) fn ruled(
     }
     judgement.reads.sort();
     judgement.reads.dedup();
-    // Said once, by the entry that all changes of the object meet.
-    if question.entry != Entry::Tenancy {
+    // Said once, by the endpoint that all changes of the object meet.
+    if question.endpoint != Endpoint::Tenancy {
         judgement.verdict.exemption_warnings = exemption::warnings(
             rules,
             question.change,
@@ -114,11 +114,12 @@ pub(super) struct Found {
 /// else that rests on other claims or volumes is said, nor read: both would tell.
 fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_>) -> Vec<Found> {
     let mut found = Vec::new();
-    let entries = entries(question);
+    let endpoints = endpoints(question);
     for rule in rules {
-        let takes =
-            |entry: &Option<Entry>| entry.is_some_and(|e| rule.looks_at(question.change, e));
-        if !entries.iter().any(takes) || mode(rule, question, evidence) == Mode::Off {
+        let takes = |endpoint: &Option<Endpoint>| {
+            endpoint.is_some_and(|e| rule.looks_at(question.change, e))
+        };
+        if !endpoints.iter().any(takes) || mode(rule, question, evidence) == Mode::Off {
             continue;
         }
         found.extend(merged((rule.check)(question.change, evidence)).into_iter().map(
@@ -185,16 +186,18 @@ fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
     is_open.then_some(read)
 }
 
-/// The entries whose rules judge what came through one: each change is sent to one of the two.
-fn entries(question: Question<'_>) -> [Option<Entry>; 2] {
+/// The endpoints whose rules judge what came through one: each change is sent to one of the two.
+fn endpoints(question: Question<'_>) -> [Option<Endpoint>; 2] {
     let change = question.change;
-    match question.entry {
-        Entry::Guard => [Some(Entry::Guard), filter::is_advised(change).then_some(Entry::Advise)],
-        Entry::Advise | Entry::Restricted => {
-            [Some(Entry::Advise), (!filter::is_dangerous(change)).then_some(Entry::Guard)]
+    match question.endpoint {
+        Endpoint::Guard => {
+            [Some(Endpoint::Guard), filter::is_advised(change).then_some(Endpoint::Advise)]
         }
-        Entry::Tenancy => [Some(Entry::Tenancy), None],
-        Entry::Mutate | Entry::Restore => [None, None],
+        Endpoint::Advise | Endpoint::Restricted => {
+            [Some(Endpoint::Advise), (!filter::is_dangerous(change)).then_some(Endpoint::Guard)]
+        }
+        Endpoint::Tenancy => [Some(Endpoint::Tenancy), None],
+        Endpoint::Mutate | Endpoint::Restore => [None, None],
     }
 }
 

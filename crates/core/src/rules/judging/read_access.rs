@@ -9,7 +9,7 @@ use super::change::{Change, Part, Subject, Transition};
 use super::judge::{Found, Question};
 use super::policy::Unlisted;
 use super::prebind::not_available;
-use super::rule::{Entry, Rule};
+use super::rule::{Endpoint, Rule};
 use super::tenancy::{Admission, admission};
 use super::violation::{Footing, Rest, Violation};
 use crate::binding::{Asker, Confirmation, Evidence, Lookup, Pairing, Read, fit, pairing};
@@ -62,12 +62,12 @@ fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
 /// The PVC of a question whose asker may not read the volume that it names. Guard does not know who may: there, nobody
 /// does.
 pub(super) fn of_question(question: Question<'_>) -> Option<Restricted<'_>> {
-    match question.entry {
-        Entry::Guard | Entry::Restricted => {
+    match question.endpoint {
+        Endpoint::Guard | Endpoint::Restricted => {
             let (claim, name) = named(question.change)?;
             Some(Restricted { claim, name, unlisted: question.change.parameters.unlisted })
         }
-        Entry::Advise | Entry::Tenancy | Entry::Mutate | Entry::Restore => None,
+        Endpoint::Advise | Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => None,
     }
 }
 

@@ -51,22 +51,23 @@ impl Rule {
     /// Whether it is for askers without a permission, of which a request does not tell whether they have it: the
     /// API server sends what they ask and nothing else.
     pub fn is_of_permission(&self) -> bool {
-        let is_labelling =
-            |route: &Route| (route.entry, route.resource) == (Entry::Tenancy, Resource::Namespaces);
+        let is_labelling = |route: &Route| {
+            (route.endpoint, route.resource) == (Endpoint::Tenancy, Resource::Namespaces)
+        };
         self.routes.iter().all(is_labelling)
     }
 
-    /// Whether the rule looks at `change` when it comes through `entry`.
-    pub fn looks_at(&self, change: &Change, entry: Entry) -> bool {
-        is_routed(self.routes, change, entry)
+    /// Whether the rule looks at `change` when it comes through `endpoint`.
+    pub fn looks_at(&self, change: &Change, endpoint: Endpoint) -> bool {
+        is_routed(self.routes, change, endpoint)
             && (self.terminating == Terminating::Judged || !change.is_terminating())
     }
 }
 
-/// Whether one of `routes` is that of `change` through `entry`.
-pub fn is_routed(routes: &[Route], change: &Change, entry: Entry) -> bool {
+/// Whether one of `routes` is that of `change` through `endpoint`.
+pub fn is_routed(routes: &[Route], change: &Change, endpoint: Endpoint) -> bool {
     let (resource, operation) = address(change);
-    routes.contains(&Route { entry, resource, operation })
+    routes.contains(&Route { endpoint, resource, operation })
 }
 
 /// The resource and operation by which routes know a change.
@@ -120,8 +121,8 @@ impl Mode {
 /// One kind of request that a rule looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Route {
-    /// Through which entry of the registration it comes.
-    pub entry: Entry,
+    /// Through which endpoint of the registration it comes.
+    pub endpoint: Endpoint,
     /// On which resource.
     pub resource: Resource,
     /// With which operation.
@@ -129,30 +130,30 @@ pub struct Route {
 }
 
 impl Route {
-    /// A route through the entry that must not be bypassed.
+    /// A route through the endpoint that must not be bypassed.
     pub const fn guard(resource: Resource, operation: Operation) -> Self {
-        Self { entry: Entry::Guard, resource, operation }
+        Self { endpoint: Endpoint::Guard, resource, operation }
     }
 
-    /// A route through the entry that edits new objects.
+    /// A route through the endpoint that edits new objects.
     pub const fn mutate(resource: Resource, operation: Operation) -> Self {
-        Self { entry: Entry::Mutate, resource, operation }
+        Self { endpoint: Endpoint::Mutate, resource, operation }
     }
 
-    /// A route through the entry that keeps tenants apart.
+    /// A route through the endpoint that keeps tenants apart.
     pub const fn tenancy(resource: Resource, operation: Operation) -> Self {
-        Self { entry: Entry::Tenancy, resource, operation }
+        Self { endpoint: Endpoint::Tenancy, resource, operation }
     }
 
-    /// A route through the entry that lets requests pass when the webhook is down.
+    /// A route through the endpoint that lets requests pass when the webhook is down.
     pub const fn advise(resource: Resource, operation: Operation) -> Self {
-        Self { entry: Entry::Advise, resource, operation }
+        Self { endpoint: Endpoint::Advise, resource, operation }
     }
 }
 
-/// The entries of the registration.
+/// The endpoints of the registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Entry {
+pub enum Endpoint {
     /// Fails closed; only requests that can harm bound data reach it.
     Guard,
     /// Fails open; everything else that is validated.
@@ -168,7 +169,7 @@ pub enum Entry {
     Restore,
 }
 
-impl Entry {
+impl Endpoint {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Guard, Self::Advise, Self::Restricted, Self::Tenancy, Self::Mutate, Self::Restore];

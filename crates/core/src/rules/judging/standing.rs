@@ -12,7 +12,7 @@ use crate::binding::Evidence;
 use crate::model::{ClaimPhase, Deletion, VolumePhase};
 
 /// Inspects an object as it stands by every rule of `rules`. The question's change is the object's
-/// creation, by nobody in particular; its entry does not matter.
+/// creation, by nobody in particular; its endpoint does not matter.
 ///
 /// # Guarantees
 ///

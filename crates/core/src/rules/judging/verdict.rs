@@ -94,7 +94,7 @@ impl Verdict {
         self.rulings.iter().all(|ruling| ruling.effect != Effect::Denied)
     }
 
-    /// The same, where what would be refused and could not be confirmed is refused: for an entry that lets nothing
+    /// The same, where what would be refused and could not be confirmed is refused: for an endpoint that lets nothing
     /// pass unread.
     pub fn closed(mut self, policy: &Policy) -> Self {
         for ruling in &mut self.rulings {

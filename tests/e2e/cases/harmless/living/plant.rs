@@ -12,7 +12,7 @@ use axum::Router;
 use axum::routing::post;
 use bindery::api::review::{Answer, answer};
 use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Endpoint, Limits, Security, Server, Silent};
+use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
 use serde_json::{Value, json};
 
 use super::super::world::{STATIC, VOLUMES, World};
@@ -60,7 +60,7 @@ fn refuse(plane: &Plane) -> Server {
     let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let endpoint = Endpoint {
+    let endpoint = PortOptions {
         name: "planted",
         listener,
         security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),

@@ -73,13 +73,13 @@ peers: kube
 
 # What depends on Kubernetes itself, on each version of it that tests/kube builds: rules, conditions, controllers, chart
 # and what check predicts. VERSIONS=1.34 picks some versions, CASES=name some cases; BINDERY_GENERATE=1 records what
-# the versions answer and writes docs/versions.md.
+# the versions answer and writes docs/reference/versions.md.
 versions: export CASES := $(CASES)
 versions: kube
 	tests/versions.sh $(VERSIONS)
 
 # Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
-# some; BINDERY_GENERATE=1 writes the table of docs/mutants.md.
+# some; BINDERY_GENERATE=1 writes the table of docs/reference/mutants.md.
 mutants: export MUTANTS := $(MUTANTS)
 mutants:
 	tests/mutants/run.sh
@@ -147,11 +147,11 @@ soak:
 # simulated one is measured against.
 REGISTRATIONS := charts/bindery/files/registrations.json
 generate: kube
-	mkdir -p docs
+	mkdir -p docs/reference
 	for page in rules cli; do \
-		cargo run --locked --quiet -- generate $$page >docs/$$page.md.new \
-			&& mv docs/$$page.md.new docs/$$page.md \
-			|| { rm -f docs/$$page.md.new; exit 1; }; \
+		cargo run --locked --quiet -- generate $$page >docs/reference/$$page.md.new \
+			&& mv docs/reference/$$page.md.new docs/reference/$$page.md \
+			|| { rm -f docs/reference/$$page.md.new; exit 1; }; \
 	done
 	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
 		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \

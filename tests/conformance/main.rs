@@ -2,7 +2,7 @@
 //! left is the same, or differs on purpose.
 //!
 //! The cases are data (`cases/`), one file for each file of Kubernetes, under the numbers that they have
-//! there. `docs/conformance.md` lists them all. Not here: what Kubernetes itself does on the same
+//! there. `docs/reference/conformance.md` lists them all. Not here: what Kubernetes itself does on the same
 //! objects, which the end-to-end tests ask.
 #![allow(
     clippy::expect_used,
@@ -67,11 +67,14 @@ fn no_case_is_missing() {
 
 #[test]
 fn the_page_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conformance.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/conformance.md");
     let made = page::page(&sources());
     if std::env::var_os("BINDERY_GENERATE").is_some() {
         fs::write(&path, &made).expect("the page can be written");
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == made, "docs/conformance.md is not what the data says; run make generate");
+    assert!(
+        kept == made,
+        "docs/reference/conformance.md is not what the data says; run make generate"
+    );
 }

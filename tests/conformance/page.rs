@@ -1,4 +1,4 @@
-//! The page `docs/conformance.md`: one line for each case, and the counts.
+//! The page `docs/reference/conformance.md`: one line for each case, and the counts.
 
 use std::fmt::Write;
 

@@ -5,7 +5,7 @@
 #   run.sh                        all of them, a table at the end
 #   MUTANTS="01 08" run.sh        some of them
 #   SEEDS=300 SEEDS_MAX=2000      seeds for each, and for one that survived these
-#   BINDERY_GENERATE=1 run.sh     writes the table into docs/mutants.md besides
+#   BINDERY_GENERATE=1 run.sh     writes the table into docs/reference/mutants.md besides
 #
 # Not here: what each mutant is (its patch), and that all still apply (tests/tidy).
 set -euo pipefail
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 seeds=${SEEDS:-300}
 seeds_max=${SEEDS_MAX:-2000}
-page=docs/mutants.md
+page=docs/reference/mutants.md
 work=$PWD/target/mutants
 tree=$work/tree
 log=$work/log

@@ -165,7 +165,7 @@ fn every_mutant_says_what_it_is_and_still_applies() {
     let files = tree::files();
     expect_none(&mutants::heads(&files, &tree::file("tests/sim/invariants/mod.rs")));
     expect_none(&mutants::applicable(&files));
-    expect_none(&mutants::rows(&files, &tree::file("docs/mutants.md")));
+    expect_none(&mutants::rows(&files, &tree::file("docs/reference/mutants.md")));
 }
 
 #[test]

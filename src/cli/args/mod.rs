@@ -1,6 +1,6 @@
 //! The arguments of every command.
 //!
-//! The only description of them: help, completions and `docs/cli.md` are made from it.
+//! The only description of them: help, completions and `docs/reference/cli.md` are made from it.
 
 mod judging;
 mod output;

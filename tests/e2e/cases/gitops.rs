@@ -1,4 +1,4 @@
-//! `docs/gitops.md`, run as it is written: every block of commands, in one repository, against a cluster.
+//! `docs/how-to/ci.md`, run as it is written: every block of commands, in one repository, against a cluster.
 //!
 //! Not here: what the commands find in general (`tests/it/cli`); what applies do to bound pairs
 //! (`harmless::gitops`).
@@ -16,7 +16,7 @@ use hyper::Method;
 
 pub(crate) const CASES: &[Case] = &[case!(the_pipelines_run_as_they_are_written)];
 
-const PAGE: &str = include_str!("../../../docs/gitops.md");
+const PAGE: &str = include_str!("../../../docs/how-to/ci.md");
 
 fn the_pipelines_run_as_they_are_written() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));

@@ -181,7 +181,7 @@ fn reserved(plane: &Plane, name: &str) {
     send(plane, "/api/v1/persistentvolumes", &object).expect_ok();
 }
 
-/// The command of `docs/security.md`, as a person pastes it.
+/// The command of `docs/explanation/security.md`, as a person pastes it.
 fn the_line_of_the_page_labels_what_is_bound_already() {
     let plane = Plane::start(Peers::WithBinder).unwrap_or_else(|error| panic!("{error}"));
     namespaces(&plane);
@@ -198,7 +198,7 @@ fn the_line_of_the_page_labels_what_is_bound_already() {
         bound_to(&plane, namespace, name, name);
     }
     volume(&plane, "pv-free", &json!({}));
-    let page = include_str!("../../../docs/security.md");
+    let page = include_str!("../../../docs/explanation/security.md");
     let block = page.split("```\n").find(|block| block.starts_with("kubectl get pv --selector"));
     let script = block.expect("the page has the command");
     let programs = format!("{}:/usr/local/bin:/usr/bin:/bin", plane.binaries().display());

@@ -115,7 +115,7 @@ fn in_tree_binder_binds_a_static_pair() {
     assert!(writers.contains("kube-controller-manager"), "another one bound it: {writers}");
 }
 
-/// So a namespace learns from its own events what the webhook tells it by default (docs/security.md).
+/// So a namespace learns from its own events what the webhook tells it by default (docs/explanation/security.md).
 ///
 /// Kubernetes: `pv_controller.go`, `syncUnboundClaim`.
 fn in_tree_binder_tells_a_claim_that_the_volume_it_names_is_taken() {

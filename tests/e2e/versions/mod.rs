@@ -1,5 +1,5 @@
 //! The recorded answers of each Kubernetes version (`versions/MINOR.json`), and the page of their differences
-//! (`docs/versions.md`).
+//! (`docs/reference/versions.md`).
 //!
 //! A case passes the facts that it found; they must equal the record. `BINDERY_GENERATE=1` writes the record.
 //! Not here: how facts are found (`cases`), how the page looks (`page`).
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::plane::Plane;
 use crate::plane::persona::ADMIN;
 
-/// The version that `docs/routes.md`, the recorded conversation and the predictions of `check` are about. Other
+/// The version that `docs/reference/routes.md`, the recorded conversation and the predictions of `check` are about. Other
 /// versions are compared with it.
 pub(crate) const REFERENCE: &str = "1.36";
 
@@ -33,7 +33,7 @@ pub(crate) enum Topic {
     Answers,
     /// The conditions of the registrations.
     Conditions,
-    /// Cells of the table of rules and request types that are not as in `docs/routes.md`.
+    /// Cells of the table of rules and request types that are not as in `docs/reference/routes.md`.
     RequestTypes,
     /// Objects of which `check` predicts another answer than the server gives.
     Predictions,
@@ -94,7 +94,7 @@ pub(crate) fn verify(version: &str, topic: Topic, facts: &Facts) {
     assert!(wrong.is_empty(), "Kubernetes {version}, {topic:?}: {advice}:\n{}", wrong.join("\n"));
     assert!(
         shown == page::page(&records),
-        "docs/versions.md does not show what is on record; run BINDERY_GENERATE=1 make versions"
+        "docs/reference/versions.md does not show what is on record; run BINDERY_GENERATE=1 make versions"
     );
 }
 

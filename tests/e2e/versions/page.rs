@@ -9,7 +9,7 @@ use super::{Facts, REFERENCE, Record, Topic};
 
 /// Where the page is.
 pub(super) fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/versions.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/versions.md")
 }
 
 /// Every version with what is on record of it.

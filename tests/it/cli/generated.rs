@@ -19,10 +19,10 @@ fn generated(arguments: &[&str]) -> String {
 #[test]
 fn committed_references_are_current() {
     for what in ["rules", "cli"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{what}.md"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{what}.md"));
         let committed = fs::read_to_string(&path).expect("a reference");
         let made = generated(&["generate", what]);
-        assert!(made == committed, "run: cargo run -- generate {what} > docs/{what}.md");
+        assert!(made == committed, "run: cargo run -- generate {what} > docs/reference/{what}.md");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may call: an API server that proves itself with a certificate, where the operator wants that.
 //!
-//! By default API servers show none. Not here: how an API server is told to show one (`docs/security.md`).
+//! By default API servers show none. Not here: how an API server is told to show one (`docs/explanation/security.md`).
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Every rule and every repair against a real API server, by every route that can carry its hazard.
 //!
-//! The table of rule and route is written into `docs/routes.md`; a cell that is missing there has its
+//! The table of rule and route is written into `docs/reference/routes.md`; a cell that is missing there has its
 //! reason instead. Each refused change is also made where Bindery is not installed, and must do the
 //! harm that its rule names: a rule without harm proves nothing.
 

@@ -154,14 +154,16 @@ impl Table {
         let refused: usize = self.refused.values().sum();
         let passed: usize = self.passed.values().sum();
         println!("{} rules, {refused} refusals, {passed} twins", RULES.len());
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/routes.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/routes.md");
         let is_reference = self.version == REFERENCE;
         if is_reference && std::env::var_os("BINDERY_GENERATE").is_some() {
             std::fs::write(path, &text).unwrap();
         }
         let committed = std::fs::read_to_string(path).unwrap_or_default();
         if is_reference && committed != text {
-            self.wrong.push("docs/routes.md is not what was found; run make generate".to_owned());
+            self.wrong.push(
+                "docs/reference/routes.md is not what was found; run make generate".to_owned(),
+            );
         }
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
         let mut facts = Facts::from([

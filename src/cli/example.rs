@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::args::Apply;
-use super::check::{
-    Judged, Kind, Known, ObjectKey, Proposal, Reach, Terms, created, judge_proposal, judge_review,
-    replaced,
-};
+use super::input::object_id::{Kind, ObjectKey};
+use super::judge::proposed::{created, replaced};
+use super::judge::{Judged, Known, Proposal, Reach, Terms, judge_proposal, judge_review};
 use crate::api::fixture::{self, FixtureError, Item};
 use crate::api::review::ReviewError;
 use crate::binding::Collection;

@@ -10,17 +10,14 @@ use serde_json::{Value, json};
 
 use super::API_VERSION;
 use super::args::SnapshotArgs;
-use super::check::live::{Cluster, listed};
 use super::exit::{Exit, Failure};
 use super::files::Readers;
+use super::input::cluster::{Cluster, listed};
+use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::notation;
 use super::output::deliver;
-use super::plan::state::CLAIM_USE;
 use crate::api::pods::any_pod;
 use crate::model::ClaimKey;
-
-/// The kind of a snapshot: a list that knows when it was taken.
-pub(super) const KIND: &str = "Snapshot";
 
 /// So many pods are asked for at a time: a page is some 2 MB then.
 const PODS_A_PAGE: usize = 500;
@@ -41,7 +38,7 @@ pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
         json!({"apiVersion": API_VERSION, "kind": CLAIM_USE, "metadata": metadata})
     }));
     let snapshot = json!({
-        "apiVersion": API_VERSION, "kind": KIND, "takenAt": taken.to_string(), "items": items,
+        "apiVersion": API_VERSION, "kind": SNAPSHOT_KIND, "takenAt": taken.to_string(), "items": items,
     });
     let text = notation::json(&snapshot)?;
     deliver(arguments.output.as_deref(), &text, Readers::Owner)?;

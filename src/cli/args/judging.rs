@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::cluster::{ClusterArgs, duration};
 use super::output::{Format, Output};
-use super::{ClusterArgs, duration};
 
 /// Arguments of `bindery check`.
 #[derive(Clone, Debug, Args)]

@@ -2,6 +2,7 @@
 //!
 //! The only description of them: help, completions and `docs/reference/cli.md` are made from it.
 
+mod cluster;
 mod judging;
 mod output;
 
@@ -12,6 +13,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use self::cluster::ClusterArgs;
+use self::cluster::duration;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::output::{Form, Format, Output};
 use crate::api::installation::Installation;
@@ -309,27 +312,6 @@ pub struct ExplainArgs {
     pub cluster: ClusterArgs,
 }
 
-/// How to reach a cluster, with kubectl's names.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Cluster")]
-pub struct ClusterArgs {
-    /// Kubeconfig file.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig.
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// How long to wait for one answer.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
-    pub request_timeout: Duration,
-    /// User to impersonate.
-    #[arg(long = "as", value_name = "USER")]
-    pub as_user: Option<String>,
-    /// Group to impersonate; repeatable.
-    #[arg(long, value_name = "GROUP")]
-    pub as_group: Vec<String>,
-}
-
 /// Arguments of `bindery rule`.
 #[derive(Clone, Debug, Args)]
 pub struct RuleArgs {
@@ -412,17 +394,4 @@ pub enum Notation {
     Yaml,
     /// A JSON List.
     Json,
-}
-
-/// A positive time such as `10s`, `5m` or `24h`; a bare number is seconds, as kubectl reads it.
-fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<u64>().ok().map(Duration::from_secs);
-    let parsed = || {
-        let signed = text.parse::<jiff::SignedDuration>().ok()?;
-        Duration::try_from(signed).ok()
-    };
-    seconds
-        .or_else(parsed)
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "expected a time like 10s, 5m or 24h".to_owned())
 }

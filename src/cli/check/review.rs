@@ -2,11 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::findings::Origin;
-use super::input::{self, Review};
-use super::{About, Run, claim_key, findings, judge_review, namespace_key, volume_key};
+use super::run::Run;
+use super::unverified;
 use crate::api::review::ReviewError;
 use crate::cli::exit::Failure;
+use crate::cli::input::manifests::Review;
+use crate::cli::input::manifests::field::wrong_field;
+use crate::cli::input::object_id::{claim_key, namespace_key, volume_key};
+use crate::cli::judge::failure::unreviewable;
+use crate::cli::judge::findings::{About, Origin, of_verdict};
+use crate::cli::judge::judge_review;
 
 impl Run<'_> {
     /// A review of the input, judged as it stands.
@@ -42,7 +47,7 @@ impl Run<'_> {
         let refused = |error: ReviewError| {
             let fields = ["object", "oldObject"].into_iter();
             let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
-            let mut wrong = objects.filter_map(|object| input::wrong_field(key.kind, object));
+            let mut wrong = objects.filter_map(|object| wrong_field(key.kind, object));
             match (&error, wrong.next()) {
                 (ReviewError::Object { .. }, Some((at, reason))) => {
                     Failure::usage(format!("{}:{at}: {reason}; correct the field", review.file))
@@ -58,8 +63,8 @@ impl Run<'_> {
         let origin = Origin { file: &review.file, source: None, node };
         let about = About { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
-        let mut found = findings::of_verdict(&judged, &self.known, about);
-        found.extend(findings::of_gaps(&self.known, self.live_name(), about));
+        let mut found = of_verdict(&judged, &self.known, about);
+        found.extend(unverified::of_gaps(&self.known, self.live_name(), about));
         self.add(about, found);
         Ok(())
     }
@@ -67,28 +72,4 @@ impl Run<'_> {
 
 fn text_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-/// A review that cannot be read, told without the place in text that nobody sees.
-pub(super) fn unreviewable(error: &ReviewError, place: &str) -> Failure {
-    let text = match error {
-        ReviewError::Object { field, error } => {
-            format!("{field} cannot be read: {}", input::told(error))
-        }
-        ReviewError::Unreadable(_)
-        | ReviewError::OtherKind { .. }
-        | ReviewError::NoRequest
-        | ReviewError::NoUid
-        | ReviewError::LongUid(_)
-        | ReviewError::TooDeep
-        | ReviewError::Text { .. }
-        | ReviewError::OtherResource(_)
-        | ReviewError::OtherSubresource(_)
-        | ReviewError::OtherOperation(_)
-        | ReviewError::Missing { .. } => {
-            let text = error.to_string();
-            text.split(" at line 1 column").next().unwrap_or(&text).to_owned()
-        }
-    };
-    Failure::usage(format!("{place}: {text}; correct the input"))
 }

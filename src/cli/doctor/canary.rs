@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{Finding, Patient};
-use crate::cli::check::live::Reply;
 use crate::cli::exit::Failure;
+use crate::cli::input::cluster::Reply;
 use crate::model::annotations::BIND_COMPLETED;
 use crate::rules::edits::find as find_edit;
 use crate::rules::{Mode, Policy, Switch, find};

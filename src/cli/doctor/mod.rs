@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{DoctorArgs, Notation};
-use super::check::live::{Cluster, Refusal};
 use super::exit::{Exit, Failure};
+use super::input::cluster::{Cluster, Refusal};
 use super::output::{print, readable};
 use super::{API_VERSION, notation};
 use crate::api::installation::Installation;

@@ -2,15 +2,16 @@
 
 use super::command::fix;
 use super::nearness::{self, Miss};
-use super::repair::{Harm, Repair, helps, repair, unnamed};
-use super::report::{Awaited, Explanation, Fix, Object, Reach, Written};
+use super::repair::{Repair, helps, repair, unnamed};
+use super::report::{Awaited, Explanation, Fix, Harm, Object, Reach, Written};
 use super::world::{Seen, World};
 use crate::api::event::Event;
 use crate::binding::{Asker, ClaimOutcome, Collection, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
-use crate::cli::plan::outcome::Planner;
-use crate::cli::plan::report::ClaimFate;
-use crate::cli::plan::state::Pods;
+use crate::cli::input::dump::Pods;
+use crate::cli::preview::outcome::Planner;
+use crate::cli::preview::planned::ClaimFate;
+use crate::cli::preview::settled::SettledCluster;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,
@@ -25,8 +26,8 @@ const OPTIONS_MAX: usize = 3;
 
 /// Explains the claim of this name.
 pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
-    let World { after, settlement, pods, .. } = world;
-    if let Some((_, reason)) = world.denied.claims.get(key) {
+    let SettledCluster { after, settlement, pods, .. } = &world.settled;
+    if let Some((_, reason)) = world.settled.denied.claims.get(key) {
         return Ok(Explanation::denied(Object::claim(key), &format!("claim \"{key}\""), reason));
     }
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
@@ -93,8 +94,8 @@ fn trouble(explanation: &mut Explanation, world: &World, claim: &Claim) {
 /// What is noted on a claim about its class and not true today, as far as all classes are known.
 fn changed_class(world: &World, claim: &Claim) -> Option<String> {
     let name = claim.class().wanted().name()?.clone();
-    let class = world.after.class(&name).map(|class| &**class);
-    let is_known = class.is_some() || world.listed.has(Collection::Classes);
+    let class = world.settled.after.class(&name).map(|class| &**class);
+    let is_known = class.is_some() || world.settled.listed.has(Collection::Classes);
     is_known.then(|| changed_since(claim, class)).flatten()
 }
 
@@ -206,7 +207,8 @@ fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'
 fn reach(explanation: &mut Explanation, world: &World, claim: &Claim) {
     let nodes = world.nodes();
     explanation.notes.extend(nodes.note);
-    explanation.nodes = nodes.found.iter().map(|node| on_node(&world.after, claim, node)).collect();
+    explanation.nodes =
+        nodes.found.iter().map(|node| on_node(&world.settled.after, claim, node)).collect();
 }
 
 fn on_node(view: &View, claim: &Claim, node: &Node) -> Reach {

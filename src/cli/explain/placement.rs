@@ -126,8 +126,8 @@ impl Placement<'_> {
     /// The pod's claims that have a volume.
     fn bound(&self) -> impl Iterator<Item = (&ClaimKey, &Volume)> {
         self.pod.claims.iter().filter_map(|key| {
-            let claim = self.world.after.claim(key)?;
-            let volume = self.world.after.volume(claim.volume.as_ref()?)?;
+            let claim = self.world.settled.after.claim(key)?;
+            let volume = self.world.settled.after.volume(claim.volume.as_ref()?)?;
             Some((key, volume.as_ref()))
         })
     }

@@ -8,7 +8,7 @@ use super::report::{Explanation, Object, Reach};
 use super::world::World;
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
-use crate::cli::plan::report::ClaimFate;
+use crate::cli::preview::planned::ClaimFate;
 use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
@@ -16,8 +16,8 @@ pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failur
     let (pod, constraints) = world.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
-        let is_denied = world.denied.claims.contains_key(claim);
-        claims.push(if is_denied || world.after.claim(claim).is_some() {
+        let is_denied = world.settled.denied.claims.contains_key(claim);
+        claims.push(if is_denied || world.settled.after.claim(claim).is_some() {
             claim::explain(world, claim)?
         } else {
             missing(world, claim)
@@ -63,7 +63,7 @@ fn end(explanation: &mut Explanation, outcome: &str, text: &str) {
 /// That another pod has a claim that one pod alone may use.
 fn taken(world: &World, pod: &Pod) -> Option<String> {
     pod.claims.iter().find_map(|key| {
-        let claim = world.after.claim(key)?;
+        let claim = world.settled.after.claim(key)?;
         let is_alone = claim.access_modes.has(AccessMode::ReadWriteOncePod);
         let mut users = world.users(key).found.into_iter().filter(|_| is_alone);
         let holder = users.find(|user| user.key != pod.key && user.node.is_some())?;
@@ -131,7 +131,7 @@ fn waiting(claims: &[Explanation]) -> (&'static str, String) {
 
 /// A claim that the pod names and that does not exist.
 fn missing(world: &World, key: &ClaimKey) -> Explanation {
-    if !world.listed.has_in(Collection::Claims, &key.namespace) {
+    if !world.settled.listed.has_in(Collection::Claims, &key.namespace) {
         let summary = format!(
             "claim \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::nearness::Miss;
+use super::report::Harm;
 use super::world::World;
 use crate::binding::{ClaimOutcome, Collection, Mismatch, Observed, settle};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, LEGACY_CLASS};
@@ -82,21 +83,6 @@ pub(super) enum Anew {
     Class(Option<ClassName>),
     /// It asks for this attributes class; none is none.
     AttributesClass(Option<ClassName>),
-}
-
-/// How much a repair changes of what somebody asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Harm {
-    /// Nothing: the claim stays, or gets a class that it did not have.
-    None,
-    /// The claim is made anew, and asks for as much as before.
-    Anew,
-    /// The claim gets what another claim of its namespace left on its volume.
-    SameNamespace,
-    /// The claim asks for less, or for something else.
-    Less,
-    /// The claim gets what a claim of another namespace left on its volume.
-    OtherNamespace,
 }
 
 impl Repair {
@@ -239,9 +225,9 @@ fn left_by(holder: Option<&ClaimKey>, claim: &ClaimKey) -> LeftBy {
 /// Whether a volume's claim is gone for good and its data is kept.
 fn is_left_over(volume: &Volume, world: &World) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
-    let is_gone = match world.after.claim(key) {
+    let is_gone = match world.settled.after.claim(key) {
         Some(holder) => holder.uid.as_ref() != Some(uid),
-        None => world.listed.has_in(Collection::Claims, &key.namespace),
+        None => world.settled.listed.has_in(Collection::Claims, &key.namespace),
     };
     volume.policy == ReclaimPolicy::Retain && volume.phase == VolumePhase::Released && is_gone
 }
@@ -257,14 +243,14 @@ fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
 /// Whether the claim is served, or waits for what comes by itself, once `repair` was made: asked of the
 /// same core that binds.
 pub(super) fn helps(repair: &Repair, world: &World, claim: &Claim) -> bool {
-    let mut view = world.after.clone();
+    let mut view = world.settled.after.clone();
     if let Some((name, change)) = &repair.volume {
         let Some(volume) = view.volume(name) else { return false };
         let volume = changed_volume(volume, change);
         view.apply(Observed::Volume(Arc::new(volume)));
     }
     view.apply(Observed::Claim(Arc::new(changed_claim(claim, &repair.claim))));
-    let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &world.listed);
+    let settlement = settle(&mut view, std::slice::from_ref(&claim.key), &world.settled.listed);
     match settlement.claim(&claim.key) {
         Some(
             ClaimOutcome::Bound(_)

@@ -5,10 +5,9 @@
 
 use serde::Serialize;
 
-use super::repair::Harm;
 use crate::binding::Mismatch;
 use crate::cli::API_VERSION;
-use crate::cli::plan::report::ClaimFate;
+use crate::cli::preview::planned::ClaimFate;
 
 /// Why an object stands where it stands.
 #[derive(Clone, Debug, Serialize)]
@@ -142,6 +141,21 @@ pub(super) struct Fix {
     /// How much it changes.
     #[serde(skip)]
     pub harm: Harm,
+}
+
+/// How much a repair changes of what somebody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Harm {
+    /// Nothing: the claim stays, or gets a class that it did not have.
+    None,
+    /// The claim is made anew, and asks for as much as before.
+    Anew,
+    /// The claim gets what another claim of its namespace left on its volume.
+    SameNamespace,
+    /// The claim asks for less, or for something else.
+    Less,
+    /// The claim gets what a claim of another namespace left on its volume.
+    OtherNamespace,
 }
 
 impl Explanation {

@@ -4,8 +4,8 @@ use super::command::quoted;
 use super::limited::is_failure;
 use crate::api::claim::claim;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, announce_claim};
-use crate::cli::plan::outcome::Planner;
-use crate::cli::plan::state::Pods;
+use crate::cli::input::dump::Pods;
+use crate::cli::preview::outcome::Planner;
 use crate::model::{ClassName, NonEmpty, VolumeName};
 
 /// What a POSIX shell makes of a word.

@@ -5,14 +5,15 @@ use super::report::{Candidate, Explanation, Object};
 use super::world::World;
 use crate::binding::{Asker, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
-use crate::cli::plan::outcome::Planner;
-use crate::cli::plan::report::VolumeFate;
+use crate::cli::preview::outcome::Planner;
+use crate::cli::preview::planned::VolumeFate;
+use crate::cli::preview::settled::SettledCluster;
 use crate::model::{BindingMode, Claim, ClaimPhase, Reservation, Stage, Volume, VolumeName};
 
 /// Explains the volume of this name.
 pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, Failure> {
-    let World { after, settlement, pods, .. } = world;
-    if let Some(reason) = world.denied.volumes.get(name) {
+    let SettledCluster { after, settlement, pods, .. } = &world.settled;
+    if let Some(reason) = world.settled.denied.volumes.get(name) {
         return Ok(Explanation::denied(
             Object::volume(name),
             &format!("volume \"{name}\""),

@@ -12,38 +12,24 @@ use crate::api::event::{self, Event};
 use crate::api::node::node;
 use crate::api::pods::{any_pod, pod as unfinished};
 use crate::api::scheduling::{constraints, host};
-use crate::binding::{Collection, Listed, ObjectKey, Settlement, View, settle};
+use crate::binding::{Collection, ObjectKey};
 use crate::cli::args::ExplainArgs;
-use crate::cli::check::input::told;
-use crate::cli::check::live::{Cluster, Refusal, name_of};
 use crate::cli::exit::Failure;
-use crate::cli::listing::lacks;
-use crate::cli::plan::state::{Denied, Other, Pods, Purpose, State};
+use crate::cli::input::cluster::{Cluster, Refusal};
+use crate::cli::input::dump::State;
+use crate::cli::input::dump::batch::{Other, Purpose};
+use crate::cli::input::listing::lacks;
+use crate::cli::input::text::told;
+use crate::cli::preview::settled::SettledCluster;
 use crate::model::{ClaimKey, Constraints, Host, Node, Pod, PodKey};
 
 /// A settled cluster and where more can be learned of it.
 #[derive(Debug)]
 pub(super) struct World {
     /// The cluster once the binder has done all that it can.
-    pub after: View,
-    /// What became of each claim and volume.
-    pub settlement: Settlement,
-    /// What `check` denies, so that it is not stored.
-    pub denied: Denied,
-    /// Whether the pods are known that claims wait for.
-    pub pods: Pods,
-    /// Which kinds of objects were all seen.
-    pub listed: Listed,
-    source: Source,
-}
-
-/// Where pods, nodes and events come from.
-#[derive(Debug)]
-enum Source {
-    /// A dump.
-    Dump { name: String, others: Vec<Other> },
-    /// The cluster.
-    Live(Cluster),
+    pub settled: SettledCluster,
+    /// The cluster itself; none if a dump shows it.
+    live: Option<Cluster>,
 }
 
 /// What may be seen.
@@ -70,56 +56,42 @@ impl Sight {
         let namespace =
             |default: &str| arguments.namespace.clone().unwrap_or_else(|| default.to_owned());
         if !arguments.filename.is_empty() {
-            let state = State::of_files(&arguments.filename, Purpose::Explanation)?;
-            let names: Vec<String> = arguments.filename.iter().map(|path| name_of(path)).collect();
-            let others = state.others.clone();
-            let source = Source::Dump { name: names.join(", "), others };
-            return Ok((Self::whole(state, source), namespace("default")));
+            let settled = SettledCluster::of_files(&arguments.filename, Purpose::Explanation)?;
+            return Ok((Self::whole(settled, None), namespace("default")));
         }
         let cluster = Cluster::connect(&arguments.cluster)?;
         let namespace = namespace(cluster.namespace());
         match cluster.lists() {
             Ok(lists) => {
-                let state = State::of_cluster(&cluster, &lists)?;
-                Ok((Self::whole(state, Source::Live(cluster)), namespace))
+                let settled = SettledCluster::of_cluster(&cluster, &lists)?;
+                Ok((Self::whole(settled, Some(cluster)), namespace))
             }
             Err(Refusal::Forbidden(_)) => Ok((Self::Limited(cluster), namespace)),
             Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => Err(refusal.into()),
         }
     }
 
-    fn whole(state: State, source: Source) -> Self {
-        Self::Whole(Box::new(World::settled(state, source)))
+    fn whole(settled: SettledCluster, live: Option<Cluster>) -> Self {
+        Self::Whole(Box::new(World { settled, live }))
     }
 }
 
 impl World {
     /// What a cluster by this name has listed of volumes, claims and classes.
     pub(super) fn of_lists(lists: &[String], name: &str) -> Result<Self, Failure> {
-        let state = State::of_lists(lists, name, Purpose::Explanation)?;
-        let source = Source::Dump { name: name.to_owned(), others: state.others.clone() };
-        Ok(Self::settled(state, source))
-    }
-
-    fn settled(state: State, source: Source) -> Self {
-        let State { mut view, order, pods, listed, denied, .. } = state;
-        let settlement = settle(&mut view, &order, &listed);
-        Self { after: view, settlement, denied, pods, listed, source }
+        Ok(Self { settled: SettledCluster::of_lists(lists, name)?, live: None })
     }
 
     /// What is said of an object of which too little is known, and of one whose manifest is denied.
     pub(super) fn notes_on(&self, object: &ObjectKey) -> impl Iterator<Item = String> {
-        let open = self.settlement.open.get(object);
-        let open = open.map(|open| lacks(self.place(), &self.listed, open));
-        open.into_iter().chain(self.denied.note_on(object))
+        let open = self.settled.settlement.open.get(object);
+        let open = open.map(|open| lacks(self.place(), &self.settled.listed, open));
+        open.into_iter().chain(self.settled.denied.note_on(object))
     }
 
     /// What messages call it.
     pub(super) fn place(&self) -> &str {
-        match &self.source {
-            Source::Dump { name, .. } => name,
-            Source::Live(_) => "the cluster",
-        }
+        if self.live.is_some() { "the cluster" } else { &self.settled.source }
     }
 
     /// The failure for an object that does not exist, with the names that are near.
@@ -151,21 +123,22 @@ impl World {
 
     fn events_on(&self, object: About<'_>) -> Seen<Event> {
         let (kind, namespace, called) = object;
-        match &self.source {
-            Source::Dump { name, others } => {
+        let SettledCluster { source: name, others, listed, .. } = &self.settled;
+        match &self.live {
+            None => {
                 let about = |event: &Event| {
                     event.kind == kind && *event.namespace == **namespace && *event.name == **called
                 };
                 let mut seen = read(others, "Event", name, event::event);
                 seen.found.retain(about);
-                if !self.listed.has_in(Collection::Events, namespace) {
+                if !listed.has_in(Collection::Events, namespace) {
                     let fact = "whether there are events about it is not known";
                     let none = self.lacking(name, Collection::Events, fact);
                     seen.note.get_or_insert(none);
                 }
                 seen
             }
-            Source::Live(cluster) => asked(cluster, object),
+            Some(cluster) => asked(cluster, object),
         }
     }
 
@@ -195,15 +168,16 @@ impl World {
         path: &str,
         object: impl Fn(&str) -> Result<T, serde_json::Error>,
     ) -> Seen<T> {
-        match &self.source {
-            Source::Dump { name, others } => {
+        let SettledCluster { source: name, others, listed, .. } = &self.settled;
+        match &self.live {
+            None => {
                 let Seen { found, note } = read(others, kind, name, object);
                 let fact = format!("which {} there are is not known", collection.label());
-                let is_part = !self.listed.has(collection);
+                let is_part = !listed.has(collection);
                 let none = is_part.then(|| self.lacking(name, collection, &fact));
                 Seen { found, note: note.or(none) }
             }
-            Source::Live(cluster) => {
+            Some(cluster) => {
                 let list = match cluster.get(path) {
                     Ok(list) => list,
                     Err(refusal) => return Seen::nothing(&refusal.into()),
@@ -218,13 +192,14 @@ impl World {
 
     /// That `fact`, as the dump `name` does not show all of a kind.
     fn lacking(&self, name: &str, collection: Collection, fact: &str) -> String {
-        format!("{fact}: {}", lacks(name, &self.listed, &[collection].into()))
+        format!("{fact}: {}", lacks(name, &self.settled.listed, &[collection].into()))
     }
 
     /// The pod of this name, and what it asks of its node.
     pub(super) fn pod(&self, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
-        match &self.source {
-            Source::Dump { name: source, others } => {
+        let SettledCluster { source, others, .. } = &self.settled;
+        match &self.live {
+            None => {
                 let Seen { found: pods, note } = read(others, "Pod", source, whole_pod);
                 let found = pods.iter().find(|(pod, _)| pod.key == *key).cloned();
                 let missing = || {
@@ -237,7 +212,7 @@ impl World {
                     unread.unwrap_or_else(missing)
                 })
             }
-            Source::Live(cluster) => pod(cluster, key),
+            Some(cluster) => pod(cluster, key),
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ByHash;
 use crate::binding::{ChosenBy, Left, View, Write};
+use crate::cli::preview::outcome::ByHash;
 use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, Labels, Quantity, Reservation, Volume, VolumeClass,

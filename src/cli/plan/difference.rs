@@ -7,12 +7,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::report::{KIND, Plan};
 use crate::cli::API_VERSION;
-use crate::cli::check::live::name_of;
 use crate::cli::exit::Failure;
-use crate::cli::files;
+use crate::cli::input::text::{name_of, read_text};
+use crate::cli::preview::planned::PlannedClaim;
 use crate::document::{self, Node, Position, Shape};
+
+/// The kind of a plan.
+pub(super) const KIND: &str = "Plan";
 
 /// What changed against an earlier plan, in the order of namespaces and names.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -79,8 +81,7 @@ impl Earlier {
     /// with its place.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = name_of(path);
-        let is_input = path.as_os_str() == "-";
-        let text = if is_input { files::read_standard_input()? } else { files::read(path)? };
+        let text = read_text(path)?;
         let refused = |at: Position, reason: &str| {
             Failure::usage(format!(
                 "{name}:{at}: {reason}; give a file that bindery plan -o json wrote"
@@ -123,11 +124,11 @@ fn end(claim: &Node) -> Result<((String, String), End), (Position, String)> {
     Ok(((text("namespace")?, text("name")?), End { outcome: text("outcome")?, volume }))
 }
 
-/// What changed from `earlier` to `plan`.
-pub(super) fn difference(earlier: &Earlier, plan: &Plan) -> Difference {
+/// What changed from `earlier` to a plan of these claims.
+pub(super) fn difference(earlier: &Earlier, claims: &[PlannedClaim]) -> Difference {
     let mut before = earlier.0.clone();
     let mut now = BTreeMap::new();
-    for claim in &plan.claims {
+    for claim in claims {
         let outcome = claim.outcome.as_str().to_owned();
         let end = End { outcome, volume: claim.volume.clone() };
         let why = claim.reason.as_ref().filter(|_| claim.outcome.is_stuck());

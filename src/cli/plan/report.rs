@@ -4,95 +4,17 @@
 //! describes them.
 
 use std::collections::BTreeMap;
+use std::thread::{self, ScopedJoinHandle};
 
 use serde::Serialize;
 
-use super::difference::Difference;
+use super::alternatives::alternatives;
+use super::difference::{Difference, KIND};
 use crate::cli::API_VERSION;
-
-/// The kind of a plan.
-pub(super) const KIND: &str = "Plan";
-
-/// How a claim ends up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum ClaimFate {
-    /// It is bound already.
-    Bound,
-    /// It will be bound.
-    Binds,
-    /// A provisioner will make its volume.
-    Provisions,
-    /// It waits for something that comes by itself: a pod, its own end.
-    Waits,
-    /// No volume is left for it.
-    Starves,
-    /// It was bound and has lost its volume.
-    Lost,
-    /// The volume that it names can never be its own.
-    Conflict,
-    /// The input does not hold all that decides.
-    Unknown,
-}
-
-impl ClaimFate {
-    /// The spelling in reports.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Binds => "binds",
-            Self::Provisions => "provisions",
-            Self::Waits => "waits",
-            Self::Starves => "starves",
-            Self::Lost => "lost",
-            Self::Conflict => "conflict",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Whether somebody has to do something: for one of which nothing is known, make a whole dump.
-    pub(in crate::cli) fn is_stuck(self) -> bool {
-        match self {
-            Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
-            Self::Starves | Self::Lost | Self::Conflict | Self::Unknown => true,
-        }
-    }
-}
-
-/// How a volume ends up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum VolumeFate {
-    /// It is bound already.
-    Bound,
-    /// It will be bound.
-    Binds,
-    /// Nobody wants it.
-    Free,
-    /// Its claim is gone.
-    Released,
-    /// It is kept for a claim that is not there, or cannot have it.
-    Reserved,
-    /// Reclaiming it failed.
-    Failed,
-    /// The input does not hold all claims that it may be for.
-    Unknown,
-}
-
-impl VolumeFate {
-    /// The spelling in reports.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Binds => "binds",
-            Self::Free => "free",
-            Self::Released => "released",
-            Self::Reserved => "reserved",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+use crate::cli::input::dump::Pods;
+use crate::cli::preview::outcome::Planner;
+use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
+use crate::cli::preview::settled::SettledCluster;
 
 /// The whole plan.
 #[derive(Clone, Debug, Serialize)]
@@ -113,76 +35,6 @@ pub(super) struct Plan {
     /// What changed against the plan that was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
-}
-
-/// One claim.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct PlannedClaim {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// How it ends up.
-    pub outcome: ClaimFate,
-    /// The volume that it has or gets.
-    pub volume: Option<String>,
-    /// Why, where that needs saying.
-    pub reason: Option<String>,
-    /// For a claim that starves: how many volumes fail for which first reason.
-    pub mismatches: BTreeMap<&'static str, usize>,
-    /// For a claim that starves: who gets the volume that would have done.
-    pub blocked_by: Option<Blocker>,
-    /// For a claim whose volume the binder chooses: how many other free volumes of the same class,
-    /// modes and size it could have been given.
-    pub equal_alternatives: Option<usize>,
-    /// The class that it asks for; none is no class.
-    pub class: Option<String>,
-    /// The size that it asks for.
-    pub request: String,
-    /// The access modes that it asks for.
-    pub access_modes: Vec<String>,
-    /// What its volume offers; the volume says it for programs.
-    #[serde(skip)]
-    pub given: Option<Given>,
-}
-
-/// What the volume of a claim offers.
-#[derive(Clone, Debug)]
-pub(in crate::cli) struct Given {
-    /// Its size.
-    pub size: String,
-    /// By how many bytes it is larger than the request.
-    pub wasted_bytes: Option<i128>,
-}
-
-/// Who gets the volume that would have done for a claim.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::cli) struct Blocker {
-    /// The claim that gets it, as `NAMESPACE/NAME`.
-    pub claim: String,
-    /// The volume.
-    pub volume: String,
-}
-
-/// One volume.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct PlannedVolume {
-    /// Its name.
-    pub name: String,
-    /// How it ends up.
-    pub outcome: VolumeFate,
-    /// The claim that has or gets it, or that it is kept for.
-    pub claim: Option<String>,
-    /// By how many bytes it is larger than what its claim asks for.
-    pub wasted_bytes: Option<i128>,
-    /// Its class; none is no class.
-    pub class: Option<String>,
-    /// Its size.
-    pub capacity: String,
-    /// Its access modes.
-    pub access_modes: Vec<String>,
 }
 
 /// How many end up how; what is zero is left out.
@@ -209,8 +61,38 @@ impl Plan {
         Self { api_version, kind, claims, volumes, summary, notes, difference: None }
     }
 
+    /// The plan of a cluster, without what was denied.
+    pub(super) fn of(cluster: &SettledCluster) -> Self {
+        let SettledCluster { after, settlement, pods, denied: denials, .. } = cluster;
+        let mut planner = Planner::new(after, settlement, pods);
+        thread::scope(|scope| {
+            // None needs another, and of many there are enough for all cores.
+            let of_volumes = planner.clone();
+            let volumes = scope.spawn(move || of_volumes.volumes());
+            let alternatives = scope.spawn(|| alternatives(after, &settlement.writes));
+            let (keys, mut claims) = planner.claims();
+            let (volumes, alternatives) = (joined(volumes), joined(alternatives));
+            for (key, claim) in keys.into_iter().zip(&mut claims) {
+                claim.equal_alternatives = alternatives.get(key).copied();
+            }
+            claims.extend(
+                denials.claims.values().map(|(claim, reason)| Planner::denied(claim, reason)),
+            );
+            let waits = settlement.claims.iter().any(|(_, outcome)| Pods::matter_for(outcome));
+            let notes = pods.note().filter(|_| waits).map(str::to_owned);
+            Self {
+                notes: notes.into_iter().chain(denials.notes()).collect(),
+                ..Self::new(claims, volumes)
+            }
+        })
+    }
+
     /// Whether a claim needs somebody to do something.
     pub(super) fn is_stuck(&self) -> bool {
         self.claims.iter().any(|claim| claim.outcome.is_stuck())
     }
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

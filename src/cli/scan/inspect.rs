@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use super::stock::Stock;
 use crate::binding::{Collection, Evidence, LiveReads, Read, View};
 use crate::cli::API_VERSION;
-use crate::cli::check::{About, ObjectKey, claim_key, volume_key};
-use crate::cli::listing::labels;
+use crate::cli::input::listing::labels;
+use crate::cli::input::object_id::{ObjectKey, claim_key, volume_key};
+use crate::cli::judge::findings::About;
+use crate::cli::judge::similar_name::with_similar_name;
 use crate::cli::report::{
     Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
 };
-use crate::cli::similar::with_similar_name;
 use crate::client::ask::settle_blocking;
 use crate::model::{Claim, Created, Quantity, Volume};
 use crate::rules::edits::changed_since;

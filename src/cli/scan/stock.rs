@@ -12,11 +12,12 @@ use crate::api::node::node;
 use crate::api::pods::any_pod;
 use crate::binding::{Answer, Collection, Confirmation, Listed, LiveReads, PodUse, Read, View};
 use crate::cli::args::ClusterArgs;
-use crate::cli::check::input::told;
-use crate::cli::check::live::{Cluster, Refusal, listed, name_of};
 use crate::cli::exit::Failure;
-use crate::cli::listing::lacks;
-use crate::cli::plan::state::{CLAIM_USE, Other, Purpose, State};
+use crate::cli::input::cluster::{Cluster, Refusal, listed};
+use crate::cli::input::dump::State;
+use crate::cli::input::dump::batch::{Other, Purpose};
+use crate::cli::input::listing::{CLAIM_USE, lacks};
+use crate::cli::input::text::told;
 use crate::model::{ClaimKey, Node, NonEmpty};
 
 /// Everything that stands.
@@ -44,9 +45,7 @@ impl Stock {
         if paths.is_empty() {
             return Self::of_cluster(cluster);
         }
-        let state = State::of_files(paths, Purpose::Verdicts)?;
-        let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
-        Self::of_state(state, names.join(", "))
+        Self::of_state(State::of_files(paths, Purpose::Verdicts)?.0)
     }
 
     fn of_cluster(arguments: &ClusterArgs) -> Result<Self, Failure> {
@@ -67,14 +66,14 @@ impl Stock {
             }
         }
         let state = State::of_lists(&lists, "cluster", Purpose::Verdicts)?;
-        let mut stock = Self::of_state(state, "cluster".to_owned())?;
+        let mut stock = Self::of_state(state)?;
         stock.notes = notes;
         stock.cluster = Some(cluster);
         Ok(stock)
     }
 
-    fn of_state(state: State, source: String) -> Result<Self, Failure> {
-        let State { view, others, listed, .. } = state;
+    fn of_state(state: State) -> Result<Self, Failure> {
+        let State { view, others, listed, source, .. } = state;
         let of = |kind: &'static str| others.iter().filter(move |other| &*other.kind == kind);
         let mut nodes = Vec::new();
         for other in of("Node") {

@@ -8,8 +8,8 @@ use bindery::api::pods::{pod_use, users_page};
 use bindery::api::volume::Wanted;
 use bindery::api::{claim, class, namespace, node, review, volume};
 use bindery::binding::{Answer, Evidence, LiveReads, Observed, OwnerFate, PodUse, Read, View};
-use bindery::cli::check::Proposal;
 use bindery::cli::example::{Scene, scene};
+use bindery::cli::judge::Proposal;
 use bindery::model::{ClaimKey, Node};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{

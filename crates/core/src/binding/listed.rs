@@ -2,7 +2,7 @@
 //!
 //! A view alone proves nothing: a dump may lack a kind, or hold the objects of one namespace only. Whoever
 //! says that something does not exist asks here first. Not here: what proves that a dump is complete
-//! (`cli::listing`).
+//! (`cli::input::listing`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use super::{count, lines, said_of_claim, tally};
 use crate::cli::notation::cell;
 use crate::cli::plan::difference::Difference;
-use crate::cli::plan::report::{ClaimFate, Plan, PlannedClaim};
+use crate::cli::plan::report::Plan;
+use crate::cli::preview::planned::{ClaimFate, PlannedClaim};
 
 /// Rows of a table. A comment on GitHub holds 65,536 characters, and a long row takes 300.
 const ROWS_MAX: usize = 150;

@@ -10,11 +10,12 @@ mod wide;
 use std::collections::BTreeMap;
 
 use super::difference::{Difference, End};
-use super::report::{Plan, PlannedClaim, PlannedVolume, VolumeFate};
+use super::report::Plan;
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation;
 use crate::cli::output::readable;
+use crate::cli::preview::planned::{PlannedClaim, PlannedVolume, VolumeFate};
 use crate::model::Quantity;
 
 /// The plan in this form.

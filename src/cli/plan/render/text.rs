@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, tally};
 use crate::cli::plan::difference::Difference;
-use crate::cli::plan::report::{Plan, PlannedClaim};
+use crate::cli::plan::report::Plan;
+use crate::cli::preview::planned::PlannedClaim;
 use crate::cli::table;
 
 /// The plan, or what changed where it was compared with another.

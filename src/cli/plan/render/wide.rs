@@ -1,7 +1,8 @@
 //! A plan for people who want to see everything: a table of claims and a table of volumes.
 
 use super::{Absentees, advice, bytes, notes, said_of, said_of_claim, tally, text};
-use crate::cli::plan::report::{Plan, PlannedClaim, PlannedVolume};
+use crate::cli::plan::report::Plan;
+use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::table;
 use crate::model::AccessModes;
 

@@ -11,29 +11,24 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::objects::{DEFAULT_NAMESPACE, Found, sections};
-use super::{Purpose, State, each_json, stored, watched};
 use crate::api::volume::Wanted;
 use crate::api::{claim, volume};
 use crate::binding::{ObjectKey, Observed, View};
 use crate::cli::args::Apply;
-use crate::cli::check::input::told;
-use crate::cli::check::live::take_document;
-use crate::cli::check::{
-    self, Known, Terms, Write, claim_key, created, updated, volume_key, write,
-};
 use crate::cli::exit::Failure;
+use crate::cli::input::dump::batch::{Purpose, watched};
+use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, Found, sections};
+use crate::cli::input::dump::new_object::{Manifest, stored};
+use crate::cli::input::dump::{State, each_json};
+use crate::cli::input::object_id::{self, claim_key, volume_key};
+use crate::cli::input::text::told;
+use crate::cli::judge::live::take_document;
+use crate::cli::judge::proposed::{self, created, updated};
+use crate::cli::judge::write::{Write, write};
+use crate::cli::judge::{Known, Terms};
 use crate::client::resource::Watched;
 use crate::config::Configuration;
-use crate::model::{Claim, ClaimKey, ClassRequest, Uid, Volume, VolumeName};
-
-/// A claim or a volume that is still to be applied.
-#[derive(Debug)]
-pub(super) struct Manifest {
-    pub(super) key: ObjectKey,
-    /// The object, as JSON.
-    pub(super) text: Box<str>,
-}
+use crate::model::{Claim, ClaimKey, ClassRequest, Volume, VolumeName};
 
 /// The manifests that `check` denies, with its reasons.
 #[derive(Debug, Default)]
@@ -73,89 +68,47 @@ fn named(key: &ObjectKey) -> String {
     }
 }
 
-/// The key of an object that was never stored.
-pub(super) fn key_of_new(observed: &Observed) -> Option<ObjectKey> {
-    match observed {
-        Observed::Claim(claim) if claim.uid.is_none() => Some(ObjectKey::Claim(claim.key.clone())),
-        Observed::Volume(volume) if volume.uid.is_none() => {
-            Some(ObjectKey::Volume(volume.name.clone()))
-        }
-        Observed::Claim(_)
-        | Observed::Volume(_)
-        | Observed::Class(_)
-        | Observed::Pod(_)
-        | Observed::Namespace(_)
-        | Observed::VolumeGone(_)
-        | Observed::ClaimGone(_)
-        | Observed::ClassGone(_)
-        | Observed::PodGone(_)
-        | Observed::NamespaceGone(_) => None,
+/// Judges each manifest of `state`, and changes its view by what is stored. `texts` are the input, each with its
+/// name.
+pub(super) fn judge_manifests(
+    state: &mut State,
+    texts: &[(String, String)],
+) -> Result<Denied, Failure> {
+    let manifests = state.take_manifests();
+    if manifests.is_empty() {
+        return Ok(Denied::default());
     }
+    let stored = stored_objects(texts, &manifests)?;
+    let mut known = evidence(texts, &manifests, &stored)?;
+    let mut admission = Admission { view: &mut state.view, denied: Denied::default() };
+    let (configuration, now) = (Configuration::default(), Timestamp::now());
+    for Manifest { key, text } in &manifests {
+        let name = judged_key(key);
+        let old = stored.get(key).map(|old| proposed::stored(name.kind, old));
+        let new = admission.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
+        let terms = Terms::of(&known, &configuration, now);
+        let is_update = old.is_some();
+        match write(&name, old, new, terms)? {
+            Write::Denied(reason) => admission.deny(key, &reason, is_update),
+            Write::Stored { object, is_edited } => {
+                let is_other = is_edited || is_update;
+                let taken = if is_other { admission.edit(key, &object) } else { Ok(()) };
+                taken
+                    .and_then(|()| known.change(&name, object))
+                    .map_err(|error| unreadable(&error))?;
+            }
+        }
+    }
+    Ok(admission.denied)
 }
 
-impl State {
-    /// Gives each claim that is still to be created and has no class the default class, as the API server does
-    /// before anybody sees the claim. One that is stored gets it from the binder, if nothing fits.
-    ///
-    /// Kubernetes: `plugin/pkg/admission/storage/storageclass/setdefault`.
-    pub(super) fn set_default_class(&mut self) {
-        let Some(default) = self.view.default_class().map(|class| class.name.clone()) else {
-            return;
-        };
-        for manifest in &self.manifests {
-            let ObjectKey::Claim(key) = &manifest.key else { continue };
-            if is_stored(&self.view, &manifest.key) {
-                continue;
-            }
-            let Some(claim) = self.view.claim(key) else { continue };
-            if claim.class() == ClassRequest::Unset {
-                let class_field = ClassRequest::Named(default.clone());
-                let claim = Claim { class_field, ..Claim::clone(claim) };
-                self.view.apply(Observed::Claim(Arc::new(claim)));
-            }
-        }
-    }
+/// What is stored once manifests were applied, and what is denied.
+struct Admission<'a> {
+    view: &'a mut View,
+    denied: Denied,
+}
 
-    /// Judges each manifest. `texts` are the input, each with its name.
-    pub(super) fn judge_manifests(&mut self, texts: &[(String, String)]) -> Result<(), Failure> {
-        self.set_default_class();
-        let manifests = self.take_manifests();
-        if manifests.is_empty() {
-            return Ok(());
-        }
-        let stored = stored_objects(texts, &manifests)?;
-        let mut known = evidence(texts, &manifests, &stored)?;
-        let (configuration, now) = (Configuration::default(), Timestamp::now());
-        for Manifest { key, text } in &manifests {
-            let name = judged_key(key);
-            let old = stored.get(key).map(|old| check::stored(name.kind, old));
-            let new = self.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
-            let terms = Terms::of(&known, &configuration, now);
-            let is_update = old.is_some();
-            match write(&name, old, new, terms)? {
-                Write::Denied(reason) => self.deny(key, &reason, is_update),
-                Write::Stored { object, is_edited } => {
-                    let is_other = is_edited || is_update;
-                    let taken = if is_other { self.edit(key, &object) } else { Ok(()) };
-                    taken
-                        .and_then(|()| known.change(&name, object))
-                        .map_err(|error| unreadable(&error))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The manifests; of two of one object the later counts.
-    fn take_manifests(&mut self) -> Vec<Manifest> {
-        let mut manifests = std::mem::take(&mut self.manifests);
-        let mut seen = BTreeSet::new();
-        manifests.reverse();
-        manifests.retain(|one| seen.insert(one.key.clone()));
-        manifests.reverse();
-        manifests
-    }
-
+impl Admission<'_> {
     /// The object as the API server shows it to the webhook once the manifest is applied, over `old` if that is
     /// stored.
     fn sent(
@@ -217,21 +170,6 @@ impl State {
             }
         }
         Ok(())
-    }
-}
-
-/// The uid of a claim once it was stored.
-pub(super) fn uid_once_stored(key: &ClaimKey) -> Uid {
-    Uid::new(format!("not stored yet: {key}"))
-}
-
-/// Whether the view shows an object that is stored.
-pub(super) fn is_stored(view: &View, key: &ObjectKey) -> bool {
-    match key {
-        ObjectKey::Volume(name) => view.volume(name).is_some_and(|volume| volume.uid.is_some()),
-        ObjectKey::Claim(key) => {
-            view.claim(key).is_some_and(|claim| claim.uid != Some(uid_once_stored(key)))
-        }
     }
 }
 
@@ -297,7 +235,7 @@ fn evidence(
     Ok(known)
 }
 
-fn judged_key(key: &ObjectKey) -> check::ObjectKey {
+fn judged_key(key: &ObjectKey) -> object_id::ObjectKey {
     match key {
         ObjectKey::Volume(name) => volume_key(name.as_str()),
         ObjectKey::Claim(key) => claim_key(&key.namespace, &key.name),

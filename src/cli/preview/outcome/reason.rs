@@ -4,9 +4,9 @@ use std::fmt::{self, Write as _};
 
 use super::Planner;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, ObjectKey, Tally};
-use crate::cli::listing::labels;
-use crate::cli::plan::report::Blocker;
-use crate::cli::plan::state::Pods;
+use crate::cli::input::dump::Pods;
+use crate::cli::input::listing::labels;
+use crate::cli::preview::planned::Blocker;
 use crate::model::{Claim, NonEmpty, VolumeName, VolumePhase};
 
 impl Planner<'_> {

@@ -7,55 +7,16 @@ mod reason;
 mod volume;
 
 use std::collections::BTreeMap;
-use std::thread::{self, ScopedJoinHandle};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use super::ByHash;
-use super::alternatives::alternatives;
-use super::report::{Plan, PlannedClaim, PlannedVolume};
-use super::state::{Denied, Pods};
+use super::planned::{PlannedClaim, PlannedVolume};
 use crate::binding::{Settlement, Tally, View, Write};
+use crate::cli::input::dump::Pods;
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
-/// The plan of a cluster that settled to `after`, without what was denied.
-pub(super) fn plan(after: &View, settlement: &Settlement, pods: &Pods, denied: &Denied) -> Plan {
-    let planner = Planner::new(after, settlement, pods);
-    thread::scope(|scope| {
-        // None needs another, and of many there are enough for all cores.
-        let of_volumes = planner.clone();
-        let volumes = scope.spawn(move || volumes(&of_volumes));
-        let alternatives = scope.spawn(|| alternatives(after, &settlement.writes));
-        let (keys, mut claims): (Vec<&ClaimKey>, Vec<PlannedClaim>) = claims(planner);
-        let (volumes, alternatives) = (joined(volumes), joined(alternatives));
-        for (key, claim) in keys.into_iter().zip(&mut claims) {
-            claim.equal_alternatives = alternatives.get(key).copied();
-        }
-        claims.extend(denied.claims.values().map(|(claim, reason)| claim::denied(claim, reason)));
-        let waits = settlement.claims.iter().any(|(_, outcome)| Pods::matter_for(outcome));
-        let notes = pods.note().filter(|_| waits).map(str::to_owned);
-        Plan {
-            notes: notes.into_iter().chain(denied.notes()).collect(),
-            ..Plan::new(claims, volumes)
-        }
-    })
-}
-
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn claims(mut planner: Planner<'_>) -> (Vec<&ClaimKey>, Vec<PlannedClaim>) {
-    let claims = planner.settlement.claims.iter().filter_map(|(key, outcome)| {
-        planner.after.claim(key).map(|claim| (key, planner.claim(claim, outcome)))
-    });
-    claims.unzip()
-}
-
-fn volumes(planner: &Planner<'_>) -> Vec<PlannedVolume> {
-    let volumes = planner.settlement.volumes.iter().filter_map(|(name, outcome)| {
-        planner.after.volume(name).map(|volume| planner.volume(volume, outcome))
-    });
-    volumes.collect()
-}
+/// What is looked up and never told in the order in which it stands. In a tree of 100,000 names each search
+/// compares dozens of them. Without a seed, so that nothing is random.
+pub(in crate::cli) type ByHash<K, V> = hashbrown::HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
 /// Tells of the claims and volumes of a settled cluster.
 #[derive(Clone)]
@@ -77,6 +38,23 @@ impl<'a> Planner<'a> {
     pub(in crate::cli) fn new(after: &'a View, settlement: &'a Settlement, pods: &'a Pods) -> Self {
         let new = named(&settlement.writes).collect();
         Self { after, settlement, pods, new, given: None, counted: BTreeMap::new() }
+    }
+
+    /// What becomes of all claims, in the order in which they are served.
+    pub(in crate::cli) fn claims(&mut self) -> (Vec<&'a ClaimKey>, Vec<PlannedClaim>) {
+        let (after, settlement) = (self.after, self.settlement);
+        let claims = settlement.claims.iter().filter_map(|(key, outcome)| {
+            after.claim(key).map(|claim| (key, self.claim(claim, outcome)))
+        });
+        claims.unzip()
+    }
+
+    /// What becomes of all volumes, by name.
+    pub(in crate::cli) fn volumes(&self) -> Vec<PlannedVolume> {
+        let volumes = self.settlement.volumes.iter().filter_map(|(name, outcome)| {
+            self.after.volume(name).map(|volume| self.volume(volume, outcome))
+        });
+        volumes.collect()
     }
 }
 

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::objects::Kind;
 use crate::api::server::fields::{copy, remove, set};
 use crate::api::server::{apply, claim, metadata, volume};
 use crate::cli::args::Apply;
+use crate::cli::input::object_id::Kind;
 use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 /// The object that a CREATE of `manifest` would store.

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use super::findings::About;
-use super::input::Input;
-use super::judging::Terms;
-use super::known::{class_key, volume_key};
-use super::templates::{Member, Set};
+use crate::cli::input::manifests::Input;
+use crate::cli::input::manifests::stateful_set::{Member, Set};
+use crate::cli::input::object_id::{class_key, volume_key};
+use crate::cli::judge::Terms;
+use crate::cli::judge::findings::About;
 use crate::cli::report::{Finding, Outcome};
 use crate::rules::{Mode, find};
 

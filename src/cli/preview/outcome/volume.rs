@@ -2,7 +2,7 @@
 
 use super::{Planner, class, wasted};
 use crate::binding::{ReleasedFor, VolumeOutcome};
-use crate::cli::plan::report::{PlannedVolume, VolumeFate};
+use crate::cli::preview::planned::{PlannedVolume, VolumeFate};
 use crate::model::Volume;
 
 impl Planner<'_> {

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::known::Known;
-use super::objects::{Kind, ObjectKey};
 use crate::api::patch::Patch;
 use crate::api::registration::is_registered;
 use crate::api::review::{self, ReviewError, Texts};
 use crate::binding::{Evidence, LiveReads, Read};
+use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::client::ask::settle_blocking;
 use crate::config::Configuration;
 use crate::rules::edits::REPAIRS;

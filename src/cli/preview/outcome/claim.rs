@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Planner, class, wasted};
 use crate::binding::{Asker, Choice, ClaimOutcome, Observed, Tally, View, Write, choose, tally};
-use crate::cli::plan::report::{Blocker, ClaimFate, Given, PlannedClaim};
+use crate::cli::preview::planned::{Blocker, ClaimFate, Given, PlannedClaim};
 use crate::model::{Claim, Reservation, Volume, VolumePhase};
 
 impl Planner<'_> {
@@ -43,6 +43,11 @@ impl Planner<'_> {
             }),
             ..without_volume(claim, fate, reason)
         }
+    }
+
+    /// A claim that is not stored.
+    pub(in crate::cli) fn denied(claim: &Claim, reason: &str) -> PlannedClaim {
+        without_volume(claim, ClaimFate::Conflict, Some(reason.to_owned()))
     }
 
     fn fate(&self, claim: &Claim, outcome: &ClaimOutcome) -> ClaimFate {
@@ -110,11 +115,6 @@ impl Planner<'_> {
             Choice::Kept(_) | Choice::KeptOutOfReach(_) | Choice::Nothing => None,
         }
     }
-}
-
-/// A claim that is not stored.
-pub(super) fn denied(claim: &Claim, reason: &str) -> PlannedClaim {
-    without_volume(claim, ClaimFate::Conflict, Some(reason.to_owned()))
 }
 
 fn without_volume(claim: &Claim, outcome: ClaimFate, reason: Option<String>) -> PlannedClaim {

@@ -6,10 +6,10 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::objects::{Kind, ObjectKey};
 use crate::api::server::claim::Growth;
 use crate::api::server::fields::{at, set, set_default, text};
 use crate::api::server::{Cause, Problem, claim, metadata, volume};
+use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::model::ClassName;
 
 /// A field for which the API server denies a write.
@@ -172,7 +172,7 @@ fn denial(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::check::known::{claim_key, volume_key};
+    use crate::cli::input::object_id::{claim_key, volume_key};
 
     fn fields(key: &ObjectKey, old: &Value, new: &Value) -> Vec<String> {
         grows(key, old, new, Growth::Allowed)

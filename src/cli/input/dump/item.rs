@@ -13,22 +13,20 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::check::input::told;
-use crate::cli::check::live::no_json;
 use crate::cli::exit::Failure;
-use crate::cli::listing::Listing;
-use crate::cli::snapshot;
+use crate::cli::input::listing::{Listing, SNAPSHOT_KIND};
+use crate::cli::input::text::{not_json, told};
 
 /// Where kubectl puts what says no namespace.
-pub(super) const DEFAULT_NAMESPACE: &str = "default";
+pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object in a text.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(in crate::cli) struct Found<'a> {
     /// Its kind; empty if it says none.
-    pub(super) kind: Cow<'a, str>,
+    pub(in crate::cli) kind: Cow<'a, str>,
     /// The object.
-    pub(super) text: &'a str,
+    pub(in crate::cli) text: &'a str,
 }
 
 /// What tells which object a text is.
@@ -44,27 +42,34 @@ struct Head<'a> {
 
 /// A list of a text with its items, or an object that stands alone.
 #[derive(Debug)]
-pub(super) struct Section<'a> {
-    pub(super) listing: Listing,
-    pub(super) items: Vec<Item<'a>>,
+pub(in crate::cli) struct Section<'a> {
+    pub(in crate::cli) listing: Listing,
+    pub(in crate::cli) items: Vec<Item<'a>>,
 }
 
 /// A text in which objects are still to be found: one object, or a list of them.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(in crate::cli) struct Item<'a> {
     text: &'a str,
     /// The kind that its list gives to all items; empty if it gives none.
     of_list: Arc<str>,
 }
 
 /// What stands in `text`, which `source` gave; lists are taken apart.
-pub(super) fn sections<'a>(text: &'a str, source: &str) -> Result<Vec<Section<'a>>, Failure> {
+pub(in crate::cli) fn sections<'a>(
+    text: &'a str,
+    source: &str,
+) -> Result<Vec<Section<'a>>, Failure> {
     let mut sections = Vec::new();
     let mut begin = 0;
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
     while let Some(head) = heads.next() {
         let head = head.map_err(|error| {
-            if error.is_data() { unreadable(source, &error) } else { no_json(source, text, &error) }
+            if error.is_data() {
+                unreadable(source, &error)
+            } else {
+                not_json(source, text, &error)
+            }
         })?;
         let end = heads.byte_offset();
         let listing = head.listing();
@@ -83,20 +88,20 @@ pub(super) fn sections<'a>(text: &'a str, source: &str) -> Result<Vec<Section<'a
 
 impl Found<'_> {
     /// The namespace, if it says one.
-    pub(super) fn namespace(&self) -> Option<ArcStr> {
+    pub(in crate::cli) fn namespace(&self) -> Option<ArcStr> {
         let namespace = self.identity().namespace?.0;
         (!namespace.is_empty()).then(|| (&*namespace).into())
     }
 
     /// Its text with the namespace in which it would be stored, if it says none.
-    pub(super) fn in_default_namespace(&self) -> Option<String> {
+    pub(in crate::cli) fn in_default_namespace(&self) -> Option<String> {
         let mut object: Value = serde_json::from_str(self.text).ok()?;
         object.get_mut("metadata")?["namespace"] = DEFAULT_NAMESPACE.into();
         Some(object.to_string())
     }
 
     /// The name; empty if it says none.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::cli) fn name(&self) -> String {
         self.identity().name.unwrap_or_default().0.into_owned()
     }
 
@@ -105,7 +110,7 @@ impl Found<'_> {
     }
 
     /// Namespace and name, as far as it says them.
-    pub(super) fn called(&self) -> String {
+    pub(in crate::cli) fn called(&self) -> String {
         let Identity { namespace, name } = self.identity();
         let [namespace, name] = [namespace, name].map(|text| text.unwrap_or_default().0);
         let separator = if namespace.is_empty() { "" } else { "/" };
@@ -115,7 +120,11 @@ impl Found<'_> {
 
 impl<'a> Item<'a> {
     /// Adds its objects to `found`.
-    pub(super) fn find(&self, source: &str, found: &mut Vec<Found<'a>>) -> Result<(), Failure> {
+    pub(in crate::cli) fn find(
+        &self,
+        source: &str,
+        found: &mut Vec<Found<'a>>,
+    ) -> Result<(), Failure> {
         let head = self.head(source)?;
         if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items) {
             return texts.iter().try_for_each(|text| {
@@ -170,7 +179,7 @@ impl Head<'_> {
     /// [`Item`].
     fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
         let kind = self.kind.as_deref().unwrap_or(of_list);
-        if kind == snapshot::KIND {
+        if kind == SNAPSHOT_KIND {
             return Some(Arc::default());
         }
         kind.strip_suffix("List").map(Into::into)
@@ -178,7 +187,7 @@ impl Head<'_> {
 
     /// Whether it tells all that there is to tell of an object that is no list.
     fn is_enough(&self, of_list: &str) -> bool {
-        let is_list = |kind: &str| kind.ends_with("List") || kind == snapshot::KIND;
+        let is_list = |kind: &str| kind.ends_with("List") || kind == SNAPSHOT_KIND;
         let is_object = |kind: &str| !kind.is_empty() && !is_list(kind);
         match &self.kind {
             Some(kind) => is_object(kind),

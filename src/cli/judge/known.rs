@@ -8,8 +8,7 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 use serde_json::{Value, json};
 
-use super::live::{Cluster, Refusal};
-use super::objects::{Kind, ObjectKey};
+use super::failure::unreadable;
 use crate::api::pods::{pod_use, users_page};
 use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
@@ -18,6 +17,8 @@ use crate::binding::{
     Answer, Collection, Listed, LiveReads, Observed, OwnerFate, PodUse, Read, View,
 };
 use crate::cli::exit::Failure;
+use crate::cli::input::cluster::{Cluster, Refusal};
+use crate::cli::input::object_id::{Kind, ObjectKey, claim_key, class_key, volume_key};
 use crate::model::{
     ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, Uid,
 };
@@ -128,7 +129,7 @@ impl Known {
     }
 
     /// Whether the claims of this class may grow.
-    pub(super) fn growth(&self, class: &ClassName) -> Growth {
+    pub(in crate::cli) fn growth(&self, class: &ClassName) -> Growth {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
             None if !self.listed.has(Collection::Classes) => Growth::Unknown,
@@ -312,16 +313,15 @@ impl Known {
 
     /// Reads a Namespace of the cluster, which lists none: only one that a manifest changes is wanted whole. One that
     /// the account may not read counts as new, so that each label that is guarded is told of.
-    pub(super) fn see_namespace(&mut self, key: &ObjectKey) -> Result<(), Failure> {
+    pub(in crate::cli) fn see_namespace(&mut self, key: &ObjectKey) -> Result<(), Failure> {
         let Reach::Cluster(cluster) = &self.reach else { return Ok(()) };
         let text = match cluster.get(&format!("/api/v1/namespaces/{}", key.name)) {
             Ok(text) => text,
             Err(Refusal::Missing(_) | Refusal::Forbidden(_)) => return Ok(()),
             Err(refusal @ Refusal::Failed(_)) => return Err(refusal.into()),
         };
-        let unreadable = |error: serde_json::Error| super::unreadable(&error);
-        let object = serde_json::from_str(&text).map_err(unreadable)?;
-        self.store(key.clone(), object).map_err(unreadable)
+        let object = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+        self.store(key.clone(), object).map_err(|error| unreadable(&error))
     }
 
     fn namespace(&self, name: &ArcStr) -> Option<Answer<Namespace>> {
@@ -363,24 +363,4 @@ impl Known {
             None => Some(Answer::NotFound),
         }
     }
-}
-
-/// The key of a volume.
-pub fn volume_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Volume, namespace: String::new(), name: name.to_owned() }
-}
-
-/// The key of a claim.
-pub fn claim_key(namespace: &str, name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name: name.to_owned() }
-}
-
-/// The key of a namespace.
-pub fn namespace_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Namespace, namespace: String::new(), name: name.to_owned() }
-}
-
-/// The key of a class.
-pub(super) fn class_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Class, namespace: String::new(), name: name.to_owned() }
 }

@@ -16,11 +16,16 @@ use std::collections::BTreeSet;
 
 use arcstr::ArcStr;
 
-use super::snapshot;
 use crate::binding::{Collection, Listed};
 
+/// The kind of a snapshot: a list that knows when it was taken.
+pub(in crate::cli) const SNAPSHOT_KIND: &str = "Snapshot";
+
+/// The kind of a note in a snapshot that a pod uses a claim.
+pub(in crate::cli) const CLAIM_USE: &str = "ClaimUse";
+
 /// The command that makes a dump of everything that decisions rest on.
-pub(super) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
+pub(in crate::cli) const WHOLE_DUMP: &str = "kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
 
 /// The collections in a snapshot.
 const IN_SNAPSHOT: [Collection; 6] = [
@@ -47,7 +52,7 @@ enum Form {
 
 /// A list of an input, and what was found in it.
 #[derive(Clone, Debug)]
-pub(super) struct Listing {
+pub(in crate::cli) struct Listing {
     form: Form,
     /// The kinds of its objects.
     found: BTreeSet<Collection>,
@@ -56,7 +61,7 @@ pub(super) struct Listing {
 }
 
 /// The collection of the objects of this kind.
-pub(super) fn collection(kind: &str) -> Option<Collection> {
+pub(in crate::cli) fn collection(kind: &str) -> Option<Collection> {
     Some(match kind {
         "PersistentVolume" => Collection::Volumes,
         "PersistentVolumeClaim" => Collection::Claims,
@@ -71,15 +76,15 @@ pub(super) fn collection(kind: &str) -> Option<Collection> {
 
 impl Listing {
     /// Objects that stand alone.
-    pub(super) fn part() -> Self {
+    pub(in crate::cli) fn part() -> Self {
         Self { form: Form::Part, found: BTreeSet::new(), namespaces: BTreeSet::new() }
     }
 
     /// A list of this kind; `is_page` if it says that there is more.
-    pub(super) fn of(kind: &str, is_page: bool) -> Self {
+    pub(in crate::cli) fn of(kind: &str, is_page: bool) -> Self {
         let form = match (is_page, kind) {
             (true, _) => Form::Part,
-            (false, snapshot::KIND) => Form::Snapshot,
+            (false, SNAPSHOT_KIND) => Form::Snapshot,
             (false, "List") => Form::List,
             (false, kind) => {
                 let of_items = kind.strip_suffix("List").and_then(collection);
@@ -90,7 +95,7 @@ impl Listing {
     }
 
     /// Whether it says of itself what it holds, so that it may be empty.
-    pub(super) fn may_be_empty(&self) -> bool {
+    pub(in crate::cli) fn may_be_empty(&self) -> bool {
         match self.form {
             Form::Typed(_) | Form::Snapshot => true,
             Form::Part | Form::List => false,
@@ -98,19 +103,19 @@ impl Listing {
     }
 
     /// Notes that it has an object of this collection.
-    pub(super) fn see(&mut self, collection: Collection) {
+    pub(in crate::cli) fn see(&mut self, collection: Collection) {
         self.found.insert(collection);
     }
 
     /// Notes that it has an object in this namespace.
-    pub(super) fn see_namespace(&mut self, namespace: &ArcStr) {
+    pub(in crate::cli) fn see_namespace(&mut self, namespace: &ArcStr) {
         if self.namespaces.len() < 2 {
             self.namespaces.insert(namespace.clone());
         }
     }
 
     /// Adds what it proves to `listed`.
-    pub(super) fn conclude(&self, listed: &mut Listed) {
+    pub(in crate::cli) fn conclude(&self, listed: &mut Listed) {
         let kinds: Vec<Collection> = match self.form {
             Form::Part => Vec::new(),
             Form::List => self.found.iter().copied().collect(),
@@ -130,14 +135,14 @@ impl Listing {
 }
 
 /// The collections as one phrase.
-pub(super) fn labels(collections: &BTreeSet<Collection>) -> String {
+pub(in crate::cli) fn labels(collections: &BTreeSet<Collection>) -> String {
     let labels: BTreeSet<&str> = collections.iter().map(|one| one.label()).collect();
     let labels: Vec<&str> = labels.into_iter().collect();
     labels.join(" and ")
 }
 
 /// That `source` does not hold all of these, and the command that makes a dump that does.
-pub(super) fn lacks(source: &str, listed: &Listed, open: &BTreeSet<Collection>) -> String {
+pub(in crate::cli) fn lacks(source: &str, listed: &Listed, open: &BTreeSet<Collection>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for collection in open {
         let only: Vec<String> =
@@ -177,7 +182,7 @@ mod tests {
         assert!(dump.has(Collection::Volumes) && dump.has(Collection::Nodes));
         assert!(!dump.has(Collection::Claims) && !dump.has(Collection::Classes));
         assert!(listed("PersistentVolumeList", false, &[]).has(Collection::Volumes));
-        let snapshot = listed(snapshot::KIND, false, &[]);
+        let snapshot = listed(SNAPSHOT_KIND, false, &[]);
         assert!(IN_SNAPSHOT.iter().all(|collection| snapshot.has(*collection)));
         assert!(!snapshot.has(Collection::Pods) && !snapshot.has(Collection::Events));
     }

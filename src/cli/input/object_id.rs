@@ -53,7 +53,7 @@ impl Kind {
     }
 
     /// The collection of its objects.
-    pub(super) fn collection(self) -> Collection {
+    pub(in crate::cli) fn collection(self) -> Collection {
         match self {
             Self::Volume => Collection::Volumes,
             Self::Claim => Collection::Claims,
@@ -125,4 +125,24 @@ impl ObjectKey {
         let key = Self { kind, namespace: namespace.to_owned(), name: name.to_owned() };
         is_whole.then_some(key)
     }
+}
+
+/// The key of a volume.
+pub fn volume_key(name: &str) -> ObjectKey {
+    ObjectKey { kind: Kind::Volume, namespace: String::new(), name: name.to_owned() }
+}
+
+/// The key of a claim.
+pub fn claim_key(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// The key of a namespace.
+pub fn namespace_key(name: &str) -> ObjectKey {
+    ObjectKey { kind: Kind::Namespace, namespace: String::new(), name: name.to_owned() }
+}
+
+/// The key of a class.
+pub(in crate::cli) fn class_key(name: &str) -> ObjectKey {
+    ObjectKey { kind: Kind::Class, namespace: String::new(), name: name.to_owned() }
 }

@@ -11,7 +11,7 @@ use crate::rules::{Ruling, distance_if_similar};
 const MOST_NAMES: usize = 1_000;
 
 /// The ruling, with the most similar name before what to do about it if it is about a name that does not exist.
-pub(super) fn with_similar_name(ruling: &Ruling, view: &View) -> Ruling {
+pub(in crate::cli) fn with_similar_name(ruling: &Ruling, view: &View) -> Ruling {
     let mut told = ruling.clone();
     let text = &mut told.violation.text;
     if let Some(name) = similar_name(ruling, view)

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::objects::{Kind, ObjectKey};
+use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::document::{Node, Position, Shape};
 use crate::rules::User;
 
 /// The kind whose templates are followed.
-pub(super) const STATEFUL_SET: &str = "StatefulSet";
+pub(in crate::cli) const STATEFUL_SET: &str = "StatefulSet";
 
 /// How many claims of one template are judged. They differ in their names alone, so that the first thousand
 /// find whatever there is to be found, and a replica count of 2,147,483,647 costs no more.
@@ -21,7 +21,7 @@ const ORDINALS_MAX: u64 = 1_000;
 
 /// A claim to be.
 #[derive(Clone, Debug)]
-pub(super) struct Templated {
+pub(in crate::cli) struct Templated {
     /// Which claim.
     pub key: ObjectKey,
     /// The template with its places.
@@ -32,7 +32,7 @@ pub(super) struct Templated {
 
 /// A set, as far as its claims depend on it.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(in crate::cli) struct Set {
     /// Its namespace and name.
     pub key: (String, String),
     /// The labels that it puts on its claims.
@@ -47,7 +47,7 @@ pub(super) struct Set {
 
 /// A claim's place in its set.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(in crate::cli) struct Member {
     /// The set.
     pub set: Arc<Set>,
     /// Whether it is the first of its template: what is said of all of them is said of this one.
@@ -57,7 +57,7 @@ pub(super) struct Member {
 /// The set `node` in `namespace` and its claims; else the place and the reason why they cannot be told.
 ///
 /// Kubernetes: `pkg/controller/statefulset/stateful_set_utils.go`, `getPersistentVolumeClaims`.
-pub(super) fn claims(
+pub(in crate::cli) fn claims(
     node: &Node,
     namespace: &str,
 ) -> Result<(Arc<Set>, Vec<Templated>), (Position, String)> {
@@ -94,7 +94,7 @@ pub(super) fn claims(
 }
 
 /// Who makes them.
-pub(super) fn maker() -> User {
+pub(in crate::cli) fn maker() -> User {
     let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
     User {
         name: "system:serviceaccount:kube-system:statefulset-controller".to_owned(),

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::change::{Proposal, Terms, judge_proposal};
+use super::failure::unreviewable;
 use super::findings::{About, of_api, of_verdict};
-use super::judging::{Proposal, Terms, judge_proposal};
-use super::objects::ObjectKey;
-use super::unreviewable;
 use crate::cli::exit::Failure;
+use crate::cli::input::object_id::ObjectKey;
 use crate::cli::report::{Finding, Outcome};
 use crate::rules::{Part, User};
 

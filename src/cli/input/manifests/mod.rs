@@ -3,27 +3,27 @@
 //! Whatever cannot be read is refused with file, line and column before anything is judged: a
 //! pipeline must not take half an answer for a whole one.
 
+pub(in crate::cli) mod field;
+mod folder;
+mod rendered;
+pub(in crate::cli) mod stateful_set;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
-use super::foreign;
-use super::objects::{Kind, ObjectKey};
-use super::sources;
-use super::templates::{self, Member, STATEFUL_SET, Set, Templated};
-use crate::api::volume::Wanted;
-use crate::api::{claim, class, namespace, volume};
+use self::field::wrong_field;
+use self::stateful_set::{Member, STATEFUL_SET, Set, Templated};
 use crate::cli::exit::Failure;
 use crate::cli::files;
+use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::cli::{complain, plain};
 use crate::document::{self, Node, Position, Shape, UnreadableError};
 use crate::telemetry::logging;
 
 /// A storage object of the input.
 #[derive(Clone, Debug)]
-pub(super) struct Manifest {
+pub(in crate::cli) struct Manifest {
     /// Which object it is.
     pub key: ObjectKey,
     /// The name of its file.
@@ -38,7 +38,7 @@ pub(super) struct Manifest {
 
 /// Who brings the object of a manifest to the cluster.
 #[derive(Clone, Debug)]
-pub(super) enum Author {
+pub(in crate::cli) enum Author {
     /// Whoever applies the manifest.
     Applier,
     /// The controller of `StatefulSet`s; the manifest is a template.
@@ -47,7 +47,7 @@ pub(super) enum Author {
 
 /// An AdmissionReview of the input.
 #[derive(Clone, Debug)]
-pub(super) struct Review {
+pub(in crate::cli) struct Review {
     /// The name of its file.
     pub file: Arc<str>,
     /// The review with its places.
@@ -56,7 +56,7 @@ pub(super) struct Review {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub(super) struct Input {
+pub(in crate::cli) struct Input {
     /// Storage objects, in order.
     pub manifests: Vec<Manifest>,
     /// `StatefulSet`s by namespace and name.
@@ -69,7 +69,7 @@ pub(super) struct Input {
 
 /// Where to read from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sources<'a> {
+pub(in crate::cli) struct Sources<'a> {
     /// Files, folders, and `-` for standard input.
     pub paths: &'a [PathBuf],
     /// Whether folders below folders are read too.
@@ -80,7 +80,7 @@ pub(super) struct Sources<'a> {
 
 /// How far folders are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(in crate::cli) enum Depth {
     /// The files of a folder.
     Folder,
     /// And those of every folder below.
@@ -88,7 +88,7 @@ pub(super) enum Depth {
 }
 
 /// Reads everything; each object may be given once.
-pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
+pub(in crate::cli) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
     let mut reader = Reader { input: Input::default(), namespace: sources.namespace };
     let mut foreign = Vec::new();
     for path in sources.paths {
@@ -105,7 +105,7 @@ pub(super) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
             reader.named(&files::read(path)?, &path.display().to_string())?;
         }
     }
-    if let Some(note) = foreign::note(&foreign) {
+    if let Some(note) = folder::note(&foreign) {
         complain(&plain(&note));
     }
     refuse_duplicates(&reader.input.manifests)?;
@@ -195,8 +195,8 @@ impl Reader<'_> {
     /// Takes a file that was found in a folder; false if it holds no object.
     fn found(&mut self, text: &str, file: &str) -> Result<bool, Failure> {
         let documents = match document::read(text) {
-            Ok(documents) if foreign::holds_object(&documents) => documents,
-            Err(error) if foreign::may_hold_object(text) => return Err(unreadable(file, &error)),
+            Ok(documents) if folder::holds_object(&documents) => documents,
+            Err(error) if folder::may_hold_object(text) => return Err(unreadable(file, &error)),
             Ok(_) | Err(_) => return Ok(false),
         };
         self.documents(text, file, documents).map(|()| true)
@@ -205,7 +205,7 @@ impl Reader<'_> {
     fn documents(&mut self, text: &str, file: &str, documents: Vec<Node>) -> Result<(), Failure> {
         let file = Arc::from(file);
         documents.into_iter().try_for_each(|node| {
-            let source = sources::of_helm(text, &node).map(Arc::from);
+            let source = rendered::of_helm(text, &node).map(Arc::from);
             self.object(node, Place { file: &file, source: source.as_ref() }, None)
         })
     }
@@ -265,7 +265,7 @@ impl Reader<'_> {
         let metadata = node.get("metadata");
         let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
         let namespace = namespace.and_then(Node::text).filter(|name| !name.is_empty());
-        let claims = templates::claims(node, namespace.unwrap_or(self.namespace));
+        let claims = stateful_set::claims(node, namespace.unwrap_or(self.namespace));
         let refused =
             |(at, text): (Position, String)| Failure::usage(format!("{}:{at}: {text}", place.file));
         let (set, claims) = claims.map_err(refused)?;
@@ -302,104 +302,7 @@ impl Reader<'_> {
             String::new()
         };
         let key = ObjectKey { kind, namespace, name: name.to_owned() };
-        let source = sources::of_kustomize(&node).map(Arc::from).or(place.source.cloned());
+        let source = rendered::of_kustomize(&node).map(Arc::from).or(place.source.cloned());
         Ok(Manifest { key, file: Arc::clone(file), source, node, author: Author::Applier })
-    }
-}
-
-/// The first field of an object that cannot be read, and why.
-///
-/// Found by reading the object with one branch of it at a time: the readers of the API know no
-/// places, and an error is rare enough to be paid for twice.
-pub(super) fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
-    let mut wrong = (node.at, refusal(kind, &node.to_json())?);
-    let mut path: Vec<Step> = Vec::new();
-    let mut around = node;
-    'deeper: loop {
-        let empty = match &around.shape {
-            Shape::List(_) => Some(Value::Array(Vec::new())),
-            Shape::Map(_) => Some(Value::Object(Map::new())),
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => None,
-        };
-        // Where even an empty one is refused, nothing in it is to blame.
-        let blames = |empty| refusal(kind, &branch(&path, empty)).is_some();
-        let inside = if empty.is_some_and(blames) { Vec::new() } else { children(around) };
-        for (step, at, child) in inside {
-            path.push(step);
-            if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
-                wrong = (at, reason);
-                around = child;
-                continue 'deeper;
-            }
-            path.pop();
-        }
-        let path = path.iter().map(Step::to_string).collect::<String>();
-        let field = path.trim_start_matches('.');
-        let (at, reason) = wrong;
-        let reason = match (field, reason.starts_with("is ")) {
-            ("", true) => format!("the object {reason}"),
-            ("", false) => reason,
-            (_, true) => format!("{field} {reason}"),
-            (_, false) => format!("{field}: {reason}"),
-        };
-        return Some((at, reason));
-    }
-}
-
-/// One step into an object.
-enum Step {
-    Key(String),
-    Item(usize),
-}
-
-impl std::fmt::Display for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Key(key) => write!(f, ".{key}"),
-            Self::Item(index) => write!(f, "[{index}]"),
-        }
-    }
-}
-
-fn children(node: &Node) -> Vec<(Step, Position, &Node)> {
-    let of_map = node
-        .entries()
-        .iter()
-        .map(|entry| (Step::Key(entry.key.clone()), entry.value.at, &entry.value));
-    let of_list =
-        node.items().iter().enumerate().map(|(index, item)| (Step::Item(index), item.at, item));
-    of_map.chain(of_list).collect()
-}
-
-/// An object that has nothing but `value` at `path`.
-fn branch(path: &[Step], value: Value) -> Value {
-    path.iter().rev().fold(value, |value, step| match step {
-        Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), value)])),
-        Step::Item(_) => Value::Array(vec![value]),
-    })
-}
-
-/// Why the API's reader refuses an object.
-fn refusal(kind: Kind, object: &Value) -> Option<String> {
-    let text = object.to_string();
-    let error = match kind {
-        Kind::Volume => volume::volume(&text, Wanted::Both).err(),
-        Kind::Claim => claim::claim(&text, "").err(),
-        Kind::Class => class::class(&text).err(),
-        Kind::Namespace => namespace::namespace(&text).err(),
-        Kind::Pod | Kind::Node => None,
-    }?;
-    Some(told(&error))
-}
-
-/// The sentence of a reader of the API, without the place in a text that nobody sees and without the
-/// names of our types.
-pub(in crate::cli) fn told(error: &serde_json::Error) -> String {
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let text = error.to_string().replace(&place, "").replace("invalid type: ", "is ");
-    let text = text.replace("is sequence", "is a list").replace("is map", "is a map");
-    match text.split_once("expected struct ") {
-        Some((before, _)) => format!("{before}expected a map"),
-        None => text,
     }
 }

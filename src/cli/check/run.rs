@@ -1,0 +1,334 @@
+//! One check over all input: each change in order, on what the changes before it left.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{stateful_set, unverified};
+use crate::api::review::ReviewError;
+use crate::api::server::claim::default_class;
+use crate::cli::API_VERSION;
+use crate::cli::args::CheckArgs;
+use crate::cli::exit::Failure;
+use crate::cli::input::listing::lacks;
+use crate::cli::input::manifests::stateful_set::maker;
+use crate::cli::input::manifests::{Author, Input, Manifest};
+use crate::cli::input::object_id::{Kind, ObjectKey};
+use crate::cli::judge::failure::{unreadable, unreviewable};
+use crate::cli::judge::findings::{About, Origin, of_api, of_verdict};
+use crate::cli::judge::live::Source;
+use crate::cli::judge::proposed::{created, replaced, stored, updated};
+use crate::cli::judge::{Judged, Known, Proposal, Terms, judge_proposal};
+use crate::cli::report::{EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
+use crate::config::Configuration;
+use crate::rules::{Part, User};
+
+/// One run over all input.
+pub(super) struct Run<'a> {
+    pub(super) arguments: &'a CheckArgs,
+    configuration: Configuration,
+    pub(super) known: Known,
+    base: BTreeMap<ObjectKey, Manifest>,
+    findings: Vec<Finding>,
+    edits: Vec<EditEntry>,
+    summary: Summary,
+    objects: Vec<JudgedObject>,
+    /// Where stored objects came from.
+    pub(super) source: Option<Source>,
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        arguments: &'a CheckArgs,
+        configuration: Configuration,
+        mut known: Known,
+        head: &Input,
+        base: Input,
+    ) -> Result<Self, Failure> {
+        for manifest in &base.manifests {
+            if known.is_input_alone() {
+                let object = object_of(manifest);
+                known.store(manifest.key.clone(), object).map_err(|error| unreadable(&error))?;
+            }
+        }
+        for manifest in &head.manifests {
+            known.expect(manifest.key.clone());
+        }
+        let base = base.manifests.into_iter();
+        let base = base.map(|manifest| (manifest.key.clone(), manifest)).collect();
+        Ok(Self {
+            arguments,
+            configuration,
+            known,
+            base,
+            findings: Vec::new(),
+            edits: Vec::new(),
+            summary: Summary::default(),
+            objects: Vec::new(),
+            source: None,
+            now: Timestamp::now(),
+        })
+    }
+
+    pub(super) fn judge_all(
+        &mut self,
+        head: &Input,
+        deletions: &[ObjectKey],
+    ) -> Result<(), Failure> {
+        for manifest in &head.manifests {
+            match manifest.key.kind {
+                Kind::Volume | Kind::Claim => self.manifest(manifest)?,
+                Kind::Namespace if self.is_about_namespace(manifest)? => self.manifest(manifest)?,
+                Kind::Class | Kind::Namespace => {
+                    let object = manifest.node.to_json();
+                    self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
+                }
+                Kind::Pod | Kind::Node => {}
+            }
+        }
+        let gone: Vec<Manifest> = self.base.values().cloned().collect();
+        for manifest in gone {
+            let stays = head.manifests.iter().any(|other| other.key == manifest.key);
+            let outlives = match &manifest.author {
+                Author::Applier => false,
+                Author::StatefulSet(member) => stateful_set::outlives(&member.set, head),
+            };
+            if !stays && !outlives && !is_kept(&manifest.node.to_json()) {
+                let origin = origin(&manifest);
+                match manifest.key.kind {
+                    Kind::Volume | Kind::Claim | Kind::Namespace => {
+                        self.deletion(&manifest.key, Some(origin))?;
+                    }
+                    Kind::Class | Kind::Pod | Kind::Node => {
+                        self.known.delete(&manifest.key).map_err(|error| unreadable(&error))?;
+                    }
+                }
+            }
+        }
+        for key in deletions {
+            self.deletion(key, None)?;
+        }
+        head.reviews.iter().try_for_each(|review| self.review(review))
+    }
+
+    /// Whether a rule has anything to say of a Namespace; of most, none has, and they are not storage.
+    fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
+        self.known.see_namespace(&manifest.key)?;
+        let proposal = self.of_manifest(manifest);
+        let judged = judge_proposal(&proposal, self.terms())
+            .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
+        Ok(!judged.verdict.rulings.is_empty())
+    }
+
+    /// A manifest of the head: a creation, or an update of what is stored.
+    fn manifest(&mut self, manifest: &Manifest) -> Result<(), Failure> {
+        let key = &manifest.key;
+        let mut proposal = self.of_manifest(manifest);
+        if let (Author::StatefulSet(member), Some(old)) = (&manifest.author, &proposal.old) {
+            // A set leaves a claim that it finds as it is.
+            let about = About { key, operation: "UPDATE", origin: Some(origin(manifest)) };
+            let found = stateful_set::retention(member, old, self.terms(), about);
+            if let Some(found) = found {
+                self.add(about, vec![found]);
+            }
+            return Ok(());
+        }
+        let mut of_set = Vec::new();
+        if let (Author::StatefulSet(member), Some(new)) = (&manifest.author, &proposal.new) {
+            let about = About { key, operation: "CREATE", origin: Some(origin(manifest)) };
+            of_set = stateful_set::of_template(member, new, self.terms(), about);
+            proposal.user = maker();
+        }
+        self.proposal(&proposal, Some(origin(manifest)), of_set)
+    }
+
+    /// What a manifest of the head would make of what is stored.
+    fn of_manifest(&self, manifest: &Manifest) -> Proposal {
+        let (key, how) = (&manifest.key, self.arguments.apply);
+        let object = object_of(manifest);
+        let old = self.known.object(key).map(|old| stored(key.kind, old));
+        let mut new = match &old {
+            None => created(key.kind, &object, how),
+            Some(old) if self.known.is_input_alone() => replaced(key.kind, old, &object),
+            Some(old) => {
+                let before = self.base.get(key).map(object_of);
+                updated(key.kind, old, &object, before.as_ref(), how)
+            }
+        };
+        if key.kind == Kind::Claim && old.is_none() {
+            default_class(&mut new, self.known.classes());
+        }
+        self.proposed(key, old, Some(new))
+    }
+
+    fn deletion(&mut self, key: &ObjectKey, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+        let old = match self.known.object(key) {
+            Some(old) => old.clone(),
+            // Of what nobody has shown, the name is known.
+            None if self.known.may_have(key) => json!({"metadata": {"name": key.name}}),
+            None if origin.is_some() => return Ok(()),
+            None => {
+                let about = About { key, operation: "DELETE", origin };
+                let message = format!(
+                    "{key} does not exist; the API server answers 404; correct the name or leave \
+                     it out"
+                );
+                self.add(about, vec![about.finding(Outcome::Api, None, message)]);
+                return Ok(());
+            }
+        };
+        self.proposal(&self.proposed(key, Some(old), None), origin, Vec::new())
+    }
+
+    fn proposed(&self, key: &ObjectKey, old: Option<Value>, new: Option<Value>) -> Proposal {
+        let user = User {
+            name: self.arguments.for_user.clone().unwrap_or_default(),
+            groups: self.arguments.for_group.clone(),
+        };
+        Proposal { key: key.clone(), old, new, part: Part::Main, user }
+    }
+
+    pub(super) fn terms(&self) -> Terms<'_> {
+        Terms::of(&self.known, &self.configuration, self.now)
+    }
+
+    /// Judges a change; `found` is what is known against it already.
+    fn proposal(
+        &mut self,
+        proposal: &Proposal,
+        origin: Option<Origin<'_>>,
+        mut found: Vec<Finding>,
+    ) -> Result<(), Failure> {
+        let about = About { key: &proposal.key, operation: proposal.operation(), origin };
+        let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
+        found.extend(of_api(proposal, &self.known, about));
+        let judged = match judge_proposal(proposal, self.terms()) {
+            Ok(judged) => judged,
+            // What cannot be read is never stored.
+            Err(_) if found.iter().any(|one| one.result == Outcome::Api) => {
+                self.add(about, found);
+                return Ok(());
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        found.extend(of_verdict(&judged, &self.known, about));
+        if self.known.is_input_alone() {
+            unverified::doubt(proposal, &mut found);
+        }
+        let is_denied = |found: &[Finding]| {
+            let is_denial = |one: &Finding| matches!(one.result, Outcome::Denied | Outcome::Api);
+            found.iter().any(is_denial)
+        };
+        if !is_denied(&found) {
+            found.extend(unverified::of_gaps(&self.known, self.live_name(), about));
+        }
+        let ignorance = unverified::of_ignorance(proposal, &found, self.terms(), about);
+        found.extend(ignorance.map_err(refused)?);
+        self.take_edits(&judged, about);
+        let is_refused = is_denied(&found);
+        self.add(about, found);
+        if is_refused {
+            return Ok(());
+        }
+        let taken = match judged.result {
+            Some(object) => self.known.change(&proposal.key, object),
+            None => self.known.delete(&proposal.key),
+        };
+        taken.map_err(|error| unreadable(&error))
+    }
+
+    pub(super) fn take_edits(&mut self, judged: &Judged, about: About<'_>) {
+        let entries = judged.edits.iter().map(|edit| EditEntry {
+            edit: edit.id,
+            kind: about.key.kind.name(),
+            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
+            name: about.key.name.clone(),
+            patch: edit.patch.clone(),
+            warning: edit.warning.clone(),
+            place: about.origin.map(|origin| match origin.source {
+                Some(source) => source.to_owned(),
+                None => format!("{}:{}", origin.file, origin.node.at),
+            }),
+        });
+        self.edits.extend(entries);
+    }
+
+    /// Counts one object and keeps what is said about it.
+    pub(super) fn add(&mut self, about: About<'_>, found: Vec<Finding>) {
+        let gravest = found.iter().map(|finding| finding.result).max();
+        self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        let first = self.findings.len();
+        self.objects.push(JudgedObject {
+            kind: about.key.kind.name(),
+            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
+            name: about.key.name.clone(),
+            operation: about.operation,
+            file: about.origin.map(|origin| origin.source.unwrap_or(origin.file).to_owned()),
+            findings: first..first + found.len(),
+        });
+        self.findings.extend(found);
+    }
+
+    /// What messages call the stored objects.
+    pub(super) fn live_name(&self) -> &str {
+        self.source.as_ref().map_or("the input", |source| &source.name)
+    }
+
+    /// What of the stored objects was wanted and is not there.
+    fn notes(&self) -> Vec<String> {
+        let wanted = self.known.wanted();
+        let source = self.source.as_ref().filter(|_| !wanted.is_empty());
+        let note = source.map(|source| {
+            let lacks = lacks(&source.name, &self.known.listed, &wanted);
+            format!("what rests on what was not seen is unverified: {lacks}")
+        });
+        note.into_iter().collect()
+    }
+
+    pub(super) fn report(self, others: usize) -> Report {
+        Report {
+            api_version: API_VERSION,
+            kind: "Report",
+            notes: self.notes(),
+            live: self
+                .source
+                .map(|source| LiveSource { source: source.name, age: source.age.as_secs() }),
+            findings: self.findings,
+            edits: self.edits,
+            summary: self.summary,
+            objects: self.objects,
+            others,
+        }
+    }
+}
+
+/// The object of a manifest, with the namespace that it would be sent to.
+fn object_of(manifest: &Manifest) -> Value {
+    let mut object = manifest.node.to_json();
+    if manifest.key.kind.is_namespaced() {
+        object["metadata"]["namespace"] = json!(manifest.key.namespace);
+    }
+    if let Author::StatefulSet(member) = &manifest.author {
+        object["metadata"]["name"] = json!(manifest.key.name);
+        for (key, value) in &member.set.labels {
+            object["metadata"]["labels"][key] = value.clone();
+        }
+    }
+    object
+}
+
+/// Where the object of a manifest came from.
+fn origin(manifest: &Manifest) -> Origin<'_> {
+    Origin { file: &manifest.file, source: manifest.source.as_deref(), node: &manifest.node }
+}
+
+/// Whether a tool would leave the object alone when its manifest goes.
+fn is_kept(object: &Value) -> bool {
+    let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
+    let argo = annotation("argocd.argoproj.io/sync-options").unwrap_or_default();
+    argo.split(',').any(|option| option.trim() == "Prune=false")
+        || annotation("kustomize.toolkit.fluxcd.io/prune") == Some("disabled")
+        || annotation("helm.sh/resource-policy") == Some("keep")
+}

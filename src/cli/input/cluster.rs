@@ -1,0 +1,192 @@
+//! A cluster that commands read from.
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::binding::{LiveReads, Read};
+use crate::cli::args::ClusterArgs;
+use crate::cli::exit::Failure;
+use crate::client::connect::{Address, connect};
+use crate::client::reads::LiveReader;
+use crate::client::resource::Watched;
+use crate::telemetry::logging;
+
+/// A cluster that can be asked.
+pub struct Cluster {
+    runtime: Runtime,
+    client: Client,
+    timeout: Duration,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// The cluster at this address. Nothing is asked yet.
+    pub(in crate::cli) fn connect(arguments: &ClusterArgs) -> Result<Self, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::unreachable(format!(
+                "no thread can be started: {}; try again",
+                logging::cause(&error)
+            ))
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
+        let address = Address {
+            kubeconfig: arguments.kubeconfig.clone(),
+            context: arguments.context.clone(),
+            as_user: arguments.as_user.clone(),
+            as_groups: arguments.as_group.clone(),
+        };
+        let client = runtime.block_on(async { connect(&address).await }).map_err(Failure::from)?;
+        Ok(Self { runtime, client, timeout: arguments.request_timeout })
+    }
+
+    /// The namespace of the context.
+    pub(in crate::cli) fn namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// What is at `path`, as JSON text.
+    pub(in crate::cli) fn get(&self, path: &str) -> Result<String, Refusal> {
+        self.runtime.block_on(get(&self.client, path, self.timeout))
+    }
+
+    /// What the API server answers to the creation of an object, which may be refused.
+    pub(in crate::cli) fn create(&self, path: &str, object: &Value) -> Result<Reply, Failure> {
+        self.runtime.block_on(create(&self.client, path, object, self.timeout))
+    }
+
+    /// Its volumes, claims and classes, a list each, as JSON texts.
+    pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, Refusal> {
+        Watched::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
+    }
+
+    /// Its pods that wait, in all namespaces, as the JSON text of a list.
+    pub(in crate::cli) fn waiting_pods(&self) -> Result<String, Refusal> {
+        let (path, selection) = (Watched::Pods.path(), Watched::Pods.selection());
+        self.get(&format!("{path}?{}", selection.trim_start_matches('&')))
+    }
+
+    /// Makes `reads` and puts the answers into `live`.
+    pub fn read(&self, reads: &[Read], live: &mut LiveReads) {
+        let reader = LiveReader::new(self.client.clone());
+        self.runtime.block_on(reader.read(reads, self.timeout, live));
+    }
+}
+
+/// A cluster and what it lists of volumes, claims and classes, as JSON texts.
+pub(in crate::cli) fn listed(arguments: &ClusterArgs) -> Result<(Cluster, Vec<String>), Failure> {
+    let cluster = Cluster::connect(arguments)?;
+    let lists = cluster.lists()?;
+    Ok((cluster, lists))
+}
+
+/// Why something cannot be had from a cluster.
+#[derive(Debug)]
+pub(in crate::cli) enum Refusal {
+    /// The account may not have it.
+    Forbidden(Failure),
+    /// It does not exist.
+    Missing(Failure),
+    /// The cluster cannot be reached, or fails.
+    Failed(Failure),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Forbidden(failure) | Refusal::Missing(failure) | Refusal::Failed(failure) => {
+                failure
+            }
+        }
+    }
+}
+
+/// The answer to a write.
+#[derive(Debug)]
+pub(in crate::cli) struct Reply {
+    /// Its status code.
+    pub code: u16,
+    /// The object as it would be stored, or the status that says why not.
+    pub object: Value,
+    /// The warnings that came with it.
+    pub warnings: Vec<String>,
+}
+
+impl Reply {
+    /// Why it was refused.
+    pub(in crate::cli) fn message(&self) -> String {
+        self.object["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+async fn create(
+    client: &Client,
+    path: &str,
+    object: &Value,
+    timeout: Duration,
+) -> Result<Reply, Failure> {
+    let body = Body::from(object.to_string().into_bytes());
+    let request = Request::post(path).header("content-type", "application/json").body(body);
+    let request = request.map_err(|error| Failure::unreachable(error.to_string()))?;
+    let exchange = async {
+        let response = client.send(request).await.map_err(|error| logging::cause(&error))?;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.map_err(|error| logging::cause(&error))?.to_bytes();
+        Ok::<_, String>((head, body))
+    };
+    let late = || format!("no answer within {} s", timeout.as_secs());
+    let sent = tokio::time::timeout(timeout, exchange).await.map_err(|_| late());
+    let (head, body) = sent.and_then(|sent| sent).map_err(|reason| {
+        Failure::unreachable(format!(
+            "the cluster cannot be reached: {reason}; check --kubeconfig and --context"
+        ))
+    })?;
+    // Kubernetes: `299 - "TEXT"`, RFC 7234.
+    let warning = |value: &http::HeaderValue| {
+        let text = value.to_str().ok()?.split_once('"')?.1.rsplit_once('"')?.0;
+        Some(text.replace("\\\"", "\""))
+    };
+    Ok(Reply {
+        code: head.status.as_u16(),
+        object: serde_json::from_slice(&body).unwrap_or_default(),
+        warnings: head.headers.get_all("warning").iter().filter_map(warning).collect(),
+    })
+}
+
+async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, Refusal> {
+    let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
+    let request =
+        request.map_err(|error| Refusal::Failed(Failure::unreachable(error.to_string())))?;
+    match tokio::time::timeout(timeout, client.request_text(request)).await {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(kube::Error::Api(status))) => {
+            let failure = Failure::unreachable(format!(
+                "the cluster refuses to list {path}: {}; use an account that may, or a dump",
+                status.message.trim_end_matches('.')
+            ));
+            Err(match status.code {
+                403 => Refusal::Forbidden(failure),
+                404 => Refusal::Missing(failure),
+                _ => Refusal::Failed(failure),
+            })
+        }
+        Ok(Err(error)) => Err(Refusal::Failed(Failure::unreachable(format!(
+            "the cluster cannot be reached: {}; check --kubeconfig and --context",
+            logging::cause(&error)
+        )))),
+        Err(_) => Err(Refusal::Failed(Failure::unreachable(format!(
+            "the cluster did not answer within {} s; raise --request-timeout or try again",
+            timeout.as_secs()
+        )))),
+    }
+}

@@ -1,0 +1,94 @@
+//! The field of a manifest that cannot be read.
+
+use serde_json::{Map, Value};
+
+use crate::api::volume::Wanted;
+use crate::api::{claim, class, namespace, volume};
+use crate::cli::input::object_id::Kind;
+use crate::cli::input::text::told;
+use crate::document::{Node, Position, Shape};
+
+/// The first field of an object that cannot be read, and why.
+///
+/// Found by reading the object with one branch of it at a time: the readers of the API know no
+/// places, and an error is rare enough to be paid for twice.
+pub(in crate::cli) fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
+    let mut wrong = (node.at, refusal(kind, &node.to_json())?);
+    let mut path: Vec<Step> = Vec::new();
+    let mut around = node;
+    'deeper: loop {
+        let empty = match &around.shape {
+            Shape::List(_) => Some(Value::Array(Vec::new())),
+            Shape::Map(_) => Some(Value::Object(Map::new())),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => None,
+        };
+        // Where even an empty one is refused, nothing in it is to blame.
+        let blames = |empty| refusal(kind, &branch(&path, empty)).is_some();
+        let inside = if empty.is_some_and(blames) { Vec::new() } else { children(around) };
+        for (step, at, child) in inside {
+            path.push(step);
+            if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
+                wrong = (at, reason);
+                around = child;
+                continue 'deeper;
+            }
+            path.pop();
+        }
+        let path = path.iter().map(Step::to_string).collect::<String>();
+        let field = path.trim_start_matches('.');
+        let (at, reason) = wrong;
+        let reason = match (field, reason.starts_with("is ")) {
+            ("", true) => format!("the object {reason}"),
+            ("", false) => reason,
+            (_, true) => format!("{field} {reason}"),
+            (_, false) => format!("{field}: {reason}"),
+        };
+        return Some((at, reason));
+    }
+}
+
+/// One step into an object.
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Key(key) => write!(f, ".{key}"),
+            Self::Item(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+fn children(node: &Node) -> Vec<(Step, Position, &Node)> {
+    let of_map = node
+        .entries()
+        .iter()
+        .map(|entry| (Step::Key(entry.key.clone()), entry.value.at, &entry.value));
+    let of_list =
+        node.items().iter().enumerate().map(|(index, item)| (Step::Item(index), item.at, item));
+    of_map.chain(of_list).collect()
+}
+
+/// An object that has nothing but `value` at `path`.
+fn branch(path: &[Step], value: Value) -> Value {
+    path.iter().rev().fold(value, |value, step| match step {
+        Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), value)])),
+        Step::Item(_) => Value::Array(vec![value]),
+    })
+}
+
+/// Why the API's reader refuses an object.
+fn refusal(kind: Kind, object: &Value) -> Option<String> {
+    let text = object.to_string();
+    let error = match kind {
+        Kind::Volume => volume::volume(&text, Wanted::Both).err(),
+        Kind::Claim => claim::claim(&text, "").err(),
+        Kind::Class => class::class(&text).err(),
+        Kind::Namespace => namespace::namespace(&text).err(),
+        Kind::Pod | Kind::Node => None,
+    }?;
+    Some(told(&error))
+}

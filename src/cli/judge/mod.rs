@@ -1,0 +1,16 @@
+//! One change judged as the webhook judges it, before it is made.
+//!
+//! Not here: which changes there are (`check`, `scan`, `preview`), and the rules themselves (`rules`).
+
+mod api_server;
+mod change;
+pub(in crate::cli) mod failure;
+pub(in crate::cli) mod findings;
+mod known;
+pub(in crate::cli) mod live;
+pub mod proposed;
+pub(in crate::cli) mod similar_name;
+pub(in crate::cli) mod write;
+
+pub use self::change::{Judged, Proposal, Terms, judge_proposal, judge_review};
+pub use self::known::{Known, Reach};

@@ -1,0 +1,158 @@
+//! What becomes of a claim and of a volume, as plans and explanations say it.
+//!
+//! Part of a public, versioned contract: fields are only ever added; `docs/schemas/plan.json` describes them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How a claim ends up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum ClaimFate {
+    /// It is bound already.
+    Bound,
+    /// It will be bound.
+    Binds,
+    /// A provisioner will make its volume.
+    Provisions,
+    /// It waits for something that comes by itself: a pod, its own end.
+    Waits,
+    /// No volume is left for it.
+    Starves,
+    /// It was bound and has lost its volume.
+    Lost,
+    /// The volume that it names can never be its own.
+    Conflict,
+    /// The input does not hold all that decides.
+    Unknown,
+}
+
+impl ClaimFate {
+    /// The spelling in reports.
+    pub(in crate::cli) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Binds => "binds",
+            Self::Provisions => "provisions",
+            Self::Waits => "waits",
+            Self::Starves => "starves",
+            Self::Lost => "lost",
+            Self::Conflict => "conflict",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether somebody has to do something: for one of which nothing is known, make a whole dump.
+    pub(in crate::cli) fn is_stuck(self) -> bool {
+        match self {
+            Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
+            Self::Starves | Self::Lost | Self::Conflict | Self::Unknown => true,
+        }
+    }
+}
+
+/// How a volume ends up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::cli) enum VolumeFate {
+    /// It is bound already.
+    Bound,
+    /// It will be bound.
+    Binds,
+    /// Nobody wants it.
+    Free,
+    /// Its claim is gone.
+    Released,
+    /// It is kept for a claim that is not there, or cannot have it.
+    Reserved,
+    /// Reclaiming it failed.
+    Failed,
+    /// The input does not hold all claims that it may be for.
+    Unknown,
+}
+
+impl VolumeFate {
+    /// The spelling in reports.
+    pub(in crate::cli) fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Binds => "binds",
+            Self::Free => "free",
+            Self::Released => "released",
+            Self::Reserved => "reserved",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One claim.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct PlannedClaim {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// How it ends up.
+    pub outcome: ClaimFate,
+    /// The volume that it has or gets.
+    pub volume: Option<String>,
+    /// Why, where that needs saying.
+    pub reason: Option<String>,
+    /// For a claim that starves: how many volumes fail for which first reason.
+    pub mismatches: BTreeMap<&'static str, usize>,
+    /// For a claim that starves: who gets the volume that would have done.
+    pub blocked_by: Option<Blocker>,
+    /// For a claim whose volume the binder chooses: how many other free volumes of the same class,
+    /// modes and size it could have been given.
+    pub equal_alternatives: Option<usize>,
+    /// The class that it asks for; none is no class.
+    pub class: Option<String>,
+    /// The size that it asks for.
+    pub request: String,
+    /// The access modes that it asks for.
+    pub access_modes: Vec<String>,
+    /// What its volume offers; the volume says it for programs.
+    #[serde(skip)]
+    pub given: Option<Given>,
+}
+
+/// What the volume of a claim offers.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Given {
+    /// Its size.
+    pub size: String,
+    /// By how many bytes it is larger than the request.
+    pub wasted_bytes: Option<i128>,
+}
+
+/// Who gets the volume that would have done for a claim.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct Blocker {
+    /// The claim that gets it, as `NAMESPACE/NAME`.
+    pub claim: String,
+    /// The volume.
+    pub volume: String,
+}
+
+/// One volume.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli) struct PlannedVolume {
+    /// Its name.
+    pub name: String,
+    /// How it ends up.
+    pub outcome: VolumeFate,
+    /// The claim that has or gets it, or that it is kept for.
+    pub claim: Option<String>,
+    /// By how many bytes it is larger than what its claim asks for.
+    pub wasted_bytes: Option<i128>,
+    /// Its class; none is no class.
+    pub class: Option<String>,
+    /// Its size.
+    pub capacity: String,
+    /// Its access modes.
+    pub access_modes: Vec<String>,
+}

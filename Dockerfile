@@ -3,7 +3,7 @@
 #   docker build -t bindery:dev .                      the binary is built in a stage
 #   docker build -t bindery:dev --target outside .     dist/ is taken, which `make dist` has built
 #
-# `make image` does the latter with docker, podman or buildah, and checks what came out; tests/image/check.sh checks
+# `make image` does the latter with docker, podman or buildah, and checks what came out; scripts/image/check.sh checks
 # what another build wrote to an archive. No variable picks the stage, as builders lose sight of what a stage needs
 # whose name they have to work out: the first and the last stage say the same, which `make suites` sees to.
 

@@ -15,7 +15,7 @@ demo:
 
 # Everything that is proven, with the time that each step took.
 test:
-	@tests/steps.sh lint unit suites examples doc kube chart e2e
+	@scripts/steps.sh lint unit suites examples doc kube chart e2e
 
 # Format and lints; a warning is an error. And that the core can be published alone.
 lint:
@@ -43,8 +43,8 @@ doc:
 # The control plane of the end-to-end tests, and the storage sidecars and the provisioner of local folders beside it: ten
 # minutes once, then nothing.
 kube:
-	tests/kube/build.sh plane
-	tests/kube/build.sh peers
+	scripts/kube.sh plane
+	scripts/kube.sh peers
 
 # The Helm chart as helm renders it, and its alerts as Prometheus' engine evaluates them: that is built with
 # Go, two minutes once.
@@ -59,30 +59,30 @@ e2e: kube
 # The histories of made-up clusters beside Kubernetes' own binder, random changes that check predicts, lives of
 # storage beside the real controllers, and what takes minutes on a real server, at their full count.
 histories: kube
-	$(CARGO_TEST) --test e2e -- --strict --full differential survival predicted harmless
+	$(CARGO_TEST) --test e2e -- --strict --full differential:: failures:: check:: storage_lifecycle:: no_false_denials::
 
 # An installation under load at its full counts: 200 restarts, 1,000 renewals of its certificate and 200 of its
 # authority, outages of a minute. Twenty minutes.
 installation: kube
-	$(CARGO_TEST) --test e2e -- --strict --full install:: certificates:: burst::
+	$(CARGO_TEST) --test e2e -- --strict --full installation::
 
 # The storage sidecars of Kubernetes CSI, and Rancher's provisioner of local folders, beside Bindery and without it, at
 # their full count: 300 disks, or folders, through each scenario and each setting.
 peers: kube
-	$(CARGO_TEST) --test e2e -- --strict --full peers::
+	$(CARGO_TEST) --test e2e -- --strict --full provisioners::
 
 # What depends on Kubernetes itself, on each version of it that tests/kube builds: rules, conditions, controllers, chart
 # and what check predicts. VERSIONS=1.34 picks some versions, CASES=name some cases; BINDERY_GENERATE=1 records what
 # the versions answer and writes docs/reference/versions.md.
 versions: export CASES := $(CASES)
 versions: kube
-	tests/versions.sh $(VERSIONS)
+	scripts/versions.sh $(VERSIONS)
 
 # Bugs of other binders, put back one at a time: the simulation has to notice each. MUTANTS="01 08" picks
 # some; BINDERY_GENERATE=1 writes the table of docs/reference/mutants.md.
 mutants: export MUTANTS := $(MUTANTS)
 mutants:
-	tests/mutants/run.sh
+	scripts/mutants.sh
 
 # The pure path alone; the webhook against controller-runtime, nginx and a real API server; the bind loop
 # against the in-tree binder and the bare load. Each row of the latter two has its floor
@@ -107,21 +107,21 @@ fuzz:
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
 
 # Every suite twenty times beside a load of twice the cores, of which half are other suites: no run may fail. An hour.
-# ROUNDS=2 makes it short, STRESSED="it sim" picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
+# ROUNDS=2 makes it short, STRESSED="webhook simulation" picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.
 STRESSED := lib $(SUITES) chart
 stress: ROUNDS := 20
 stress: kube
-	tests/stress.sh $(ROUNDS) $(STRESSED)
+	scripts/stress.sh $(ROUNDS) $(STRESSED)
 
 # What the image is made of, into dist/.
 dist:
-	tests/image/dist.sh
+	scripts/image/dist.sh
 
 # The image, with docker, podman or buildah, whichever is there; and whether it is what it should be. IMAGE=NAME:TAG
 # names it.
 IMAGE := bindery:dev
 image: dist
-	tests/image/build.sh $(IMAGE)
+	scripts/image/build.sh $(IMAGE)
 
 # Every promise at its full count: what is counted above runs in full there already; properties get
 # forty times their cases, and races have three rounds to show themselves on a real server.
@@ -139,7 +139,7 @@ soak: export SIMULATION_SEEDS := 20000
 soak: export CRASH_EVERY := 1
 soak: export CRASH_PAIRS := 5000
 soak:
-	@tests/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
+	@scripts/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
 # whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the

@@ -3,11 +3,11 @@
 //!
 //! Not here: what is measured.
 
-#[path = "../../tests/e2e/eventually.rs"]
+#[path = "../../tests/e2e/harness/eventually.rs"]
 #[allow(dead_code, clippy::panic, reason = "shared with the end-to-end tests, which use all of it")]
 pub(crate) mod eventually;
 pub(crate) mod floors;
-#[path = "../../tests/e2e/plane/mod.rs"]
+#[path = "../../tests/e2e/harness/plane/mod.rs"]
 #[allow(
     dead_code,
     unused_imports,
@@ -17,7 +17,7 @@ pub(crate) mod floors;
 pub(crate) mod plane;
 pub(crate) mod process;
 pub(crate) mod programs;
-#[path = "../../tests/e2e/runner.rs"]
+#[path = "../../tests/e2e/harness/runner.rs"]
 #[allow(
     dead_code,
     unused_imports,

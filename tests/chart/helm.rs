@@ -135,7 +135,7 @@ pub(crate) fn is_generating() -> bool {
 fn binaries() -> &'static Path {
     static BINARIES: OnceLock<PathBuf> = OnceLock::new();
     BINARIES.get_or_init(|| {
-        let script = root("tests/kube/build.sh");
+        let script = root("scripts/kube.sh");
         let output = Command::new(&script).arg("--where").output().expect("the script runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(

@@ -7,7 +7,7 @@
 //! at the counts and for the times that are promised, and those that take minutes; with
 //! `--hold` instead it starts a plane, prints a kubeconfig for it, and keeps it until it is interrupted.
 //!
-//! Not here: building the binaries (`tests/kube/build.sh`).
+//! Not here: building the binaries (`scripts/kube.sh`).
 #![allow(
     clippy::panic,
     clippy::expect_used,
@@ -15,23 +15,25 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a case fails by panicking")]
 
-mod caller;
+mod api_server;
+mod binding;
 mod cases;
-mod controller;
-mod eventually;
-mod installed;
-mod local_path;
-mod network;
-mod node;
-mod plane;
-mod proxy;
-mod recorder;
-mod runner;
-mod secrets;
-mod sidecars;
-mod versions;
+mod control_plane;
+mod denials;
+mod harness;
+mod installation;
+mod no_false_denials;
+mod predictions;
+mod provisioners;
+mod storage_lifecycle;
+mod tenant_isolation;
 
 use std::process::ExitCode;
+
+use harness::{
+    caller, controller, eventually, installed, local_path, network, node, plane, proxy, recorder,
+    runner, secrets, sidecars,
+};
 
 fn main() -> ExitCode {
     let arguments = match runner::Arguments::parse(std::env::args().skip(1)) {

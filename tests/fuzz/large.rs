@@ -2,7 +2,7 @@
 //! length.
 //!
 //! The limit is far above what the slowest of them takes and far below what reading each part once more for
-//! every other part would. Not here: what the webhook takes for a large body (`tests/it/wire/large.rs`).
+//! every other part would. Not here: what the webhook takes for a large body (`tests/webhook/wire/large.rs`).
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

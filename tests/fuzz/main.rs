@@ -2,7 +2,7 @@
 //! for as many as there is time for.
 //!
 //! `FUZZ_EXECUTIONS` says how many inputs each decoder gets. The same functions are run by cargo-fuzz, which
-//! looks for inputs by what code they reach (`fuzz/`). Not here: requests on a socket (`tests/it/wire`).
+//! looks for inputs by what code they reach (`fuzz/`). Not here: requests on a socket (`tests/webhook/wire`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod decoders;

@@ -1,5 +1,5 @@
 //! What the image is built from: that `.dockerignore` lets through whatever the build reads, and that the image holds
-//! no system and runs as nobody. Not here: the image that comes out (tests/image/check.sh).
+//! no system and runs as nobody. Not here: the image that comes out (scripts/image/check.sh).
 
 use super::Finding;
 use super::tree::{File, Kind};

@@ -163,7 +163,7 @@ fn the_readme_names_targets_and_rules_that_exist() {
 #[test]
 fn every_mutant_says_what_it_is_and_still_applies() {
     let files = tree::files();
-    expect_none(&mutants::heads(&files, &tree::file("tests/sim/invariants/mod.rs")));
+    expect_none(&mutants::heads(&files, &tree::file("tests/simulation/invariants/mod.rs")));
     expect_none(&mutants::applicable(&files));
     expect_none(&mutants::rows(&files, &tree::file("docs/reference/mutants.md")));
 }

@@ -2,7 +2,7 @@
 //! row on the page.
 //!
 //! A patch that applies nowhere would be found only by the hour that runs them all. Not here: whether one
-//! is noticed (`tests/mutants/run.sh`).
+//! is noticed (`scripts/mutants.sh`).
 
 use super::Finding;
 use super::tree::File;

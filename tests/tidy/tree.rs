@@ -32,7 +32,7 @@ pub(crate) enum Kind {
 const FOREIGN: [&str; 12] = [
     "Cargo.lock",
     "LICENSE",
-    "tests/it/cli/sarif-2.1.0.json",
+    "tests/schemas/sarif-2.1.0.json",
     "tests/kube/go.mod",
     "tests/kube/go.sum",
     "tests/kube/helm/go.mod",
@@ -41,7 +41,7 @@ const FOREIGN: [&str; 12] = [
     "tests/kube/helm3/go.sum",
     "tests/kube/peers/go.mod",
     "tests/kube/peers/go.sum",
-    "tests/sim/conversation/recorded.json",
+    "tests/simulation/api_server/conversation/recorded.json",
 ];
 
 impl File {
@@ -105,7 +105,7 @@ fn walk(folder: &Path, ignored: &[&str], found: &mut Vec<File>) {
 fn the_walk_finds_what_is_tracked_and_nothing_else() {
     let files = files();
     let has = |path: &str| files.iter().any(|file| file.path == path);
-    assert!(has("src/lib.rs") && has("Makefile") && has("tests/kube/build.sh"));
+    assert!(has("src/lib.rs") && has("Makefile") && has("scripts/kube.sh"));
     assert!(!files.iter().any(|file| file.path.starts_with("target/")));
     assert!(!files.iter().any(|file| file.path.starts_with(".git/")));
 }

@@ -8,7 +8,7 @@
 //! here calls a webhook, so an asynchronous caller can do that in between, and other requests may
 //! arrive meanwhile. [`Server`] is the thin asynchronous adapter over it.
 //!
-//! How faithful it is, is measured: `tests/sim` replays a recorded conversation with a real server.
+//! How faithful it is, is measured: `tests/simulation` replays a recorded conversation with a real server.
 //! [`faults`] lets things go wrong between it and a client.
 //!
 //! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields (so

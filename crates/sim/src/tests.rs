@@ -1,6 +1,6 @@
 //! Behaviours that the recorded conversation cannot show: what happens between two verdicts, after
 //! a compaction, under another seed or clock. Everything else is compared with the real server in
-//! `tests/sim`.
+//! `tests/simulation`.
 
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! merged, validation, what cannot change.
 //!
 //! `bindery check` predicts with it what an API server denies, and the simulated API server of the tests answers by
-//! it; both are compared with a real one (`tests/e2e/cases/{validation,predicted,conversation}`).
+//! it; both are compared with a real one (`tests/e2e/{api_server,predictions}`).
 //!
 //! Not here: the requests and answers of the API, versions, watches and other kinds (the simulated server's), and
 //! decoding: objects stay JSON, and a field of the wrong type is a [`Cause`].

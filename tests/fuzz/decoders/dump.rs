@@ -1,7 +1,7 @@
 //! Dumps and snapshots of a cluster, read as `check --live` and `plan` read them: a dump in JSON object by
 //! object from its own text, any other through the tree of its document.
 //!
-//! The commands' own walk over a file is private to them and is run as a process (`tests/it/cli`); here are the
+//! The commands' own walk over a file is private to them and is run as a process (`tests/cli`); here are the
 //! readers below it, and what becomes of what they read.
 
 use std::sync::Arc;

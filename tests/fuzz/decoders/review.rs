@@ -2,7 +2,7 @@
 //! that says why there is none.
 //!
 //! Every rule and every edit is on, before a cluster in which there is something to find (`scene.json`). No live
-//! read is answered. Not here: requests around the body (`tests/it/wire`).
+//! read is answered. Not here: requests around the body (`tests/webhook/wire`).
 
 use std::cell::Cell;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Pairs in memory, good and bad. Files and live connections are tested in `tests/it`.
+//! Pairs in memory, good and bad. Files and live connections are tested in `tests/webhook`.
 
 use std::time::Duration;
 

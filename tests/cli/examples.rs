@@ -1,0 +1,311 @@
+//! Every example of every rule through the binary: the text is that of judging it directly, byte
+//! for byte.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bindery::api::pods::{pod_use, users_page};
+use bindery::api::volume::Wanted;
+use bindery::api::{claim, class, namespace, node, review, volume};
+use bindery::binding::{Answer, Evidence, LiveReads, Observed, OwnerFate, PodUse, Read, View};
+use bindery::cli::example::{Scene, scene};
+use bindery::cli::judge::Proposal;
+use bindery::model::{ClaimKey, Node};
+use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
+use bindery::rules::{
+    Effect, Endpoint, Example, Mode, Persona, Policy, Question, RULES, ReadAccess, Rule, Ruling,
+    Send, TENANT_LABEL, Verdict, judge,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{Folder, Output};
+
+/// The objects of an example, read for judging without any code of the command line.
+#[derive(Default)]
+struct Stored {
+    view: View,
+    pods: Vec<Value>,
+    nodes: Vec<Node>,
+}
+
+impl Stored {
+    fn of(objects: &[Value]) -> Self {
+        let mut stored = Self::default();
+        for object in objects {
+            let text = object.to_string();
+            match object["kind"].as_str() {
+                Some("PersistentVolume") => {
+                    let volume = volume::volume(&text, Wanted::Both).expect("a volume");
+                    stored.view.apply(Observed::Volume(Arc::new(volume.volume)));
+                }
+                Some("PersistentVolumeClaim") => {
+                    let claim = claim::claim(&text, "").expect("a claim");
+                    stored.view.apply(Observed::Claim(Arc::new(claim)));
+                }
+                Some("StorageClass") => {
+                    let class = class::class(&text).expect("a class");
+                    stored.view.apply(Observed::Class(Arc::new(class)));
+                }
+                Some("Namespace") => {
+                    let namespace = namespace::namespace(&text).expect("a namespace");
+                    stored.view.apply(Observed::Namespace(Arc::new(namespace)));
+                }
+                Some("Node") => stored.nodes.push(node::node(&text).expect("a node")),
+                _ => stored.pods.push(object.clone()),
+            }
+        }
+        stored
+    }
+
+    fn answer(&self, read: &Read, live: &mut LiveReads) {
+        fn found<T>(object: Option<&Arc<T>>) -> Answer<T> {
+            object.cloned().map_or(Answer::NotFound, Answer::Found)
+        }
+        match read {
+            Read::Volume(name) => {
+                live.volumes.insert(name.clone(), found(self.view.volume(name)));
+            }
+            Read::Claim(key) => {
+                live.claims.insert(key.clone(), found(self.view.claim(key)));
+            }
+            Read::Class(name) => {
+                live.classes.insert(name.clone(), found(self.view.class(name)));
+            }
+            Read::DefaultClass => {
+                live.default_class = Some(found(self.view.default_class()));
+            }
+            Read::AnyNode(term) => {
+                let is_one = self.nodes.iter().any(|node| term.admits(node));
+                let answer = if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound };
+                live.any_nodes.insert(term.clone(), answer);
+            }
+            Read::Owner(namespace, owner) => {
+                let claim = self.view.claim(&ClaimKey::new(namespace.clone(), &*owner.name));
+                let claim = claim.filter(|claim| claim.uid.as_ref() == Some(&owner.uid));
+                let answer = match claim {
+                    Some(_) => Answer::Found(Arc::new(OwnerFate::Alive)),
+                    None => Answer::NotFound,
+                };
+                live.owners.insert((namespace.clone(), owner.clone()), answer);
+            }
+            Read::Namespace(name) => {
+                live.namespaces.insert(name.clone(), found(self.view.namespace_of(name)));
+            }
+            // No example has Leases.
+            Read::Lease(namespace, name) => {
+                live.leases.insert((namespace.clone(), name.clone()), Answer::NotFound);
+            }
+            Read::Node(_) => panic!("no rule asks for {read:?}"),
+            Read::LivePods(key) => {
+                let users = users_page(&self.pods_in(key), key).expect("pods").users;
+                live.live_pods.insert(key.clone(), Answer::Found(Arc::new(users)));
+            }
+            Read::PodsUsing(key) => {
+                let used: PodUse = pod_use(&self.pods_in(key), key).expect("pods");
+                live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
+            }
+        }
+    }
+
+    /// The pods of the claim's namespace, as a list.
+    fn pods_in(&self, key: &ClaimKey) -> String {
+        let pods = self.pods.iter();
+        let here = pods.filter(|pod| pod["metadata"]["namespace"] == *key.namespace);
+        json!({"items": here.collect::<Vec<_>>()}).to_string()
+    }
+}
+
+/// What the rules say to the change as it is sent, with nothing edited first.
+fn direct(scene: &Scene, policy: &Policy) -> Verdict {
+    let body = scene.proposal.body();
+    let request = review::request(&body, policy).expect("a review");
+    let stored = Stored::of(&scene.stored);
+    let mut live = LiveReads::default();
+    let mut verdict = Verdict::default();
+    for endpoint in Endpoint::VALIDATING {
+        if !reaches(endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes) {
+            continue;
+        }
+        let question =
+            Question { endpoint, change: &request.change, policy, now: Timestamp::UNIX_EPOCH };
+        loop {
+            let judged = judge(RULES, question, &Evidence::new(&stored.view, &live));
+            if judged.reads.is_empty() {
+                verdict.rulings.extend(judged.verdict.rulings);
+                break;
+            }
+            for read in &judged.reads {
+                stored.answer(read, &mut live);
+            }
+        }
+    }
+    verdict
+}
+
+/// A dump of the example's cluster, with a list of every kind. An empty one says besides that it is of all
+/// namespaces.
+fn dump(scene: &Scene) -> String {
+    let mut dump = String::new();
+    for kind in
+        ["PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Namespace", "Pod", "Node"]
+    {
+        let is_one = |object: &&Value| object["kind"] == kind;
+        let items: Vec<&Value> = scene.stored.iter().filter(is_one).collect();
+        for items in [&items[..], &[]] {
+            let list = json!({"apiVersion": "v1", "kind": format!("{kind}List"), "items": items});
+            dump += &list.to_string();
+            dump.push('\n');
+        }
+    }
+    dump
+}
+
+/// The arguments and files that stand for the change; none where only a review can say it.
+fn as_files(example: &Example, proposal: &Proposal, folder: &Folder) -> Option<Vec<String>> {
+    let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
+    arguments.extend(["--config", "config.yaml", "--live", "live.json"].map(str::to_owned));
+    match example.send {
+        Send::Create(_) => arguments.extend(["-f", "new.json"].map(str::to_owned)),
+        Send::Merge { .. } => {
+            arguments.extend(["-f", "new.json", "--apply=replace"].map(str::to_owned));
+        }
+        Send::Delete(target) => arguments.extend(["--delete".to_owned(), target.to_owned()]),
+        Send::MergeStatus { .. } => return None,
+    }
+    if let Some(new) = &proposal.new {
+        folder.write("new.json", new.to_string());
+    }
+    if !proposal.user.name.is_empty() {
+        arguments.extend(["--for-user".to_owned(), proposal.user.name.clone()]);
+    }
+    for group in &proposal.user.groups {
+        arguments.extend(["--for-group".to_owned(), group.clone()]);
+    }
+    Some(arguments)
+}
+
+/// The report's messages by result, and its edits.
+fn messages(output: &Output) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+    let report: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let mut told = BTreeMap::<String, Vec<String>>::new();
+    for finding in report["findings"].as_array().expect("findings") {
+        let text = |key: &str| finding[key].as_str().expect("text").to_owned();
+        told.entry(text("result")).or_default().push(text("message"));
+    }
+    let edits = report["edits"].as_array().expect("edits").iter();
+    (told, edits.map(|edit| edit["edit"].as_str().expect("text").to_owned()).collect())
+}
+
+fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
+    let mut told = BTreeMap::<String, Vec<String>>::new();
+    for ruling in &verdict.rulings {
+        let (result, unknown) = if is_unverified(ruling) {
+            ("unverified", "; whether whoever makes the change may is not known here")
+        } else {
+            (ruling.effect.label(), "")
+        };
+        told.entry(result.to_owned()).or_default().push(format!("{ruling}{unknown}"));
+    }
+    told
+}
+
+/// Whether it denies to askers without a permission only, of which no input tells whether they have it.
+fn is_unverified(ruling: &Ruling) -> bool {
+    ruling.rule.is_of_permission() && ruling.effect == Effect::Denied
+}
+
+fn refusal(told: &BTreeMap<String, Vec<String>>) -> String {
+    told.get("denied").map(|lines| lines.join("\n")).unwrap_or_default()
+}
+
+/// Plays one example both ways; gives back the refusal.
+fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
+    let scene = scene(example).expect("an example");
+    let modes = [(rule.id.to_owned(), mode)].into();
+    let verdict = direct(&scene, &Policy { modes, ..Policy::default() });
+    let folder = Folder::new();
+    let mode = json!({"rules": {"modes": {rule.id: mode.as_str()}}, "kind": "Config"});
+    let mut configuration = mode;
+    configuration["apiVersion"] = json!("bindery.dev/v1");
+    folder.write("config.yaml", configuration.to_string());
+    folder.write("live.json", dump(&scene));
+    folder.write("review.json", scene.proposal.body());
+    let title = example.title;
+
+    let review = ["check", "--config", "config.yaml", "-f", "review.json", "--live", "live.json"];
+    let output = folder.run(&[&review[..], &["-o", "json"]].concat());
+    let (told, _) = messages(&output);
+    assert_eq!(told, expected(&verdict), "{title}, as a review");
+    let is_denied = !verdict.is_allowed() && !verdict.rulings.iter().any(is_unverified);
+    let refused = if is_denied { verdict.refusal() } else { String::new() };
+    assert_eq!(refusal(&told), refused, "{title}, as a review");
+    assert_eq!(output.code, i32::from(is_denied), "{title}: {output:?}");
+
+    if let Some(arguments) = as_files(example, &scene.proposal, &folder) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = folder.run(&arguments);
+        let (mut told, edits) = messages(&output);
+        // What the API server itself refuses besides is no verdict of ours.
+        told.remove("api");
+        let repairs = ["strip-binder-annotations", "restore-binding", "repair-stale-claim-ref"];
+        let repaired = edits.iter().any(|edit| repairs.contains(&edit.as_str()));
+        if repaired {
+            assert_eq!(refusal(&told), "", "{title}: {edits:?}");
+        } else {
+            assert_eq!(told, expected(&verdict), "{title}, as files: {arguments:?}");
+        }
+    }
+    verdict.refusal()
+}
+
+#[test]
+fn every_refused_example_is_refused_with_the_same_text() {
+    for rule in RULES {
+        assert!(!rule.refuses.is_empty(), "{}", rule.id);
+        for example in rule.refuses {
+            let refusal = play(rule, Mode::Deny, example);
+            // `check` answers as the webhook answers those who may read volumes.
+            if rule.id == "missing-volume" && example.by == Persona::Tenant {
+                continue;
+            }
+            let mark = format!("[{}] ", rule.told_id());
+            assert!(refusal.lines().any(|line| line.starts_with(&mark)), "{mark}: {refusal:?}");
+        }
+    }
+}
+
+#[test]
+fn every_allowed_example_passes_with_the_same_text() {
+    for rule in RULES {
+        for example in rule.allows {
+            assert_eq!(play(rule, rule.mode, example), "", "{}: {}", rule.id, example.title);
+        }
+    }
+}
+
+#[test]
+fn every_edit_is_reported_with_its_patch() {
+    for repair in bindery::rules::edits::REPAIRS {
+        let cases = repair.edits.iter().map(|example| (example, true));
+        for (example, edits) in cases.chain(repair.leaves.iter().map(|example| (example, false))) {
+            let scene = scene(example).expect("an example");
+            let folder = Folder::new();
+            folder.write("live.json", dump(&scene));
+            let mut on = json!({"apiVersion": "bindery.dev/v1", "kind": "Config"});
+            if repair.id == TENANT_LABEL {
+                on["tenancy"] = json!({"label": "auto"});
+            } else {
+                on["edits"] = json!({repair.id: true});
+            }
+            folder.write("config.yaml", on.to_string());
+            let arguments = as_files(example, &scene.proposal, &folder).expect("files");
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let output = folder.run(&arguments);
+            let (_, made) = messages(&output);
+            let title = example.title;
+            assert_eq!(made.iter().any(|id| id == repair.id), edits, "{title}: {output:?}");
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! `bindery explain`: what it says of claims, volumes and pods, in each form, from a dump and from a
+//! server; and what it refuses. That the printed commands work is tried on a real API server.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::cluster::run_against;
+use super::schemas::expect_valid;
+use crate::{ALL_LISTED, Folder, Output};
+
+/// Volumes that miss by one word, by more, and that somebody has; a class that waits for pods, one with a
+/// provisioner, and nodes.
+const STATE: &str = r#"
+kind: List
+items:
+- {kind: StorageClass, metadata: {name: fast}, provisioner: kubernetes.io/no-provisioner}
+- {kind: StorageClass, metadata: {name: csi}, provisioner: csi.example}
+- {kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}
+- {kind: StorageClass, metadata: {name: csi-late}, provisioner: csi.example, volumeBindingMode: WaitForFirstConsumer}
+- {kind: PersistentVolume, metadata: {name: small, uid: u-small}, spec: {storageClassName: fast, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: slow, uid: u-slow}, spec: {storageClassName: slow, capacity: {storage: 20Gi}, accessModes: [ReadWriteOnce]}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: tiny, uid: u-tiny}, spec: {storageClassName: slow, capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], volumeMode: Block}, status: {phase: Available}}
+- {kind: PersistentVolume, metadata: {name: had, uid: u-had}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: old, uid: u-old}}, status: {phase: Bound}}
+- {kind: PersistentVolume, metadata: {name: left, uid: u-left}, spec: {storageClassName: fast, capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: qa, name: gone, uid: u-gone}}, status: {phase: Released}}
+- {kind: PersistentVolume, metadata: {name: local-a, uid: u-local-a}, spec: {storageClassName: local, capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce], nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: host, operator: In, values: [a]}]}]}}}, status: {phase: Available}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: qa, name: old, uid: u-old, annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {storageClassName: fast, volumeName: had, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}, status: {phase: Bound, accessModes: [ReadWriteOnce]}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: data, uid: u-data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: waits, uid: u-waits}, spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: made, uid: u-made}, spec: {storageClassName: csi, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: later, uid: u-later}, spec: {storageClassName: csi-late, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+- {kind: Event, metadata: {name: e1}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Provisioning, message: begins, source: {component: csi.example_pod_1}, lastTimestamp: "2026-01-01T00:00:00Z"}
+- {kind: Event, metadata: {name: e2}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: ProvisioningFailed, message: no space, reportingComponent: csi.example_pod_1, eventTime: "2026-01-01T00:00:02Z"}
+- {kind: Event, metadata: {name: e3}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, name: made}, reason: Other, message: of another, source: {component: csi.example2_x}, lastTimestamp: "2026-01-03T00:00:00Z"}
+- {kind: Node, metadata: {name: node-a, labels: {host: a}}}
+- {kind: Node, metadata: {name: node-b, labels: {host: b}}}
+- {kind: Pod, metadata: {namespace: db, name: web}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: waits}}]}}
+- {kind: Pod, metadata: {namespace: db, name: elsewhere}, spec: {nodeName: node-b, volumes: [{name: x, persistentVolumeClaim: {claimName: waits}}]}}
+- {kind: Pod, metadata: {namespace: db, name: later}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: later}}]}}
+- {kind: Pod, metadata: {namespace: db, name: broken}, spec: {volumes: [{name: x, persistentVolumeClaim: {claimName: data}}, {name: z, persistentVolumeClaim: {claimName: absent}}]}}
+"#;
+
+fn explain(state: &str, arguments: &[&str]) -> Output {
+    let listed = if state.contains("kind: List\n") { "" } else { ALL_LISTED };
+    let state = format!("{state}{listed}");
+    Folder::new().run_with(&[&["explain", "-f", "-", "-n", "db"], arguments].concat(), &state)
+}
+
+/// The explanation as programs get it, valid by its schema.
+fn explained(state: &str, object: &str) -> Value {
+    let output = explain(state, &[object, "-o", "json"]);
+    let explanation = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    expect_valid("explanation", &explanation);
+    explanation
+}
+
+#[test]
+fn a_stuck_claim_is_told_every_reason_the_nearest_first_and_a_command() {
+    let run = explain(STATE, &["pvc/data"]);
+    let expected = "\
+claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
+  other class (1)
+    slow: class \"slow\" is not class \"fast\"
+  too small (1)
+    small: 5Gi is less than the requested 10Gi
+  too small, other class (1)
+    local-a: 5Gi is less than the requested 10Gi; class \"local\" is not class \"fast\"
+  kept for another claim, not available (2)
+    had: kept for claim \"qa/old\"; phase is Bound, not Available
+    left: kept for claim \"qa/gone\"; phase is Released, not Available
+  and 1 more for other reasons (-o wide shows all)
+fix (volume \"slow\" gets the class \"fast\"):
+kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}'
+";
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    assert_eq!(run.stdout, expected);
+    let wide = explain(STATE, &["pvc/data", "-o", "wide"]).stdout;
+    assert!(wide.contains("tiny: 1Gi is less than") && !wide.contains("more"), "{wide}");
+}
+
+#[test]
+fn programs_get_every_candidate_with_its_holder_and_the_values() {
+    let explanation = explained(STATE, "pvc/data");
+    assert_eq!((&explanation["stuck"], &explanation["outcome"]), (&json!(true), &json!("starves")));
+    let candidates = explanation["candidates"].as_array().expect("a list");
+    let names: Vec<&str> = candidates.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["slow", "small", "local-a", "had", "left", "tiny"]);
+    assert_eq!(
+        candidates[1]["mismatches"],
+        json!([{"label": "too_small", "message": "5Gi is less than the requested 10Gi",
+            "requested": "10Gi", "offered": "5Gi"}])
+    );
+    assert_eq!(candidates[3]["holder"], "qa/old");
+    assert_eq!(candidates[5]["mismatches"].as_array().expect("a list").len(), 3);
+    let yaml = explain(STATE, &["pvc/data", "-o", "yaml"]).stdout;
+    assert_eq!(bindery::document::read(&yaml).expect("YAML")[0].to_json(), explanation);
+    let markdown = explain(STATE, &["claim/db/data", "-o", "markdown"]).stdout;
+    assert!(markdown.contains("| `small` | 5Gi is less than the requested 10Gi |"), "{markdown}");
+    assert!(markdown.contains("```\nkubectl patch pv slow "), "{markdown}");
+}
+
+#[test]
+fn a_screen_is_enough_for_any_number_of_volumes() {
+    let mut state = STATE.to_owned();
+    for number in 0..500 {
+        let _ = writeln!(
+            state,
+            "- {{kind: PersistentVolume, metadata: {{name: more-{number:03}, uid: u-more-{number:03}}}, spec: {{storageClassName: \
+            class-{number}, capacity: {{storage: {number}Gi}}, accessModes: [ReadWriteMany]}}, status: {{phase: Available}}}}"
+        );
+    }
+    let text = explain(&state, &["pvc/data"]).stdout;
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.contains("and 487 more (-o wide shows all)"), "{text}");
+    assert_eq!(explained(&state, "pvc/data")["candidates"].as_array().expect("a list").len(), 506);
+}
+
+#[test]
+fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
+    let run = explain(STATE, &["pvc/waits"]);
+    assert_eq!(run.code, 0);
+    assert_eq!(
+        run.stdout,
+        "claim \"db/waits\" waits: its class binds it once pod \"web\" is scheduled\n  \
+         on node node-a: local-a\n  on node node-b: no volume fits\n"
+    );
+    assert_eq!(
+        explained(STATE, "pod/web")["nodes"],
+        json!([{"node": "node-a", "volumes": ["local-a"]}])
+    );
+    let web = explain(STATE, &["pod/web"]);
+    assert_eq!(web.code, 0);
+    assert!(
+        web.stdout.starts_with("pod \"db/web\" could have its volumes on node-a\n"),
+        "{}",
+        web.stdout
+    );
+    let elsewhere = explain(STATE, &["pod/elsewhere"]);
+    assert_eq!(elsewhere.code, 1);
+    assert!(
+        elsewhere.stdout.starts_with("pod \"db/elsewhere\" has no node on which"),
+        "{}",
+        elsewhere.stdout
+    );
+    let late = STATE.replace("{nodeName: node-b, volumes", "{nodeName: node-a, volumes");
+    let late = explain(&late, &["pod/elsewhere"]);
+    assert_eq!(late.code, 1);
+    assert!(
+        late.stdout.contains("was given node \"node-a\" past the scheduler"),
+        "{}",
+        late.stdout
+    );
+    // Where a volume will be made, none is missing on any node.
+    let later = explain(STATE, &["pod/later"]);
+    assert_eq!(later.code, 0, "{}", later.stdout);
+    assert!(later.stdout.contains("makes a volume where the pod goes"), "{}", later.stdout);
+    let broken = explain(STATE, &["pod/broken"]);
+    assert_eq!(broken.code, 1);
+    assert!(
+        broken.stdout.starts_with("pod \"db/broken\" is kept waiting by absent, data\n"),
+        "{}",
+        broken.stdout
+    );
+    assert_eq!(explained(STATE, "pod/broken")["claims"][0]["outcome"], "missing");
+}
+
+#[test]
+fn a_provisioner_is_named_with_the_last_event_that_it_wrote() {
+    let run = explain(STATE, &["pvc/made"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stdout,
+        "claim \"db/made\" waits for a new volume: provisioner \"csi.example\" is asked for it; its provisioner \
+         failed: no space\n  \
+         last event of \"csi.example_pod_1\": ProvisioningFailed at 2026-01-01T00:00:02Z: no space\n"
+    );
+    assert_eq!(
+        explained(STATE, "pvc/made")["provisioner"]["lastEvent"]["component"],
+        "csi.example_pod_1"
+    );
+}
+
+#[test]
+fn a_volume_tells_who_has_it_who_waits_and_why_nobody_takes_it() {
+    let first = |object: &str| {
+        let run = explain(STATE, &[object]);
+        (run.code, run.stdout.lines().next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(first("pv/had"), (0, "volume \"had\" is bound to claim \"qa/old\"".to_owned()));
+    assert_eq!(
+        first("pv/small"),
+        (0, "volume \"small\" is free: it fits none of the 4 claims that wait".to_owned())
+    );
+    assert_eq!(
+        first("pv/local-a"),
+        (
+            0,
+            "volume \"local-a\" is free: claim \"db/waits\" could have it, and waits for its pod"
+                .to_owned()
+        )
+    );
+    let (code, left) = first("persistentvolume/left");
+    assert_eq!(code, 1);
+    assert!(
+        left.starts_with("volume \"left\" is released: its claim \"qa/gone\" is gone"),
+        "{left}"
+    );
+    let small = explained(STATE, "pv/small");
+    assert_eq!(small["candidates"][0]["mismatches"][0]["label"], "class");
+    assert_eq!(small["candidates"][3]["name"], "db/data");
+    assert_eq!(small["candidates"][3]["mismatches"][0]["label"], "too_small");
+}
+
+/// A claim and a volume that misses it, for the command that is printed.
+fn command(claim: &str, volume: &str) -> String {
+    let state = format!(
+        "kind: PersistentVolumeClaim\nmetadata: {{namespace: db, name: data, uid: u-data}}\nspec: {{accessModes: \
+         [ReadWriteOnce], {claim}}}\n---\nkind: PersistentVolume\nmetadata: {{name: v, uid: u-v}}\nspec: {{accessModes: \
+         [ReadWriteOnce], capacity: {{storage: 5Gi}}, {volume}\n"
+    );
+    let explanation = explained(&state, "pvc/data");
+    explanation["fix"]["command"].as_str().unwrap_or("none").to_owned()
+}
+
+/// The command that makes the claim anew with these operations.
+fn anew(operations: &str) -> String {
+    format!(
+        "kubectl -n db get pvc data -o json | kubectl patch --local -f - --type=json -p '{operations}' \
+         -o json | kubectl replace --force -f -"
+    )
+}
+
+#[test]
+fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
+    let size = "resources: {requests: {storage: 5Gi}}";
+    let free = "storageClassName: fast}\nstatus: {phase: Available}";
+    let of_class = format!("storageClassName: fast, {size}");
+    for (claim, volume, expected) in [
+        // Too small, of the right class.
+        (
+            "storageClassName: fast, resources: {requests: {storage: 8Gi}}".to_owned(),
+            free.to_owned(),
+            anew(r#"[{"op":"add","path":"/spec/resources/requests/storage","value":"5Gi"}]"#),
+        ),
+        (
+            format!("storageClassName: slow, {size}"),
+            free.to_owned(),
+            r#"kubectl patch pv v --type=merge -p '{"spec":{"storageClassName":"slow"}}'"#.to_owned(),
+        ),
+        // No class at all: it may still get one.
+        (
+            size.to_owned(),
+            free.to_owned(),
+            r#"kubectl -n db patch pvc data --type=merge -p '{"spec":{"storageClassName":"fast"}}'"#.to_owned(),
+        ),
+        (
+            format!("selector: {{matchLabels: {{tier: db}}, matchExpressions: [{{key: zone, operator: Exists}}]}}, {of_class}"),
+            free.to_owned(),
+            "kubectl label pv v tier=db zone= --overwrite".to_owned(),
+        ),
+        (
+            format!("volumeMode: Block, {of_class}"),
+            free.to_owned(),
+            anew(r#"[{"op":"add","path":"/spec/volumeMode","value":"Filesystem"}]"#),
+        ),
+        (
+            format!("volumeName: absent, {of_class}"),
+            free.to_owned(),
+            anew(r#"[{"op":"remove","path":"/spec/volumeName"}]"#),
+        ),
+        // Released and kept: it is pointed at the claim, by name, without the old uid.
+        (
+            of_class.clone(),
+            "storageClassName: fast, claimRef: {namespace: a, name: b, uid: c}}\nstatus: {phase: Released}".to_owned(),
+            r#"kubectl patch pv v --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","fieldPath":null,"kind":"PersistentVolumeClaim","name":"data","namespace":"db","resourceVersion":null,"uid":null}}}'"#.to_owned(),
+        ),
+        // Its storage is about to be destroyed, it is promised to somebody, or it is on its way out.
+        (
+            of_class.clone(),
+            "storageClassName: fast, persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: a, name: b, uid: c}}\nstatus: {phase: Released}".to_owned(),
+            "none".to_owned(),
+        ),
+        (
+            of_class.clone(),
+            "storageClassName: fast, claimRef: {namespace: a, name: b}}\nstatus: {phase: Available}".to_owned(),
+            "none".to_owned(),
+        ),
+    ] {
+        assert_eq!(command(&claim, &volume), expected, "{claim}");
+    }
+}
+
+#[test]
+fn without_a_command_it_says_what_to_add() {
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
+        [ReadWriteMany], storageClassName: fast, resources: {requests: {storage: 5Gi}}}\n";
+    let run = explain(state, &["pvc/data"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout.ends_with(
+            "note: no command fixes it; add a volume of class \"fast\" with 5Gi and access modes RWX, \
+             volume mode Filesystem\n"
+        ),
+        "{}",
+        run.stdout
+    );
+}
+
+/// To add a volume is no help to a claim that names another.
+#[test]
+fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
+    let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
+        [ReadWriteMany], volumeName: v, resources: {requests: {storage: 5Gi}}}\n---\n\
+        kind: PersistentVolume\nmetadata: {name: v, uid: u-v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
+        [ReadWriteMany], claimRef: {namespace: db, name: other}}\n";
+    let run = explain(state, &["pvc/data"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stdout,
+        "claim \"db/data\" is in conflict: volume \"v\", which it names, is kept for claim \"db/other\"\n  \
+         kept for another claim (1)\n    v: kept for claim \"db/other\"\n\
+         note: no command fixes it; make the claim anew without spec.volumeName, and add a volume of no class \
+         with 5Gi and access modes RWX, volume mode Filesystem\n"
+    );
+}
+
+#[test]
+fn a_pod_or_an_event_that_cannot_be_read_is_told() {
+    let pod = STATE.replace("claimName: data}", "claimName: true}");
+    let run = explain(&pod, &["pod/broken"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.starts_with("error: stdin: a Pod cannot be read: "), "{}", run.stderr);
+    // It hides no other pod, and what it may use is told of claims that wait.
+    assert_eq!(explain(&pod, &["pod/web"]).code, 0);
+    let run = explain(&pod, &["pvc/later"]);
+    assert!(run.stdout.contains("note: stdin: Pod db/broken cannot be read: "), "{}", run.stdout);
+    let event = STATE.replace("reason: Other", "reason: true");
+    let run = explain(&event, &["pvc/made"]);
+    assert!(run.stdout.contains("note: stdin: an Event cannot be read: "), "{}", run.stdout);
+}
+
+#[test]
+fn names_that_do_not_exist_are_refused_with_what_is_near() {
+    for (object, said) in [
+        ("pvc/dta", "error: claim \"db/dta\" does not exist in stdin; there is db/data\n"),
+        ("pvc/qa/data", "error: claim \"qa/data\" does not exist in stdin; there is db/data\n"),
+        ("pv/smal", "error: volume \"smal\" does not exist in stdin; there is small\n"),
+        ("pod/wbe", "error: pod \"db/wbe\" does not exist in stdin; there is db/web\n"),
+        (
+            "pvc/nothing-like-it",
+            "error: claim \"db/nothing-like-it\" does not exist in stdin; check name and namespace\n",
+        ),
+        (
+            "node/a",
+            "error: \"node/a\" is of a kind that is not explained; write pvc/NAME, pv/NAME or pod/NAME, with -n NAMESPACE\n",
+        ),
+    ] {
+        let run = explain(STATE, &[object]);
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (2, "", said));
+    }
+}
+
+/// A server on which a tenant sees a claim of its own and the events about it, and no volumes.
+fn tenant(path: &str) -> (u16, Value) {
+    let status = |code: u16, message: &str| {
+        (
+            code,
+            json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message}),
+        )
+    };
+    let about = "/api/v1/namespaces/db/events?fieldSelector=involvedObject.kind%3DPersistentVolumeClaim,involvedObject.name%3Ddata";
+    match path {
+        "/api/v1/namespaces/db/persistentvolumeclaims/data" => (
+            200,
+            json!({"kind": "PersistentVolumeClaim", "metadata": {"namespace": "db", "name": "data", "uid": "u"},
+                "spec": {}, "status": {"phase": "Pending"}}),
+        ),
+        "/api/v1/namespaces/db/pods/web" => (
+            200,
+            json!({"kind": "Pod", "metadata": {"namespace": "db", "name": "web"}, "spec": {"volumes": [
+                {"name": "x", "persistentVolumeClaim": {"claimName": "data"}}]}}),
+        ),
+        path if path == about => (
+            200,
+            json!({"kind": "EventList", "items": [
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
+                    "reason": "FailedBinding", "message": "0/3 volumes fit:\u{1b}[2J3 too small",
+                    "source": {"component": "bindery-controller"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
+                    "reason": "Noticed", "message": "by a stranger", "source": {"component": "other"},
+                    "lastTimestamp": "2026-01-02T00:00:00Z"},
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
+                    "reason": "Noticed", "message": "of two minds", "source": {"component": "bindery-controller"},
+                    "reportingComponent": "other", "lastTimestamp": "2026-01-02T00:00:00Z"},
+                {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data", "uid": "former"},
+                    "reason": "Noticed", "message": "of another claim", "source": {"component": "bindery-controller"},
+                    "lastTimestamp": "2026-01-02T00:00:00Z"}]}),
+        ),
+        path if path.starts_with("/api/v1/persistentvolumes") => {
+            status(403, "volumes are not yours")
+        }
+        _ => status(404, "not found"),
+    }
+}
+
+#[test]
+fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
+    let (run, _) = run_against(tenant, &["explain", "pvc/data", "-n", "db"]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    assert_eq!(
+        run.stdout,
+        "claim \"db/data\" is Pending; \"bindery-controller\" says FailedBinding: 0/3 volumes fit: [2J3 too small\n\
+         note: you may not list the volumes and claims of the whole cluster: no volume is compared; for all \
+         reasons let somebody run it who may\n\
+         note: that \"bindery-controller\" says so is the event's own word: whoever may write events in \
+         namespace \"db\" could have written it\n"
+    );
+    let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);
+    let pod: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    expect_valid("explanation", &pod);
+    assert_eq!(
+        (run.code, &pod["claims"][0]["event"]["component"]),
+        (1, &json!("bindery-controller"))
+    );
+    let (run, _) = run_against(tenant, &["explain", "pvc/other", "-n", "db"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    let (run, _) = run_against(tenant, &["explain", "pv/any"]);
+    assert_eq!((run.code, run.stdout.as_str()), (4, ""));
+}
+
+#[test]
+fn a_cluster_that_is_not_there_ends_with_4() {
+    let folder = Folder::new();
+    folder.write("kubeconfig", super::bad_input::kubeconfig(1));
+    let run = folder.run(&["explain", "pvc/data", "--kubeconfig", "kubeconfig"]);
+    assert_eq!((run.code, run.stdout.as_str()), (4, ""), "{}", run.stderr);
+}

@@ -1,0 +1,56 @@
+//! Every case, in the order in which they start. A module lists its own in `CASES`; a function that is
+//! missing there is dead code, at which the compiler warns.
+
+use crate::api_server::{conversation, quantities, validation, versions, yaml};
+use crate::binding::{controller, differential, failures, lifecycle, recycler, writes};
+use crate::control_plane::{lifetime, smoke};
+use crate::denials::{attacks, namespace_labels, rules};
+use crate::installation::{certificates, install, overload};
+use crate::predictions::{check, explain, gitops};
+use crate::runner::Case;
+use crate::tenant_isolation::{restricted, tenancy, volume_labels};
+use crate::{no_false_denials, provisioners, storage_lifecycle};
+
+/// Every case, in the order in which they start; those that take minutes only if `is_full`.
+pub(crate) fn all(is_full: bool) -> Vec<Case> {
+    let lengthy = if is_full { failures::LENGTHY } else { &[] };
+    [
+        lengthy,
+        differential::CASES,
+        rules::CASES,
+        check::CASES,
+        storage_lifecycle::CASES,
+        no_false_denials::CASES,
+        provisioners::CASES,
+        install::CASES,
+        install::changes::CASES,
+        install::restarts::CASES,
+        install::renewals::CASES,
+        install::outages::CASES,
+        install::provided::CASES,
+        install::rights::CASES,
+        install::without_root::CASES,
+        conversation::CASES,
+        attacks::CASES,
+        quantities::CASES,
+        writes::CASES,
+        overload::CASES,
+        certificates::CASES,
+        controller::CASES,
+        explain::CASES,
+        gitops::CASES,
+        volume_labels::CASES,
+        namespace_labels::CASES,
+        lifecycle::CASES,
+        recycler::CASES,
+        restricted::CASES,
+        smoke::CASES,
+        failures::CASES,
+        tenancy::CASES,
+        validation::CASES,
+        versions::CASES,
+        yaml::CASES,
+        lifetime::CASES,
+    ]
+    .concat()
+}

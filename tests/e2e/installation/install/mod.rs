@@ -1,0 +1,69 @@
+//! The chart installed by helm on a real control plane, its pods run as processes, and the API server calling them
+//! through their service.
+//!
+//! Not here: what the chart renders for which values (`tests/chart`).
+
+pub(crate) mod changes;
+mod load;
+pub(crate) mod outages;
+pub(crate) mod provided;
+pub(crate) mod renewals;
+pub(crate) mod restarts;
+pub(crate) mod rights;
+mod site;
+pub(crate) mod without_root;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use self::site::{CHART, NAME, Site};
+use crate::plane::persona::ADMIN;
+use crate::runner::{Case, alone};
+
+pub(crate) const CASES: &[Case] = &[alone!(helm_installs_what_refuses)];
+
+/// Writes at once in a load.
+const WRITERS: usize = 8;
+
+fn helm_installs_what_refuses() {
+    let began = Instant::now();
+    let site = Site::empty();
+    println!("a plane after {:?}", began.elapsed());
+    let began = Instant::now();
+    site.helm(&["install", NAME, CHART, "-n", NAME]);
+    site.await_refusal();
+    let took = began.elapsed();
+    println!("the first refusal {took:?} after helm install");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    site.await_ready();
+    assert_eq!(unknown(&site, &[]), [""; 0]);
+    test(&site);
+    // Where nothing is refused, nobody can see that something would be.
+    site.helm(&["upgrade", NAME, CHART, "-n", NAME, "--set", "rules.profile=audit"]);
+    let unknown = unknown(&site, &[]);
+    assert!(
+        matches!(&unknown[..], [one] if one.contains("refusals") && one.contains("audit")),
+        "{unknown:?}"
+    );
+    test(&site);
+}
+
+fn test(site: &Site) {
+    let tested = site.helm(&["test", NAME, "-n", NAME, "--timeout", "1m"]);
+    assert!(tested.contains("Succeeded"), "{tested}");
+}
+
+/// What the doctor could not find out; all else it found well.
+fn unknown(site: &Site, arguments: &[&str]) -> Vec<String> {
+    let doctor = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        .args(["doctor", "--installation", &format!("{NAME}/{NAME}"), "--kubeconfig"])
+        .arg(site.plane.kubeconfig(ADMIN))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.success() && told.lines().count() >= 9, "{told}");
+    let (well, other): (Vec<&str>, _) = told.lines().partition(|line| line.starts_with("ok "));
+    assert!(well.len() >= 8, "{told}");
+    other.into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,5 @@
+//! What the commands say about a live cluster is what the cluster then does.
+
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod gitops;

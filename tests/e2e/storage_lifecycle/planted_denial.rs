@@ -1,0 +1,140 @@
+//! A webhook that refuses one write of each writer, and the same look at the audit log as that which found
+//! nothing: it has to find each.
+//!
+//! It refuses what has "planted" in its name or its namespace, so that the scenes can be set by somebody else.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::post;
+use bindery::api::review::{Answer, answer};
+use bindery::webhook::transport::tls::ServingPair;
+use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
+use serde_json::{Value, json};
+
+use super::actors::{ACTORS, Writer};
+use super::scenarios;
+use super::tally::Tally;
+use super::witness::{by, configuration, entry};
+use crate::eventually::eventually;
+use crate::installed::{VALIDATING, pair, register};
+use crate::no_false_denials::world::{STATIC, VOLUMES, World};
+use crate::plane::persona::{self, ARRANGER};
+use crate::plane::{Plane, claim_path};
+
+/// How long the slowest of the controllers may take to try.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+const MARK: &str = "planted";
+
+/// Fails unless a refusal of each writer is found.
+pub(super) fn every_writer_is_watched(plane: &Plane) {
+    let world = World::of_class(plane, MARK, STATIC, "WaitForFirstConsumer");
+    let _server = refuse(plane);
+    set(&world);
+    let seen = |writer: &&Writer, refusals: &[String]| {
+        refusals.iter().any(|refusal| {
+            refusal.starts_with(&format!("{}: ", writer.user)) && refusal.contains("planted here")
+        })
+    };
+    eventually("a refusal of each writer is found", PATIENCE, || {
+        play(&world);
+        let tally = Tally::of(&plane.audit_log(), |place| place.contains(MARK) || place == VOLUMES);
+        let refusals = tally.refusals();
+        let unseen: Vec<&str> = ACTORS
+            .iter()
+            .filter(|writer| !seen(writer, &refusals))
+            .map(|writer| writer.name)
+            .collect();
+        if unseen.is_empty() { Ok(()) } else { Err(format!("none of {}", unseen.join(", "))) }
+    });
+    println!("a planted refusal is found for each of {} writers", ACTORS.len());
+}
+
+/// Serves and registers it.
+fn refuse(plane: &Plane) -> Server {
+    let pair = pair();
+    let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let endpoint = PortOptions {
+        name: "planted",
+        listener,
+        security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
+        router: Router::new().route("/", post(refusal)),
+        limits: Limits::reviews(),
+    };
+    let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
+    let planted = |writer: &Writer| {
+        let condition = format!(
+            "{} && [request.?namespace.orValue(''), request.?name.orValue('')]\
+             .exists(name, name.contains('{MARK}'))",
+            by(writer)
+        );
+        let name = format!("{}.planted.test", writer.name);
+        entry(&name, &format!("https://{address}/"), &pair.authority, &condition)
+    };
+    let entries: Vec<Value> = ACTORS.iter().map(planted).collect();
+    register(plane, VALIDATING, &configuration("planted", &entries));
+    server
+}
+
+async fn refusal(body: axum::body::Bytes) -> ([(&'static str, &'static str); 1], Vec<u8>) {
+    let review: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let uid = review["request"]["uid"].as_str().unwrap_or_default();
+    let refused = Answer { refusal: "planted here".to_owned(), ..Answer::default() };
+    ([("content-type", "application/json")], answer(uid, &refused))
+}
+
+/// The namespace whose claims cannot be collected.
+const SWEPT: &str = "planted-swept";
+
+/// Gives each of the real ones something to do; they try until it is done.
+fn set(world: &World<'_>) {
+    let make = |path: &str, object: &Value| world.post(ARRANGER, path, object).expect_ok();
+    let claims = claims_of(MARK);
+    // For the binder.
+    make(VOLUMES, &world.volume_of("idle", &json!({})));
+    // For the scheduler, which takes what is available only.
+    scenarios::node(world, "planted-node");
+    make(VOLUMES, &scenarios::disk(world, "disk", "planted-node"));
+    let free = json!({"status": {"phase": "Available"}});
+    world.patch(ARRANGER, &format!("{}/status", world.volume_path("disk")), &free).expect_ok();
+    make(&claims, &world.claim_of("wanted", &json!({})));
+    scenarios::pod(world, "wanted", &json!({}));
+    // For the protection of volumes and of claims.
+    make(VOLUMES, &world.volume_of("going", &json!({})));
+    world.delete(ARRANGER, &world.volume_path("going")).expect_ok();
+    make(&claims, &world.claim_of("going", &json!({})));
+    world.delete(ARRANGER, &world.claim_path("going")).expect_ok();
+    // For the garbage collector.
+    let nobody = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody",
+        "uid": "00000000-0000-4000-8000-000000000000"}]);
+    make(&claims, &world.claim_of("orphan", &json!({"metadata": {"ownerReferences": nobody}})));
+    // For the namespace controller.
+    world.namespace(SWEPT);
+    let inside = world.claim_of("inside", &json!({"metadata": {"namespace": SWEPT}}));
+    make(&claims_of(SWEPT), &inside);
+    world.delete(ARRANGER, &format!("/api/v1/namespaces/{SWEPT}")).expect_ok();
+    // For those that make claims.
+    scenarios::templates(world, 2);
+}
+
+fn claims_of(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims")
+}
+
+/// A write of each of those that are played.
+fn play(world: &World<'_>) {
+    let noted = json!({"metadata": {"annotations": {"example.com/by": "somebody"}}});
+    let volume = world.volume_path("idle");
+    for who in [persona::PROVISIONER, persona::RESIZER, persona::ATTACHER, persona::BACKUP] {
+        world.patch(who, &volume, &noted);
+    }
+    let claim = claim_path(MARK, "wanted");
+    world.patch(persona::POPULATOR, &claim, &noted);
+    world.patch(persona::NODE, &format!("{claim}/status"), &noted);
+}

@@ -28,8 +28,8 @@
 //! # Entry points
 //!
 //! * [`rules::judge`]: a change, a policy and what is known, in; every violation and what it rests
-//!   on, out. [`rules::amend`] is the same for repairs.
-//! * [`rules::RULES`] and [`rules::edits::REPAIRS`]: everything that is refused or repaired.
+//!   on, out. [`rules::mutate`] is the same for repairs.
+//! * [`rules::RULES`] and [`rules::mutations::MUTATIONS`]: everything that is refused or repaired.
 //! * [`webhook::service::Service`]: one review, from its body to its answer, without a socket.
 //! * [`webhook::run::Webhook`]: the process, from its options to its end.
 //! * [`binding::decide_claim`] and [`binding::decide_volume`]: what is to be done next about an
@@ -128,7 +128,7 @@
 //! let rule = find("bound-volume-delete").expect("it is in the list");
 //! assert_eq!(rule.mode, Mode::Deny);
 //! assert!(!rule.refuses.is_empty() && !rule.allows.is_empty());
-//! assert!(RULES.iter().all(|rule| !rule.routes.is_empty()));
+//! assert!(RULES.iter().all(|rule| !rule.request types.is_empty()));
 //! ```
 pub use bindery_core::{binding, model, rules};
 

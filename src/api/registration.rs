@@ -1,7 +1,7 @@
 //! The registrations: what the API server is asked to send to the webhook, and under which
 //! conditions.
 //!
-//! Built from the routes of rules and repairs and from nothing else, so that a new rule cannot be
+//! Built from the request types of rules and repairs and from nothing else, so that a new rule cannot be
 //! forgotten here. Chart and command line print the same values.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +14,9 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter;
-use crate::rules::{Endpoint, Operation, RULES, Resource, Route};
+use crate::rules::mutations::MUTATIONS;
+use crate::rules::{Endpoint, Operation, RULES, RequestType, Resource};
 
 /// Where the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn path(endpoint: Endpoint) -> &'static str {
         Endpoint::Advise => "/validate/advise",
         Endpoint::Restricted => "/validate/restricted",
         Endpoint::Tenancy => "/validate/tenancy",
-        // One handler; which repairs look at a request follows from its routes.
+        // One handler; which repairs look at a request follows from its request types.
         Endpoint::Mutate | Endpoint::Restore => "/mutate",
     }
 }
@@ -172,7 +172,9 @@ impl Registration {
 
 /// Whether `endpoint` is registered for requests of this kind.
 pub fn is_registered(endpoint: Endpoint, resource: Resource, operation: Operation) -> bool {
-    routes(endpoint).any(|route| (route.resource, route.operation) == (resource, operation))
+    request_types(endpoint).any(|request_type| {
+        (request_type.resource, request_type.operation) == (resource, operation)
+    })
 }
 
 fn metadata() -> ObjectMeta {
@@ -184,34 +186,34 @@ fn metadata() -> ObjectMeta {
     }
 }
 
-/// The routes that lead to `endpoint`. What guard's conditions let by is judged in `advise`, so that
-/// is sent guard's routes too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
+/// The request types that lead to `endpoint`. What guard's conditions let by is judged in `advise`, so that
+/// is sent guard's request types too; what they take is judged there by the rules of `advise` as well. `restricted` is sent
 /// those of them by which a claim can come to name a volume.
-fn routes(endpoint: Endpoint) -> impl Iterator<Item = Route> {
-    let of_rules = RULES.iter().flat_map(|rule| rule.routes);
-    let of_repairs = REPAIRS.iter().flat_map(|repair| repair.routes);
-    let leads = move |route: &Route| {
-        let is_advised = matches!(route.endpoint, Endpoint::Advise | Endpoint::Guard);
+fn request_types(endpoint: Endpoint) -> impl Iterator<Item = RequestType> {
+    let of_rules = RULES.iter().flat_map(|rule| rule.request_types);
+    let of_repairs = MUTATIONS.iter().flat_map(|repair| repair.request_types);
+    let leads = move |request_type: &RequestType| {
+        let is_advised = matches!(request_type.endpoint, Endpoint::Advise | Endpoint::Guard);
         match endpoint {
             Endpoint::Advise => is_advised,
-            Endpoint::Restricted => is_advised && can_name_volume(*route),
+            Endpoint::Restricted => is_advised && can_name_volume(*request_type),
             Endpoint::Guard | Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => {
-                route.endpoint == endpoint
+                request_type.endpoint == endpoint
             }
         }
     };
     of_rules.chain(of_repairs).copied().filter(leads)
 }
 
-fn can_name_volume(route: Route) -> bool {
-    route.resource == Resource::Claims
-        && matches!(route.operation, Operation::Create | Operation::Update)
+fn can_name_volume(request_type: RequestType) -> bool {
+    request_type.resource == Resource::Claims
+        && matches!(request_type.operation, Operation::Create | Operation::Update)
 }
 
 fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
     let mut operations: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
-    for route in routes(endpoint) {
-        let (resource, operation) = spelling(route.resource, route.operation);
+    for request_type in request_types(endpoint) {
+        let (resource, operation) = spelling(request_type.resource, request_type.operation);
         operations.entry(resource).or_default().insert(operation);
     }
     let rule = |(resource, operations): (String, BTreeSet<&str>)| RuleWithOperations {
@@ -268,12 +270,15 @@ mod tests {
 
     #[test]
     fn every_route_of_a_rule_or_repair_is_sent() {
-        let all = RULES.iter().flat_map(|rule| rule.routes);
-        for route in all.chain(REPAIRS.iter().flat_map(|repair| repair.routes)) {
-            let (resource, operation) = spelling(route.resource, route.operation);
-            let lines = sent(route.endpoint);
+        let all = RULES.iter().flat_map(|rule| rule.request_types);
+        for request_type in all.chain(MUTATIONS.iter().flat_map(|repair| repair.request_types)) {
+            let (resource, operation) = spelling(request_type.resource, request_type.operation);
+            let lines = sent(request_type.endpoint);
             let line = lines.iter().find(|line| line.starts_with(&format!("{resource}: ")));
-            assert!(line.is_some_and(|line| line.contains(operation)), "{route:?}: {lines:?}");
+            assert!(
+                line.is_some_and(|line| line.contains(operation)),
+                "{request_type:?}: {lines:?}"
+            );
         }
     }
 
@@ -291,9 +296,15 @@ mod tests {
     /// `advise` leaves to guard what can harm bound data: guard must be asked wherever that can be.
     #[test]
     fn what_advise_leaves_to_guard_is_sent_to_guard() {
-        let advised = routes(Endpoint::Advise).filter(|route| route.resource == Resource::Volumes);
-        for route in advised.filter(|route| route.operation != Operation::Create) {
-            assert!(is_registered(Endpoint::Guard, route.resource, route.operation), "{route:?}");
+        let advised = request_types(Endpoint::Advise)
+            .filter(|request_type| request_type.resource == Resource::Volumes);
+        for request_type in
+            advised.filter(|request_type| request_type.operation != Operation::Create)
+        {
+            assert!(
+                is_registered(Endpoint::Guard, request_type.resource, request_type.operation),
+                "{request_type:?}"
+            );
         }
     }
 

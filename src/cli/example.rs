@@ -14,7 +14,7 @@ use crate::api::fixture::{self, FixtureError, Item};
 use crate::api::review::ReviewError;
 use crate::binding::Collection;
 use crate::config::Configuration;
-use crate::rules::edits::all_on;
+use crate::rules::mutations::all_on;
 use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, User};
 
 /// Why an example cannot be played: a mistake in its notation.
@@ -197,8 +197,8 @@ pub fn user(persona: Persona) -> User {
 mod tests {
     use super::*;
     use crate::binding::{Evidence, LiveReads};
-    use crate::rules::Standing;
-    use crate::rules::edits::REPAIRS;
+    use crate::rules::ScanCheck;
+    use crate::rules::mutations::MUTATIONS;
 
     /// The example where every volume that says nothing else is destroyed or emptied with its claim.
     fn dangerous(example: &Example, policy: &str) -> Example {
@@ -240,7 +240,7 @@ mod tests {
         let mut told = 0;
         for rule in RULES {
             assert!(is_safe(rule.page.instead), "{}: {}", rule.id, rule.page.instead);
-            for example in rule.refuses {
+            for example in rule.denied {
                 for example in ["Delete", "Recycle"].map(|policy| dangerous(example, policy)) {
                     let judged = judge_unedited(&example).unwrap();
                     for ruling in &judged.verdict.rulings {
@@ -255,7 +255,7 @@ mod tests {
             }
         }
         assert!(told > 150, "{told}");
-        for repair in REPAIRS {
+        for repair in MUTATIONS {
             assert!(is_safe(repair.page.instead), "{}: {}", repair.id, repair.page.instead);
         }
     }
@@ -272,15 +272,15 @@ mod tests {
         }
         let live = LiveReads::default();
         let evidence = Evidence::new(known.view(), &live);
-        let found = RULES.iter().flat_map(|rule| match rule.standing {
-            Standing::OfVolume(check) => {
+        let found = RULES.iter().flat_map(|rule| match rule.scan {
+            ScanCheck::OfVolume(check) => {
                 let volumes = known.view().volumes();
                 volumes.filter_map(|volume| check(volume, &evidence)).collect::<Vec<_>>()
             }
-            Standing::OfClaim(check) => {
+            ScanCheck::OfClaim(check) => {
                 known.view().claims().filter_map(|claim| check(claim, &evidence)).collect()
             }
-            Standing::Unseen | Standing::AsCreated | Standing::WhileUnbound => Vec::new(),
+            ScanCheck::Unseen | ScanCheck::AsCreated | ScanCheck::WhileUnbound => Vec::new(),
         });
         found.map(|violation| violation.text).collect()
     }

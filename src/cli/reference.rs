@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use super::example::{ExampleError, judge, judge_unedited};
 use crate::api::registration::name;
-use crate::rules::edits::REPAIRS;
+use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Example, Exemptable, Mode, Operation, Page, Persona, RULES, Repair, Resource, Route, Rule,
-    Send, Standing, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
+    Example, Exemptable, Mode, Mutation, Operation, Page, Persona, RULES, RequestType, Resource,
+    Rule, ScanCheck, Send, Switch, TENANT_LABEL, Terminating, Verdict, WarningMode,
 };
 
 /// All pages, with a table of contents.
@@ -31,14 +31,14 @@ pub fn all() -> Result<String, ExampleError> {
         let _ = writeln!(out, "| [`{id}`](#{id}) | {mode} | {} |", rule.page.hazard);
     }
     out.push_str("\n| Edit | Hazard |\n|---|---|\n");
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         let id = repair.id;
         let _ = writeln!(out, "| [`{id}`](#{id}) | {} |", repair.page.hazard);
     }
     for rule in RULES {
         let _ = write!(out, "\n{}", of_rule(rule)?);
     }
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         let _ = write!(out, "\n{}", of_repair(repair)?);
     }
     Ok(out)
@@ -46,14 +46,18 @@ pub fn all() -> Result<String, ExampleError> {
 
 /// The page of a rule.
 pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
-    let mut out =
-        format!("## {}\n\nRule, mode `{}`. {}\n", rule.id, rule.mode.as_str(), routes(rule.routes));
+    let mut out = format!(
+        "## {}\n\nRule, mode `{}`. {}\n",
+        rule.id,
+        rule.mode.as_str(),
+        request_types(rule.request_types)
+    );
     out.push_str(match rule.terminating {
         Terminating::Passes => "An object that is being deleted already passes.\n",
         Terminating::Judged => "An object that is being deleted already is judged too.\n",
     });
     match rule.exemption {
-        Exemptable::Yes if rule.routes.iter().copied().all(is_of_namespaces) => {
+        Exemptable::Yes if rule.request_types.iter().copied().all(is_of_namespaces) => {
             out.push_str("Only `exemptions` in the configuration exempts from it.\n");
         }
         Exemptable::Yes => {
@@ -66,18 +70,18 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
         }
         Exemptable::No => out.push_str("Nothing exempts from it.\n"),
     }
-    out.push_str(match rule.standing {
-        Standing::Unseen => "`scan` cannot see it: only the change is a hazard.\n",
-        Standing::AsCreated | Standing::OfVolume(_) | Standing::OfClaim(_) => {
+    out.push_str(match rule.scan {
+        ScanCheck::Unseen => "`scan` cannot see it: only the change is a hazard.\n",
+        ScanCheck::AsCreated | ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_) => {
             "`scan` finds it in what stands.\n"
         }
-        Standing::WhileUnbound => "`scan` finds it in what stands and is not bound.\n",
+        ScanCheck::WhileUnbound => "`scan` finds it in what stands and is not bound.\n",
     });
-    if let Some(told_as) = rule.told_as {
-        let _ = writeln!(out, "It speaks in the name of `{told_as}`.");
+    if let Some(reported_as) = rule.reported_as {
+        let _ = writeln!(out, "It speaks in the name of `{reported_as}`.");
     }
     page(&mut out, &rule.page);
-    for example in rule.refuses {
+    for example in rule.denied {
         let judged = judge_unedited(example)?;
         let told = |verdict: &Verdict| {
             let here = verdict.rulings.iter().filter(|ruling| ruling.rule.id == rule.id);
@@ -102,15 +106,15 @@ pub fn of_rule(rule: &Rule) -> Result<String, ExampleError> {
             );
         }
     }
-    for example in rule.allows {
+    for example in rule.allowed {
         scene(&mut out, "Allowed", example);
     }
     Ok(out)
 }
 
 /// The page of an edit.
-pub fn of_repair(repair: &Repair) -> Result<String, ExampleError> {
-    let mut out = format!("## {}\n\nEdit. {}\n", repair.id, routes(repair.routes));
+pub fn of_repair(repair: &Mutation) -> Result<String, ExampleError> {
+    let mut out = format!("## {}\n\nEdit. {}\n", repair.id, request_types(repair.request_types));
     if repair.id == TENANT_LABEL {
         out.push_str(
             "It is off unless `tenancy.label: auto` in the configuration switches it on.\n",
@@ -123,14 +127,14 @@ pub fn of_repair(repair: &Repair) -> Result<String, ExampleError> {
         WarningMode::Warned => "The warning and the patch",
         WarningMode::Silent => "Without a warning; what the audit log says, and the patch",
     };
-    for example in repair.edits {
+    for example in repair.mutated {
         let judged = judge(example)?;
         scene(&mut out, "Edited", example);
         for edit in judged.edits.iter().filter(|edit| edit.id == repair.id) {
             let _ = writeln!(out, "\n{said}:\n\n```\n{}\n{}\n```", edit.warning, edit.patch);
         }
     }
-    for example in repair.leaves {
+    for example in repair.unchanged {
         scene(&mut out, "Left alone", example);
     }
     Ok(out)
@@ -174,26 +178,26 @@ fn sent(example: &Example) -> String {
     }
 }
 
-fn is_of_namespaces(route: Route) -> bool {
-    route.resource == Resource::Namespaces
+fn is_of_namespaces(request_type: RequestType) -> bool {
+    request_type.resource == Resource::Namespaces
 }
 
-/// The requests of `routes`, by the name of the entry through which they come.
-fn routes(routes: &[Route]) -> String {
-    let told = routes.iter().map(|route| {
-        let resource = match route.resource {
+/// The requests of `request_types`, by the name of the entry through which they come.
+fn request_types(request_types: &[RequestType]) -> String {
+    let told = request_types.iter().map(|request_type| {
+        let resource = match request_type.resource {
             Resource::Volumes => "persistentvolumes",
             Resource::Claims => "persistentvolumeclaims",
             Resource::Namespaces => "namespaces",
         };
-        let request = match route.operation {
+        let request = match request_type.operation {
             Operation::Create => format!("CREATE {resource}"),
             Operation::Update => format!("UPDATE {resource}"),
             Operation::UpdateStatus => format!("UPDATE {resource}/status"),
             Operation::Finalize => format!("UPDATE {resource}/finalize"),
             Operation::Delete => format!("DELETE {resource}"),
         };
-        (name(route.endpoint), request)
+        (name(request_type.endpoint), request)
     });
     let mut entries: Vec<(&str, Vec<String>)> = Vec::new();
     for (entry, request) in told {

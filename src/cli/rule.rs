@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::args::RuleArgs;
 use super::exit::{Exit, Failure};
 use super::reference;
-use crate::rules::edits::{self, REPAIRS};
+use crate::rules::mutations::{self, MUTATIONS};
 use crate::rules::{self, RULES};
 
 /// Runs the command.
@@ -19,21 +19,21 @@ pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let ids = RULES.iter().map(|rule| rule.id).chain(REPAIRS.iter().map(|repair| repair.id));
+    let ids = RULES.iter().map(|rule| rule.id).chain(MUTATIONS.iter().map(|repair| repair.id));
     let width = ids.map(str::len).max().unwrap_or_default();
     let mut out = String::new();
     // Writing to a string does not fail.
     for rule in RULES {
         let _ = writeln!(out, "{:width$}  {:5}  {}", rule.id, rule.mode.as_str(), rule.page.hazard);
     }
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         let _ = writeln!(out, "{:width$}  edit   {}", repair.id, repair.page.hazard);
     }
     out
 }
 
 fn page(id: &str) -> Result<String, Failure> {
-    let made = match (rules::find(id), edits::find(id)) {
+    let made = match (rules::find(id), mutations::find(id)) {
         (Some(rule), _) => reference::of_rule(rule),
         (None, Some(repair)) => reference::of_repair(repair),
         (None, None) => {

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::binding::{LiveReads, Read};
-use crate::rules::{Amendment, Judgement};
+use crate::rules::{Judgement, PlannedMutations};
 
 /// How often reads are made for one question. Each round reads at least one new object, and no
 /// rule rests on more than a volume, its holder and a class.
@@ -27,7 +27,7 @@ impl Provisional for Judgement {
     }
 }
 
-impl Provisional for Amendment {
+impl Provisional for PlannedMutations {
     fn reads(&self) -> &[Read] {
         &self.reads
     }
@@ -88,9 +88,12 @@ mod tests {
     }
 
     /// Wants `reads` as far as nobody has tried them.
-    fn wanting(reads: &[Read], live: &LiveReads) -> Amendment {
+    fn wanting(reads: &[Read], live: &LiveReads) -> PlannedMutations {
         let open = |read: &&Read| live.confirmation(read) == Confirmation::NotTried;
-        Amendment { reads: reads.iter().filter(open).cloned().collect(), ..Amendment::default() }
+        PlannedMutations {
+            reads: reads.iter().filter(open).cloned().collect(),
+            ..PlannedMutations::default()
+        }
     }
 
     #[test]
@@ -119,7 +122,10 @@ mod tests {
                 let next = (0..10)
                     .map(volume)
                     .find(|read| live.confirmation(read) == Confirmation::NotTried);
-                Amendment { reads: next.into_iter().collect(), ..Amendment::default() }
+                PlannedMutations {
+                    reads: next.into_iter().collect(),
+                    ..PlannedMutations::default()
+                }
             },
             |wanted, live| {
                 for read in wanted {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Span};
 use super::{Configuration, Problem};
 use crate::document::{Entry, Node, Position, Shape, quoted};
 use crate::model::TenantLabel;
-use crate::rules::edits::{self, REPAIRS};
+use crate::rules::mutations::{self, MUTATIONS};
 use crate::rules::{Mode, Parameters, Policy, RULES, Switch, TENANT_LABEL, Unlisted};
 
 /// What was found wrong so far.
@@ -177,8 +177,8 @@ impl Reader {
                 self.add(entry.at, text);
                 continue;
             }
-            if edits::find(&entry.key).is_none() {
-                let ids = REPAIRS.iter().map(|repair| repair.id);
+            if mutations::find(&entry.key).is_none() {
+                let ids = MUTATIONS.iter().map(|repair| repair.id);
                 let known: Vec<&str> = ids.filter(|id| *id != TENANT_LABEL).collect();
                 self.add(
                     entry.at,

@@ -19,9 +19,10 @@ use crate::api::review::{
 use crate::binding::{Evidence, LiveReads, Read};
 use crate::client::ask::{Provisional, settle};
 use crate::client::state::Shared;
-use crate::rules::edits::REPAIRS;
+use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Amendment, Effect, Endpoint, Policy, Question, Rule, Subject, Verdict, amend, judge,
+    ChangedObject, Effect, Endpoint, PlannedMutations, Policy, Question, Rule, Verdict, judge,
+    mutate,
 };
 use crate::telemetry::metrics::{Decision, Metrics};
 
@@ -96,11 +97,11 @@ impl Service {
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
         let Asked { request, policy, started } = asked;
-        let mut amendment = Amendment::default();
+        let mut amendment = PlannedMutations::default();
         for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
             let question = Question { endpoint, change: &request.change, policy, now: *started };
             let step = |live: &LiveReads| {
-                amend(REPAIRS, question, &Evidence::new(&self.shared.view(), live))
+                mutate(MUTATIONS, question, &Evidence::new(&self.shared.view(), live))
             };
             let found = self.settle(step, &left).await;
             amendment.plans.extend(found.plans);
@@ -171,13 +172,15 @@ impl Service {
             .map(|ruling| format!("{}={}", ruling.rule.id, ruling.effect.label()))
             .collect();
         let (kind, name) = match &request.change.subject {
-            Subject::Volume(transition) => {
+            ChangedObject::Volume(transition) => {
                 ("PersistentVolume", transition.latest().name.to_string())
             }
-            Subject::Claim(transition) => {
+            ChangedObject::Claim(transition) => {
                 ("PersistentVolumeClaim", transition.latest().key.to_string())
             }
-            Subject::Namespace(transition) => ("Namespace", transition.latest().name.to_string()),
+            ChangedObject::Namespace(transition) => {
+                ("Namespace", transition.latest().name.to_string())
+            }
         };
         let took = Timestamp::now().duration_since(started).as_micros();
         tracing::info!(
@@ -196,7 +199,10 @@ impl Service {
 }
 
 /// Takes out the plans that would put back a text of which only the beginning was kept.
-fn leave_what_was_cut(amendment: &mut Amendment, old: &str) -> Result<(), serde_json::Error> {
+fn leave_what_was_cut(
+    amendment: &mut PlannedMutations,
+    old: &str,
+) -> Result<(), serde_json::Error> {
     let mut whole = Vec::with_capacity(amendment.plans.len());
     for (repair, plan) in std::mem::take(&mut amendment.plans) {
         if Patch::is_whole(&plan.edits, old)? {

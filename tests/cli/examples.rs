@@ -263,14 +263,14 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
 #[test]
 fn every_refused_example_is_refused_with_the_same_text() {
     for rule in RULES {
-        assert!(!rule.refuses.is_empty(), "{}", rule.id);
-        for example in rule.refuses {
+        assert!(!rule.denied.is_empty(), "{}", rule.id);
+        for example in rule.denied {
             let refusal = play(rule, Mode::Deny, example);
             // `check` answers as the webhook answers those who may read volumes.
             if rule.id == "missing-volume" && example.by == Persona::Tenant {
                 continue;
             }
-            let mark = format!("[{}] ", rule.told_id());
+            let mark = format!("[{}] ", rule.reported_id());
             assert!(refusal.lines().any(|line| line.starts_with(&mark)), "{mark}: {refusal:?}");
         }
     }
@@ -279,7 +279,7 @@ fn every_refused_example_is_refused_with_the_same_text() {
 #[test]
 fn every_allowed_example_passes_with_the_same_text() {
     for rule in RULES {
-        for example in rule.allows {
+        for example in rule.allowed {
             assert_eq!(play(rule, rule.mode, example), "", "{}: {}", rule.id, example.title);
         }
     }
@@ -287,9 +287,10 @@ fn every_allowed_example_passes_with_the_same_text() {
 
 #[test]
 fn every_edit_is_reported_with_its_patch() {
-    for repair in bindery::rules::edits::REPAIRS {
-        let cases = repair.edits.iter().map(|example| (example, true));
-        for (example, edits) in cases.chain(repair.leaves.iter().map(|example| (example, false))) {
+    for repair in bindery::rules::mutations::MUTATIONS {
+        let cases = repair.mutated.iter().map(|example| (example, true));
+        for (example, edits) in cases.chain(repair.unchanged.iter().map(|example| (example, false)))
+        {
             let scene = scene(example).expect("an example");
             let folder = Folder::new();
             folder.write("live.json", dump(&scene));

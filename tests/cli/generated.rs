@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bindery::document;
 use bindery::rules::RULES;
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::mutations::MUTATIONS;
 use serde_json::{Value, json};
 
 use super::Folder;
@@ -44,15 +44,15 @@ fn every_page_names_hazard_and_answer() {
     for rule in RULES {
         let page = generated(&["rule", rule.id]);
         assert!(page.contains(rule.page.hazard) && page.contains(rule.page.instead), "{page}");
-        let answers = page.matches(&format!("```\n[{}] ", rule.told_id())).count();
-        assert_eq!(answers, rule.refuses.len(), "{page}");
+        let answers = page.matches(&format!("```\n[{}] ", rule.reported_id())).count();
+        assert_eq!(answers, rule.denied.len(), "{page}");
     }
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         let page = generated(&["rule", repair.id]);
         let patches = page.matches(&format!("```\n[{}] ", repair.id)).count();
-        assert_eq!(patches, repair.edits.len(), "{page}");
+        assert_eq!(patches, repair.mutated.len(), "{page}");
     }
-    assert_eq!(generated(&["rule"]).lines().count(), RULES.len() + REPAIRS.len());
+    assert_eq!(generated(&["rule"]).lines().count(), RULES.len() + MUTATIONS.len());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bindery::cli::example::scene;
-use bindery::rules::{Example, Persona, RULES, Rule, Send, Standing, find};
+use bindery::rules::{Example, Persona, RULES, Rule, ScanCheck, Send, find};
 use serde_json::{Value, json};
 
 use super::schemas::expect_valid;
@@ -378,7 +378,7 @@ fn found_by(rule: &Rule, folder: &Folder, dump: &str) -> Vec<String> {
 fn what_a_rule_refuses_to_be_made_it_finds_where_it_was_made() {
     let mut found = 0;
     for rule in RULES {
-        if !matches!(rule.standing, Standing::AsCreated | Standing::WhileUnbound) {
+        if !matches!(rule.scan, ScanCheck::AsCreated | ScanCheck::WhileUnbound) {
             continue;
         }
         // Whoever scans may read volumes: what is told to those who may not is another text of another rule.
@@ -386,7 +386,7 @@ fn what_a_rule_refuses_to_be_made_it_finds_where_it_was_made() {
             |example: &Example| rule.id == "missing-volume" && example.by == Persona::Tenant;
         let is_creation =
             |example: &&Example| matches!(example.send, Send::Create(_)) && !is_restricted(example);
-        let creations = rule.refuses.iter().filter(is_creation);
+        let creations = rule.denied.iter().filter(is_creation);
         let before = found;
         for example in creations {
             let scene = scene(example).expect("an example");
@@ -430,7 +430,7 @@ fn every_other_trace_is_found_by_its_rule_alone() {
     items.push(foreign.clone());
     folder.write("dump.json", dump.to_string());
     for rule in RULES {
-        if matches!(rule.standing, Standing::OfVolume(_) | Standing::OfClaim(_)) {
+        if matches!(rule.scan, ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_)) {
             let told = found_by(rule, &folder, "dump.json");
             assert!(
                 told.iter().any(|line| line.contains(&format!(" {} ", rule.id))),

@@ -119,7 +119,7 @@ fn every_rule_is_in_the_list() {
 
 #[test]
 fn every_repair_is_in_the_list() {
-    expect_none(&lists::check(&tree::files(), "crates/core/src/rules/edits", "repairs!"));
+    expect_none(&lists::check(&tree::files(), "crates/core/src/rules/mutations", "mutations!"));
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(crate) fn targets(readme: &File, makefile: &File) -> Vec<Finding> {
 pub(crate) fn rules(readme: &File, files: &[File]) -> Vec<Finding> {
     let id = |file: &&File| {
         let rest = file.path.strip_prefix("crates/core/src/rules/")?;
-        let name = rest.strip_prefix("edits/").unwrap_or(rest).strip_suffix(".rs")?;
+        let name = rest.strip_prefix("mutations/").unwrap_or(rest).strip_suffix(".rs")?;
         let is_rule = file.is(Kind::Source) && !name.contains('/') && name != "mod";
         is_rule.then(|| name.replace('_', "-"))
     };
@@ -94,7 +94,7 @@ mod tests {
         let readme = file("r", "## What it refuses\n`a-b`");
         let paths = [
             "crates/core/src/rules/a_b.rs",
-            "crates/core/src/rules/edits/c.rs",
+            "crates/core/src/rules/mutations/c.rs",
             "crates/core/src/rules/judging/d.rs",
         ];
         let files: Vec<File> = paths.iter().map(|path| file(path, "")).collect();

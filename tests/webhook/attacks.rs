@@ -177,7 +177,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
 async fn deletion_does_not_end_the_protection_of_a_bound_volume() {
     let mut judged = 0;
     for rule in RULES.iter().filter(|rule| rule.id.starts_with("bound-volume-")) {
-        for example in rule.refuses {
+        for example in rule.denied {
             let is_edit = matches!(example.send, Send::Merge { target: "pv/pv-a", .. });
             let Some(rest) = example.given.strip_prefix("pair pv-a db/data 10Gi RWO") else {
                 continue;

@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 
 use bindery::api::review::request;
-use bindery::rules::edits::{REPAIRS, all_on};
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
+use bindery::rules::mutations::{MUTATIONS, all_on};
 use bindery::rules::{
-    Endpoint, Example, Fact, Mode, Persona, Policy, RULES, ReadAccess, Repair, Route, Rule, Send,
-    WarningMode,
+    Endpoint, Example, Fact, Mode, Mutation, Persona, Policy, RULES, ReadAccess, RequestType, Rule,
+    Send, WarningMode,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -76,11 +76,13 @@ fn refusing(answer: &Value) -> BTreeSet<String> {
 }
 
 /// The endpoints through which the rule looks at the review.
-fn routes(routes: &[Route], review: &Value) -> Vec<Endpoint> {
+fn request_types(request_types: &[RequestType], review: &Value) -> Vec<Endpoint> {
     let text = review.to_string();
     let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (resource, operation) = address(&change);
-    let here = |route: &&Route| route.resource == resource && route.operation == operation;
+    let here = |request_type: &&RequestType| {
+        request_type.resource == resource && request_type.operation == operation
+    };
     // All rules judge in the one entry to which a change is sent.
     let judging = if is_dangerous(&change) {
         Endpoint::Guard
@@ -89,11 +91,11 @@ fn routes(routes: &[Route], review: &Value) -> Vec<Endpoint> {
     } else {
         Endpoint::Advise
     };
-    let sent_to = |route: &Route| match route.endpoint {
+    let sent_to = |request_type: &RequestType| match request_type.endpoint {
         Endpoint::Guard | Endpoint::Advise | Endpoint::Restricted => judging,
-        Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => route.endpoint,
+        Endpoint::Tenancy | Endpoint::Mutate | Endpoint::Restore => request_type.endpoint,
     };
-    routes.iter().filter(here).map(sent_to).collect()
+    request_types.iter().filter(here).map(sent_to).collect()
 }
 
 fn without_uid(mut answers: Vec<(Endpoint, Value)>) -> Vec<(Endpoint, Value)> {
@@ -128,8 +130,8 @@ fn all_but(rule: &Rule) -> &'static [&'static Rule] {
 #[tokio::test]
 async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
     for rule in RULES {
-        assert!(!rule.refuses.is_empty() && !rule.allows.is_empty(), "{}", rule.id);
-        for example in rule.refuses {
+        assert!(!rule.denied.is_empty() && !rule.allowed.is_empty(), "{}", rule.id);
+        for example in rule.denied {
             let what = format!("{}: {}", rule.id, example.title);
             let played = Played::under(insisting_on(rule), example).await;
             let review = played.review("");
@@ -137,14 +139,14 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
 
             let by: BTreeSet<String> =
                 answers.iter().flat_map(|(_, answer)| refusing(answer)).collect();
-            assert_eq!(by, BTreeSet::from([rule.told_id().to_owned()]), "{what}: {answers:?}");
+            assert_eq!(by, BTreeSet::from([rule.reported_id().to_owned()]), "{what}: {answers:?}");
 
             let through: Vec<Endpoint> = answers
                 .iter()
-                .filter(|(_, answer)| refusing(answer).contains(rule.told_id()))
+                .filter(|(_, answer)| refusing(answer).contains(rule.reported_id()))
                 .map(|(endpoint, _)| *endpoint)
                 .collect();
-            assert_eq!(through, routes(rule.routes, &review), "{what}");
+            assert_eq!(through, request_types(rule.request_types, &review), "{what}");
 
             let blind = Stage::judging(&played.scene, all_but(rule)).await;
             for (endpoint, answer) in self::answers(&blind, &review).await {
@@ -160,13 +162,14 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
 #[tokio::test]
 async fn every_rule_does_by_default_what_its_mode_says() {
     for rule in RULES {
-        for example in rule.refuses {
+        for example in rule.denied {
             let what = format!("{}: {}", rule.id, example.title);
             let played = Played::new(example).await;
             let answers = answers(&played.stage, &played.review("")).await;
             let refuses =
-                answers.iter().any(|(_, answer)| refusing(answer).contains(rule.told_id()));
-            let warns = answers.iter().any(|(_, answer)| warning(answer).contains(rule.told_id()));
+                answers.iter().any(|(_, answer)| refusing(answer).contains(rule.reported_id()));
+            let warns =
+                answers.iter().any(|(_, answer)| warning(answer).contains(rule.reported_id()));
             let expected = match rule.mode {
                 Mode::Deny => (true, false),
                 Mode::Warn => (false, true),
@@ -180,11 +183,14 @@ async fn every_rule_does_by_default_what_its_mode_says() {
 #[tokio::test]
 async fn every_legitimate_twin_passes() {
     for rule in RULES {
-        for example in rule.allows {
+        for example in rule.allowed {
             let what = format!("{}: {}", rule.id, example.title);
             let played = Played::under(insisting_on(rule), example).await;
             let review = played.review("");
-            assert!(!routes(rule.routes, &review).is_empty(), "{what}: the rule never sees it");
+            assert!(
+                !request_types(rule.request_types, &review).is_empty(),
+                "{what}: the rule never sees it"
+            );
             let answers = answers(&played.stage, &review).await;
             for (endpoint, answer) in &answers {
                 assert_eq!(answer["allowed"], true, "{what} through {endpoint:?}: {answer}");
@@ -197,10 +203,10 @@ async fn every_legitimate_twin_passes() {
 
 #[tokio::test]
 async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
-    for repair in REPAIRS {
-        assert!(!repair.edits.is_empty() && !repair.leaves.is_empty(), "{}", repair.id);
-        let wanted = repair.edits.iter().map(|example| (example, true));
-        let unwanted = repair.leaves.iter().map(|example| (example, false));
+    for repair in MUTATIONS {
+        assert!(!repair.mutated.is_empty() && !repair.unchanged.is_empty(), "{}", repair.id);
+        let wanted = repair.mutated.iter().map(|example| (example, true));
+        let unwanted = repair.unchanged.iter().map(|example| (example, false));
         for (example, is_edited) in wanted.chain(unwanted) {
             let what = format!("{}: {}", repair.id, example.title);
             let played = Played::under(all_on(), example).await;
@@ -208,7 +214,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
             assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
-            let sent_here = routes(repair.routes, &review).iter().any(|endpoint| {
+            let sent_here = request_types(repair.request_types, &review).iter().any(|endpoint| {
                 let text = review.to_string();
                 let request = request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
@@ -279,7 +285,7 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
 }
 
 /// Whether the repair edited something: the audit log says so, and the asker is warned unless it is silent.
-fn told(answer: &Value, repair: &Repair) -> bool {
+fn told(answer: &Value, repair: &Mutation) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
     let told = format!("[{}] ", repair.id);
     let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&told));

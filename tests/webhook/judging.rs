@@ -18,8 +18,8 @@ use bindery::rules::judging::policy::Policy;
 use bindery::rules::judging::rule::{Endpoint, Mode};
 use bindery::rules::judging::verdict::{Effect, Judgement};
 use bindery::rules::{
-    Change, ConfiguredExemption, Detail, Override, Parameters, Part, RULES, SpecChange, Subject,
-    Transition, User, find,
+    Change, ChangedObject, ConfiguredExemption, Detail, Override, Parameters, Part, RULES,
+    SpecChange, Transition, User, find,
 };
 
 /// One bound pair and what is known of it.
@@ -81,7 +81,7 @@ impl Scene {
             parameters: Parameters::default(),
             part: Part::Main,
             detail: Detail::default(),
-            subject: Subject::Volume(Transition::Delete(self.volume.clone())),
+            subject: ChangedObject::Volume(Transition::Delete(self.volume.clone())),
         };
         let question = Question { endpoint, change: &change, policy: &self.policy, now: now() };
         judge(RULES, question, &Evidence::new(&self.view, &self.live))
@@ -97,7 +97,7 @@ impl Scene {
             parameters: Parameters::default(),
             part: Part::Main,
             detail: Detail::default(),
-            subject: Subject::Claim(Transition::Update { old: self.claim.clone(), new }),
+            subject: ChangedObject::Claim(Transition::Update { old: self.claim.clone(), new }),
         };
         let question = Question {
             endpoint: Endpoint::Advise,
@@ -128,7 +128,7 @@ fn a_deletion_by_name_alone_is_judged_by_what_is_stored() {
         parameters: Parameters::default(),
         part: Part::Main,
         detail: Detail::default(),
-        subject: Subject::Claim(Transition::Delete(named)),
+        subject: ChangedObject::Claim(Transition::Delete(named)),
     };
     let rules = [find("claim-delete-destroys-data").unwrap()];
     let mut found = |knows: bool| {
@@ -348,7 +348,7 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
         parameters: Parameters::default(),
         part: Part::Main,
         detail: Detail::default(),
-        subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
+        subject: ChangedObject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =
         Question { endpoint: Endpoint::Guard, change: &change, policy: &scene.policy, now: now() };
@@ -375,7 +375,7 @@ fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
         parameters: Parameters::default(),
         part: Part::Main,
         detail: Detail::default(),
-        subject: Subject::Volume(Transition::Create(scene.volume.clone())),
+        subject: ChangedObject::Volume(Transition::Create(scene.volume.clone())),
     };
     let question =
         Question { endpoint: Endpoint::Advise, change: &change, policy: &scene.policy, now: now() };
@@ -401,7 +401,7 @@ fn a_wider_affinity_is_denied_where_the_nodes_cannot_be_read() {
         parameters: Parameters::default(),
         part: Part::Main,
         detail: Detail { spec: SpecChange::Other, ..Detail::default() },
-        subject: Subject::Volume(Transition::Update { old: scene.volume.clone(), new }),
+        subject: ChangedObject::Volume(Transition::Update { old: scene.volume.clone(), new }),
     };
     let question =
         Question { endpoint: Endpoint::Guard, change: &change, policy: &scene.policy, now: now() };

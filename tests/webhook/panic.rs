@@ -2,7 +2,7 @@
 
 use bindery::binding::Evidence;
 use bindery::rules::{
-    Change, Exemptable, Mode, Operation, Page, Resource, Route, Rule, Standing, Terminating,
+    Change, Exemptable, Mode, Operation, Page, RequestType, Resource, Rule, ScanCheck, Terminating,
     Violation,
 };
 
@@ -12,14 +12,14 @@ use crate::stage::{Scene, Stage};
 static PLANTED: Rule = Rule {
     id: "planted",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Delete)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
     terminating: Terminating::Judged,
     exemption: Exemptable::No,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page { hazard: "", consequence: "", instead: "" },
-    refuses: &[],
-    allows: &[],
+    denied: &[],
+    allowed: &[],
     check,
 };
 

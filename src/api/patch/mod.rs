@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::review::is_shortened;
-use crate::rules::Edit;
+use crate::rules::FieldMutation;
 
 #[cfg(test)]
 mod tests;
@@ -91,7 +91,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for SpecShape<'a> {
 impl Patch {
     /// The patch that makes `edits` in the object of text `new`, whose stored form is `old`
     /// (empty for a creation). `None` if there is nothing to do.
-    pub fn of(edits: &[Edit], new: &str, old: &str) -> Result<Option<Self>, serde_json::Error> {
+    pub fn of(
+        edits: &[FieldMutation],
+        new: &str,
+        old: &str,
+    ) -> Result<Option<Self>, serde_json::Error> {
         if edits.is_empty() {
             return Ok(None);
         }
@@ -112,7 +116,7 @@ impl Patch {
 
     /// Whether all that `edits` put back is whole in the object of text `old`: long texts of a review are shortened
     /// before they are read, and nobody wants the rest of one.
-    pub fn is_whole(edits: &[Edit], old: &str) -> Result<bool, serde_json::Error> {
+    pub fn is_whole(edits: &[FieldMutation], old: &str) -> Result<bool, serde_json::Error> {
         let restored = Self::of(edits, "{}", old)?;
         let operations = restored.map(|patch| patch.0.0).unwrap_or_default();
         Ok(operations.iter().all(|operation| match operation {
@@ -156,33 +160,33 @@ struct Writer {
 impl Writer {
     fn write(
         &mut self,
-        edit: &Edit,
+        edit: &FieldMutation,
         shape: &Shape<'_>,
         old: &str,
     ) -> Result<(), serde_json::Error> {
         match edit {
-            Edit::SetAnnotation { key, value } => {
+            FieldMutation::SetAnnotation { key, value } => {
                 self.annotate(key, Value::String(value.clone()));
             }
-            Edit::RemoveAnnotation(key) => {
+            FieldMutation::RemoveAnnotation(key) => {
                 self.remove(&["metadata", "annotations", key]);
             }
-            Edit::SetLabel { key, value } => {
+            FieldMutation::SetLabel { key, value } => {
                 if self.there.insert("labels") {
                     self.add(&["metadata", "labels"], Value::Object(serde_json::Map::new()));
                 }
                 self.add(&["metadata", "labels", key], Value::String(value.clone()));
             }
-            Edit::SetClass(name) => {
+            FieldMutation::SetClass(name) => {
                 let is_there =
                     shape.spec.as_ref().is_some_and(|spec| spec.storage_class_name.is_some());
                 self.put("storageClassName", Value::String(name.clone()), is_there);
             }
-            Edit::Select { key, value } => {
+            FieldMutation::Select { key, value } => {
                 let selector = shape.spec.as_ref().and_then(|spec| spec.selector);
                 self.select(selector, key, Value::String(value.clone()))?;
             }
-            Edit::ForgetHolder => {
+            FieldMutation::ForgetHolder => {
                 let reference = shape.spec.as_ref().and_then(|spec| spec.claim_ref);
                 let Some(reference) = reference else { return Ok(()) };
                 let reference: Value = serde_json::from_str(reference.get())?;
@@ -192,7 +196,7 @@ impl Writer {
                     }
                 }
             }
-            Edit::RestoreReservation => {
+            FieldMutation::RestoreReservation => {
                 let stored: Shape<'_> = serde_json::from_str(old)?;
                 let Some(reference) = stored.spec.and_then(|spec| spec.claim_ref) else {
                     return Ok(());
@@ -201,7 +205,7 @@ impl Writer {
                 let reference = serde_json::from_str(reference.get())?;
                 self.put("claimRef", reference, is_there);
             }
-            Edit::RestoreAnnotation(key) => {
+            FieldMutation::RestoreAnnotation(key) => {
                 let stored: Shape<'_> = serde_json::from_str(old)?;
                 let Some(notes) = stored.metadata.annotations else { return Ok(()) };
                 let notes: Value = serde_json::from_str(notes.get())?;
@@ -209,7 +213,7 @@ impl Writer {
                     self.annotate(key, value.clone());
                 }
             }
-            Edit::RestoreFinalizer(name) => {
+            FieldMutation::RestoreFinalizer(name) => {
                 let name = Value::String((*name).to_owned());
                 if self.there.insert("finalizers") {
                     self.add(&["metadata", "finalizers"], Value::Array(vec![name]));

@@ -3,7 +3,7 @@
 use super::*;
 
 /// `new` after the patch that makes `edits` in it.
-fn edited(edits: &[Edit], new: &Value, old: &Value) -> Value {
+fn edited(edits: &[FieldMutation], new: &Value, old: &Value) -> Value {
     let patch = Patch::of(edits, &new.to_string(), &old.to_string()).unwrap().unwrap();
     let sent = base64::engine::general_purpose::STANDARD.decode(patch.to_base64()).unwrap();
     let sent: json_patch::Patch = serde_json::from_slice(&sent).unwrap();
@@ -13,8 +13,8 @@ fn edited(edits: &[Edit], new: &Value, old: &Value) -> Value {
     object
 }
 
-fn set(key: &str) -> Edit {
-    Edit::SetAnnotation { key: key.to_owned(), value: "v".to_owned() }
+fn set(key: &str) -> FieldMutation {
+    FieldMutation::SetAnnotation { key: key.to_owned(), value: "v".to_owned() }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn annotations_are_put_beside_those_of_others_and_the_map_is_made_once() {
 
 #[test]
 fn a_label_is_put_beside_those_of_others() {
-    let edit = [Edit::SetLabel { key: "a/b", value: "v".to_owned() }];
+    let edit = [FieldMutation::SetLabel { key: "a/b", value: "v".to_owned() }];
     for metadata in [json!({}), json!({"labels": null}), json!({"labels": {}})] {
         let object = edited(&edit, &json!({"metadata": metadata}), &Value::Null);
         assert_eq!(object, json!({"metadata": {"labels": {"a/b": "v"}}}));
@@ -50,7 +50,7 @@ fn a_label_is_put_beside_those_of_others() {
 #[test]
 fn an_annotation_is_removed_by_its_exact_key() {
     let new = json!({"metadata": {"annotations": {"a/b~c": "1", "a": {"b~c": "2"}}}});
-    let object = edited(&[Edit::RemoveAnnotation("a/b~c")], &new, &Value::Null);
+    let object = edited(&[FieldMutation::RemoveAnnotation("a/b~c")], &new, &Value::Null);
     assert_eq!(object, json!({"metadata": {"annotations": {"a": {"b~c": "2"}}}}));
 }
 
@@ -64,7 +64,10 @@ fn a_class_is_put_whether_the_field_is_there_or_not() {
         json!({"metadata": {}, "spec": {"storageClassName": null}}),
         json!({"metadata": {}, "spec": {"storageClassName": "slow"}}),
     ] {
-        assert_eq!(edited(&[Edit::SetClass("fast".to_owned())], &new, &Value::Null), wanted);
+        assert_eq!(
+            edited(&[FieldMutation::SetClass("fast".to_owned())], &new, &Value::Null),
+            wanted
+        );
     }
 }
 
@@ -77,15 +80,15 @@ fn a_reservation_comes_back_as_it_is_stored_unknown_keys_included() {
         json!({"spec": {"claimRef": null}}),
         json!({"spec": {"claimRef": {"name": "data"}}}),
     ] {
-        assert_eq!(edited(&[Edit::RestoreReservation], &new, &old), old);
+        assert_eq!(edited(&[FieldMutation::RestoreReservation], &new, &old), old);
     }
-    let nothing = Patch::of(&[Edit::RestoreReservation], "{}", "{}").unwrap().unwrap();
+    let nothing = Patch::of(&[FieldMutation::RestoreReservation], "{}", "{}").unwrap().unwrap();
     assert!(nothing.operations().is_empty());
 }
 
 #[test]
 fn a_finalizer_comes_back_after_those_that_are_there() {
-    let edits = [Edit::RestoreFinalizer("a"), Edit::RestoreFinalizer("b")];
+    let edits = [FieldMutation::RestoreFinalizer("a"), FieldMutation::RestoreFinalizer("b")];
     for (finalizers, wanted) in [
         (Value::Null, json!(["a", "b"])),
         (json!([]), json!(["a", "b"])),
@@ -102,14 +105,14 @@ fn a_holder_is_forgotten_and_the_name_stays() {
     let reference = json!({"namespace": "db", "name": "data", "uid": "u", "resourceVersion": "1"});
     let new = json!({"spec": {"claimRef": reference}});
     let wanted = json!({"spec": {"claimRef": {"namespace": "db", "name": "data"}}});
-    assert_eq!(edited(&[Edit::ForgetHolder], &new, &Value::Null), wanted);
+    assert_eq!(edited(&[FieldMutation::ForgetHolder], &new, &Value::Null), wanted);
     let new = json!({"spec": {"claimRef": {"namespace": "db", "name": "data", "uid": "u"}}});
-    assert_eq!(edited(&[Edit::ForgetHolder], &new, &Value::Null), wanted);
+    assert_eq!(edited(&[FieldMutation::ForgetHolder], &new, &Value::Null), wanted);
 }
 
 #[test]
 fn a_label_is_selected_beside_what_is_selected_already() {
-    let edit = Edit::Select { key: "a/b", value: "v".to_owned() };
+    let edit = FieldMutation::Select { key: "a/b", value: "v".to_owned() };
     let own = json!({"a/b": "v"});
     for spec in [json!({}), json!({"selector": null}), json!({"selector": {}})] {
         let object = edited(std::slice::from_ref(&edit), &json!({"spec": spec}), &Value::Null);
@@ -125,7 +128,8 @@ fn a_label_is_selected_beside_what_is_selected_already() {
 #[test]
 fn what_is_there_twice_and_read_by_nobody_stands_in_no_way() {
     let claim = r#"{"spec":{"claimRef":1,"selector":null,"claimRef":[],"x":1,"x":2}}"#;
-    let patch = Patch::of(&[Edit::SetClass("fast".to_owned())], claim, "").unwrap().unwrap();
+    let patch =
+        Patch::of(&[FieldMutation::SetClass("fast".to_owned())], claim, "").unwrap().unwrap();
     let operations = serde_json::to_value(patch.operations()).unwrap();
     assert_eq!(operations[0]["path"], "/spec/storageClassName");
 }

@@ -29,7 +29,8 @@ use super::spec_change::spec_change;
 use super::volume::{spec_after, spec_of, text_of, volume_of};
 use crate::model::Owner;
 use crate::rules::{
-    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Subject, Transition, User,
+    AddedOwners, Change, ChangedObject, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Transition,
+    User,
 };
 
 /// Why a request cannot be read. Each is one line.
@@ -365,7 +366,7 @@ fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
     }
 }
 
-fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail), ReviewError> {
+fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(ChangedObject, Detail), ReviewError> {
     let at = |field| move |error| ReviewError::Object { field, error };
     let (transition, detail) = match objects {
         Transition::Create(new) => {
@@ -389,14 +390,17 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(Subject, Detail), Rev
             (Transition::Delete(volume_of(old, spec).volume), Detail::default())
         }
     };
-    Ok((Subject::Volume(transition), detail))
+    Ok((ChangedObject::Volume(transition), detail))
 }
 
-fn claims(objects: Transition<ObjectWire<'_>>, namespace: &str) -> Result<Subject, ReviewError> {
+fn claims(
+    objects: Transition<ObjectWire<'_>>,
+    namespace: &str,
+) -> Result<ChangedObject, ReviewError> {
     let read = |field, wire| {
         claim_of(wire, namespace).map_err(|error| ReviewError::Object { field, error })
     };
-    Ok(Subject::Claim(match objects {
+    Ok(ChangedObject::Claim(match objects {
         Transition::Create(new) => Transition::Create(read(SPEC, new)?),
         Transition::Update { old, new } => {
             Transition::Update { old: read(OLD_SPEC, old)?, new: read(SPEC, new)? }

@@ -15,17 +15,17 @@ use crate::api::namespace::namespace_of;
 use crate::api::object::ObjectWire;
 use crate::model::annotations::Unordered;
 use crate::model::{Labels, Namespace};
-use crate::rules::{Subject, Transition};
+use crate::rules::{ChangedObject, Transition};
 
 /// The transition of a namespace, with those of its labels that have one of `keys`.
 pub(super) fn namespaces(
     objects: Transition<ObjectWire<'_>>,
     texts: Texts<'_>,
     keys: &[String],
-) -> Result<Subject, ReviewError> {
+) -> Result<ChangedObject, ReviewError> {
     let new = |wire| namespace(wire, (OBJECT, texts.object), keys);
     let old = |wire| namespace(wire, (OLD_OBJECT, texts.old_object), keys);
-    Ok(Subject::Namespace(match objects {
+    Ok(ChangedObject::Namespace(match objects {
         Transition::Create(wire) => Transition::Create(new(wire)?),
         Transition::Update { old: before, new: after } => {
             Transition::Update { old: old(before)?, new: new(after)? }

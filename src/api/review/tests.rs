@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::rules::{Actor, Edit, SpecChange};
+use crate::rules::{Actor, FieldMutation, SpecChange};
 
 fn body(fields: &Value) -> String {
     let mut request = json!({
@@ -97,7 +97,7 @@ fn nesting_is_refused_where_the_api_server_refuses_it() {
 
 #[test]
 fn an_answer_that_passes_carries_what_was_done() {
-    let edit = Edit::SetClass("fast".to_owned());
+    let edit = FieldMutation::SetClass("fast".to_owned());
     let made = Answer {
         refusal: String::new(),
         warnings: vec!["w".to_owned()],
@@ -118,7 +118,7 @@ fn an_answer_that_passes_carries_what_was_done() {
 
 #[test]
 fn a_refusal_is_a_403_and_never_comes_with_a_patch() {
-    let edit = Edit::SetClass("fast".to_owned());
+    let edit = FieldMutation::SetClass("fast".to_owned());
     let made = Answer {
         refusal: "[rule] no".to_owned(),
         patch: Patch::of(&[edit], "{}", "").unwrap(),

@@ -7,7 +7,7 @@ use super::{Finding, Patient};
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::Reply;
 use crate::model::annotations::BIND_COMPLETED;
-use crate::rules::edits::find as find_edit;
+use crate::rules::mutations::find as find_edit;
 use crate::rules::{Mode, Policy, Switch, find};
 
 /// The rule that the volume breaks.

@@ -17,7 +17,7 @@ use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Node, Provisioner, Reservation, Volume,
     VolumeClass, VolumePhase,
 };
-use crate::rules::edits::changed_since;
+use crate::rules::mutations::changed_since;
 
 /// How many of the nearest volumes are tried for a repair: each costs a settling of the whole cluster.
 const REPAIRS_TRIED: usize = 8;

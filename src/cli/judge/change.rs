@@ -14,12 +14,12 @@ use crate::binding::{Evidence, LiveReads, Read};
 use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::client::ask::settle_blocking;
 use crate::config::Configuration;
-use crate::rules::edits::REPAIRS;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
+use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
-    Amendment, Change, Endpoint, Part, Plan, Question, RULES, ReadAccess, User, Verdict, amend,
-    judge,
+    Change, Endpoint, MutationPlan, Part, PlannedMutations, Question, RULES, ReadAccess, User,
+    Verdict, judge, mutate,
 };
 
 /// A change to judge.
@@ -165,25 +165,25 @@ fn edit(
 }
 
 /// The edits that hold on what is known; one that rests on what nobody can read is none.
-fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> Amendment {
+fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> PlannedMutations {
     if !is_called(endpoint, change, terms) {
-        return Amendment::default();
+        return PlannedMutations::default();
     }
     let question = question(change, endpoint, terms);
     let step =
-        |live: &LiveReads| amend(REPAIRS, question, &Evidence::new(terms.known.view(), live));
+        |live: &LiveReads| mutate(MUTATIONS, question, &Evidence::new(terms.known.view(), live));
     let mut amendment = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
     let unread = &amendment.reads;
-    amendment
-        .plans
-        .retain(|(_, plan)| plan.rests_on.iter().all(|rest| !unread.contains(&rest.read)));
+    amendment.plans.retain(|(_, plan)| {
+        plan.depends_on.iter().all(|dependency| !unread.contains(&dependency.read))
+    });
     amendment
 }
 
 /// One edit as a report tells it, and its patch.
 fn made(
     id: &'static str,
-    plan: &Plan,
+    plan: &MutationPlan,
     texts: Texts<'_>,
 ) -> Result<(Option<MadeEdit>, Option<Patch>), ReviewError> {
     let refused = |error| ReviewError::Object { field: "request.object", error };

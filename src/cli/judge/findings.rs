@@ -85,11 +85,17 @@ pub(in crate::cli) fn of_verdict(judged: &Judged, known: &Known, about: About<'_
 
 /// What one ruling is in a report; nothing if the input is all there is and it warns of what nobody looked at.
 fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) -> Option<Finding> {
-    let is_unread = ruling.violation.rests_on.iter().any(|rest| judged.unread.contains(&rest.read));
+    let is_unread = ruling
+        .violation
+        .depends_on
+        .iter()
+        .any(|dependency| judged.unread.contains(&dependency.read));
     let result = match &ruling.effect {
         Effect::Denied if ruling.rule.is_of_permission() => Outcome::Unverified,
         // Where the input is all there is, it is told of the claim as a whole.
-        Effect::Denied if is_unread && ruling.rule.told_as.is_some() && known.is_input_alone() => {
+        Effect::Denied
+            if is_unread && ruling.rule.reported_as.is_some() && known.is_input_alone() =>
+        {
             return None;
         }
         Effect::Denied if is_unread => Outcome::Unverified,

@@ -26,7 +26,7 @@ fn similar_name<'a>(ruling: &Ruling, view: &'a View) -> Option<&'a str> {
     if !["missing-volume", "unknown-class"].contains(&ruling.rule.id) {
         return None;
     }
-    let read = &ruling.violation.rests_on.first()?.read;
+    let read = &ruling.violation.depends_on.first()?.read;
     match read {
         Read::Volume(name) => {
             most_similar(name.as_str(), view.volumes().map(|volume| volume.name.as_str()))

@@ -14,7 +14,7 @@ use serde_sarif::sarif::{
 use super::{Finding, Outcome, Report};
 use crate::cli::exit::Failure;
 use crate::cli::notation;
-use crate::rules::{Mode, edits, find};
+use crate::rules::{Mode, find, mutations};
 
 /// What the API server refuses is no rule of ours, and what is clean of rules has an id all the same.
 const API: &str = "api";
@@ -65,7 +65,7 @@ fn descriptor(id: &str) -> ReportingDescriptor {
         let short = match id {
             API => "The API server itself refuses the change.",
             UNVERIFIED => "What the change comes to depends on the cluster, which was not shown.",
-            _ => edits::find(id).map_or("An exemption has no effect.", |edit| edit.page.hazard),
+            _ => mutations::find(id).map_or("An exemption has no effect.", |edit| edit.page.hazard),
         };
         return ReportingDescriptor::builder().id(id).short_description(text(short)).build();
     };

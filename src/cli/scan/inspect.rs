@@ -17,11 +17,11 @@ use crate::cli::report::{
 };
 use crate::client::ask::settle_blocking;
 use crate::model::{Claim, Created, Quantity, Volume};
-use crate::rules::edits::changed_since;
 use crate::rules::judging::exemption::carried;
+use crate::rules::mutations::changed_since;
 use crate::rules::{
-    Change, Detail, Effect, Endpoint, Judgement, Part, Policy, Question, RULES, Ruling, Subject,
-    Transition, User, inspect,
+    Change, ChangedObject, Detail, Effect, Endpoint, Judgement, Part, Policy, Question, RULES,
+    Ruling, Transition, User, inspect,
 };
 
 /// What is said of an object that nobody changes.
@@ -55,7 +55,7 @@ impl<'a> Inspection<'a> {
     }
 
     fn volume(&mut self, volume: &Arc<Volume>) {
-        let subject = Subject::Volume(Transition::Create(Volume::clone(volume)));
+        let subject = ChangedObject::Volume(Transition::Create(Volume::clone(volume)));
         let judged = self.judged(subject);
         let carried = carried(RULES, volume, (self.now, self.policy.longest_exemption));
         let holder = volume.reservation.key().map(|key| &key.namespace);
@@ -90,7 +90,7 @@ impl<'a> Inspection<'a> {
     }
 
     fn claim(&mut self, claim: &Arc<Claim>) {
-        let subject = Subject::Claim(Transition::Create(Claim::clone(claim)));
+        let subject = ChangedObject::Claim(Transition::Create(Claim::clone(claim)));
         let judged = self.judged(subject);
         let mut needed = Vec::new();
         needed.extend(claim.volume.as_ref().map(|_| (Collection::Volumes, None)));
@@ -125,7 +125,7 @@ impl<'a> Inspection<'a> {
         is_known.then(|| changed_since(claim, class)).flatten()
     }
 
-    fn judged(&self, subject: Subject) -> Judgement {
+    fn judged(&self, subject: ChangedObject) -> Judgement {
         let user = User { name: String::new(), groups: Vec::new() };
         let change = Change {
             actor: self.policy.actor(&user),
@@ -237,7 +237,8 @@ fn about(key: &ObjectKey) -> About<'_> {
 
 /// What one ruling is in a report.
 fn finding(ruling: &Ruling, unread: &[Read], key: &ObjectKey, stake: &Stake<'_>) -> Finding {
-    let is_unread = ruling.violation.rests_on.iter().any(|rest| unread.contains(&rest.read));
+    let is_unread =
+        ruling.violation.depends_on.iter().any(|dependency| unread.contains(&dependency.read));
     let (result, severity) = match &ruling.effect {
         Effect::Denied | Effect::Warned | Effect::Audited if is_unread => {
             (Outcome::Unverified, "medium")

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use bindery::rules::Unlisted;
-use bindery::rules::edits::all_on;
+use bindery::rules::mutations::all_on;
 use hyper::Method;
 use serde_json::{Value, json};
 

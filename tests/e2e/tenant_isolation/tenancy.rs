@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bindery::model::annotations::{ALLOWED_NAMESPACES, TENANT};
-use bindery::rules::edits::all_on;
+use bindery::rules::mutations::all_on;
 use bindery::rules::{Policy, Switch, Unlisted};
 use bindery_sim::Chance;
 use hyper::Method;

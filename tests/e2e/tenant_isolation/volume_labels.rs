@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
-use bindery::rules::edits::all_on;
+use bindery::rules::mutations::all_on;
 use bindery::rules::{Policy, Unlisted};
 use hyper::Method;
 use serde_json::{Value, json};

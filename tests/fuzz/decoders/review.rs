@@ -16,7 +16,7 @@ use bindery::api::review::ReviewError;
 use bindery::api::volume::Wanted;
 use bindery::client::resource::Watched;
 use bindery::client::state::Shared;
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Endpoint, Mode, Parameters, Policy, RULES, Switch, Unlisted};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::lines::UserLines;
@@ -51,7 +51,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     }));
     let policy = Policy {
         modes: RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Deny)).collect(),
-        edits: REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect(),
+        edits: MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect(),
         parameters: Parameters { unlisted: Unlisted::Deny, ..Parameters::default() },
         ..Policy::default()
     };

@@ -1,6 +1,6 @@
 //! Repairs at their edges, as a table: what stands in one place of the object afterwards.
 
-use bindery::rules::edits::{REPAIRS, all_on};
+use bindery::rules::mutations::{MUTATIONS, all_on};
 use bindery::rules::{Persona, Policy, RULES, Send, Trusted};
 use serde_json::Value;
 
@@ -163,8 +163,8 @@ async fn each_repair_leaves_what_the_row_has() {
 /// Every edit that the pages show is made by a webhook that has only just been started, too.
 #[tokio::test]
 async fn what_no_watch_has_shown_is_edited_all_the_same() {
-    for repair in REPAIRS {
-        for example in repair.edits.iter().chain(repair.leaves) {
+    for repair in MUTATIONS {
+        for example in repair.mutated.iter().chain(repair.unchanged) {
             let scene = Scene::of(example.given);
             let seen = Stage::under(all_on(), &scene, RULES).await;
             let expected = edited(&seen, &scene, &example.send, example.by).await;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::rules::edits::{self, REPAIRS};
+use bindery::rules::mutations::{self, MUTATIONS};
 use bindery::rules::{Example, Mode, Policy, RULES, Rule, Switch, TENANT_LABEL};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ async fn is_found(rule: &'static Rule, example: &Example, gap: Knowledge) -> boo
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     let world = world((example, gap), &[rule], Policy { modes, ..Policy::default() });
     let review = world.scene.unedited(&example.send, example.by, "");
-    let mark = format!("[{}] ", rule.told_id());
+    let mark = format!("[{}] ", rule.reported_id());
     for entry in endpoints(review.body()) {
         let answer = world.validate(entry, review.body()).await;
         if answer["status"]["message"].as_str().is_some_and(|text| text.contains(&mark)) {
@@ -52,7 +52,7 @@ async fn is_found(rule: &'static Rule, example: &Example, gap: Knowledge) -> boo
 fn every_hazard_is_found_by_those_who_have_not_seen_it_yet() {
     let mut missed = BTreeSet::new();
     for rule in RULES {
-        for example in rule.refuses {
+        for example in rule.denied {
             let mut gaps = gaps();
             if !gaps.all(|gap| block_on(is_found(rule, example, gap))) {
                 missed.insert(rule.id);
@@ -64,9 +64,9 @@ fn every_hazard_is_found_by_those_who_have_not_seen_it_yet() {
 
 #[test]
 fn every_repair_is_made_by_those_who_see_nothing_yet() {
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         for (example, gap) in
-            repair.edits.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
+            repair.mutated.iter().flat_map(|example| gaps().map(move |gap| (example, gap)))
         {
             let edits = [(repair.id.to_owned(), Switch::On)].into();
             let answer = block_on(async {
@@ -88,11 +88,11 @@ fn every_repair_is_made_by_those_who_see_nothing_yet() {
 /// A wrong tenant would be worse than none: whoever reserves is told, and is not held up.
 #[test]
 fn a_volume_stays_without_its_label_where_nobody_can_say_whose_the_namespace_is() {
-    let repair = edits::find(TENANT_LABEL).unwrap();
-    for example in repair.edits {
+    let repair = mutations::find(TENANT_LABEL).unwrap();
+    for example in repair.mutated {
         let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
         let answer = block_on(async {
-            let world = world((example, gap), &[], edits::all_on());
+            let world = world((example, gap), &[], mutations::all_on());
             let review = world.scene.begin(&example.send, example.by, "").review();
             world.mutate(review.body()).await
         });
@@ -105,7 +105,7 @@ fn a_volume_stays_without_its_label_where_nobody_can_say_whose_the_namespace_is(
 #[test]
 fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
     for rule in RULES {
-        for example in rule.allows {
+        for example in rule.allowed {
             for gap in gaps() {
                 block_on(async {
                     let world = world((example, gap), RULES, Policy::default());
@@ -128,7 +128,7 @@ fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
 fn what_could_not_be_checked_is_told_once_and_whole() {
     let mut told = 0;
     for rule in RULES {
-        for example in rule.refuses {
+        for example in rule.denied {
             block_on(async {
                 let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
                 let world = world((example, gap), RULES, Policy::default());

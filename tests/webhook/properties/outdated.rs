@@ -1,6 +1,6 @@
 //! A webhook whose watches show what is gone by now: nothing is denied and nothing edited for it.
 
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Example, Mode, Persona, Policy, RULES, Rule, Send, Switch};
 use bindery::webhook::reader::Reader;
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn nothing_is_denied_for_what_is_gone_by_now() {
     let mut wrong = Vec::new();
     for rule in RULES {
         let more = (rule.id == STATIC_CLASS.0).then_some(&STATIC_CLASS.1);
-        for example in rule.refuses.iter().chain(rule.allows).chain(more) {
+        for example in rule.denied.iter().chain(rule.allowed).chain(more) {
             let [before, now] = SHOWN.map(|shown| block_on(is_denied(rule, example, shown)));
             if before && !now {
                 wrong.push(format!("{}: {}", rule.id, example.title));
@@ -79,8 +79,8 @@ fn nothing_is_denied_for_what_is_gone_by_now() {
 
 #[test]
 fn nothing_is_edited_for_what_is_gone_by_now() {
-    for repair in REPAIRS {
-        for example in repair.edits {
+    for repair in MUTATIONS {
+        for example in repair.mutated {
             let edits: Vec<bool> = SHOWN
                 .into_iter()
                 .map(|shown| {

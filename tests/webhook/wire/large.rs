@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use base64::Engine as _;
-use bindery::rules::edits::all_on;
+use bindery::rules::mutations::all_on;
 use bindery::rules::{RULES, Unlisted};
 use serde_json::{Value, json};
 

@@ -8,14 +8,14 @@ use crate::model::{Backend, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-annotations",
     mode: Mode::Deny,
-    routes: &[
-        Route::guard(Resource::Volumes, Operation::Update),
-        Route::guard(Resource::Volumes, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::guard(Resource::Volumes, Operation::Update),
+        RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "An annotation under pv.kubernetes.io/ of a bound volume is added, changed or \
             removed by hand.",
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
             offered to everybody, and which driver serves it.",
         instead: "Leave them to the binder and the drivers.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "naming another provisioner for a bound volume",
         given: "pair pv-a db/data 10Gi RWO policy=Delete annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
         by: Persona::Admin,
@@ -37,7 +37,7 @@ pub(super) static RULE: Rule = Rule {
             "\"other.example.com\"",
         )],
     }],
-    allows: &[Example {
+    allowed: &[Example {
         title: "annotating a bound volume with a note of one's own",
         given: "pair pv-a db/data 10Gi RWO",
         by: Persona::Admin,
@@ -58,14 +58,14 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let mut keys = old.annotations.changed_keys(&new.annotations, VOLUME_PREFIX);
     keys.retain(|key| !is_drivers_note(new, key));
     let Some(first) = keys.first() else { return Vec::new() };
-    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
     let text = format!(
         "annotation {first}{others} of volume \"{}\", bound to claim \"{key}\", would change; it \
          decides who deletes or offers the storage later; put it back",
         old.name
     );
-    vec![Violation::new("metadata.annotations", text).resting_on(rest)]
+    vec![Violation::new("metadata.annotations", text).depending_on(dependency)]
 }
 
 /// Whether the key names the very driver that serves the volume: that is what a driver writes.

@@ -6,11 +6,11 @@ use crate::model::{Claim, ClassName};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-attributes-class",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.volumeAttributesClassName of a bound volume is changed by hand.",
         consequence: "The driver is not asked to change anything. The volume claims attributes that \
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Change spec.volumeAttributesClassName of the claim: its driver then changes the disk \
             and writes the volume.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "changing the attributes class of a bound volume by hand",
         given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver",
         by: Persona::Admin,
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
         },
         then: &[Fact::Is("pv/pv-a", "/spec/volumeAttributesClassName", "\"gold\"")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "a driver giving a volume the attributes class that its claim asks for",
             given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver wants=gold",
@@ -78,7 +78,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.attributes_class == new.attributes_class {
         return Vec::new();
     }
-    let Pair::Bound { key, claim, rest } = pair(old, evidence) else { return Vec::new() };
+    let Pair::Bound { key, claim, dependency } = pair(old, evidence) else { return Vec::new() };
     // Kubernetes: `external-resizer`, `modify_status.go`, `markControllerModifyVolumeCompleted`: the volume gets what
     // the driver was asked for, although the claim may ask for its former class again by then.
     let follows = |claim: &Claim| {
@@ -100,5 +100,5 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         told(&old.attributes_class),
         told(&new.attributes_class)
     );
-    vec![Violation::new("spec.volumeAttributesClassName", text).resting_on(rest)]
+    vec![Violation::new("spec.volumeAttributesClassName", text).depending_on(dependency)]
 }

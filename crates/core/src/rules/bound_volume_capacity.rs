@@ -6,11 +6,11 @@ use crate::model::{Backend, Claim, Quantity, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-capacity",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfVolume(shrunk),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(shrunk),
     page: Page {
         hazard: "spec.capacity.storage of a bound volume is edited by hand.",
         consequence: "A smaller number shrinks no disk; the claim goes on reporting the old size. \
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Grow the claim: spec.resources.requests.storage; its driver then raises the \
             volume. Volumes without a driver (NFS, local) may be raised by hand, with a warning.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "shrinking a bound volume",
             given: "pair pv-a db/data 10Gi RWO",
@@ -73,7 +73,7 @@ pub(super) static RULE: Rule = Rule {
             ],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a driver raising the volume of a claim that asked for more",
             given: "pair pv-a db/data 10Gi RWO csi=disk.example.com request=20Gi",
@@ -103,7 +103,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.capacity == new.capacity {
         return Vec::new();
     }
-    let Pair::Bound { claim, rest, .. } = pair(old, evidence) else { return Vec::new() };
+    let Pair::Bound { claim, dependency, .. } = pair(old, evidence) else { return Vec::new() };
     let from_to = format!(
         "spec.capacity.storage of bound volume \"{}\" would {} from {} to {}",
         old.name,
@@ -127,7 +127,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     } else {
         grown(&from_to, old)
     };
-    vec![violation.resting_on(rest)]
+    vec![violation.depending_on(dependency)]
 }
 
 fn grown(from_to: &str, old: &Volume) -> Violation {
@@ -158,7 +158,7 @@ fn growth<'a>(claim: &'a Claim, old: &Volume) -> Option<&'a Quantity> {
 
 /// A volume that has become smaller than its claim was told.
 fn shrunk(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let Pair::Bound { claim: Some(claim), key, rest } = pair(volume, evidence) else { return None };
+    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else { return None };
     let reported = claim.reported.capacity.as_ref()?;
     if *reported <= volume.capacity {
         return None;
@@ -168,5 +168,5 @@ fn shrunk(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
          of the two does not say how large the disk is; look at the disk, then correct the volume",
         volume.name, volume.capacity
     );
-    Some(Violation::new("spec.capacity.storage", text).resting_on(rest))
+    Some(Violation::new("spec.capacity.storage", text).depending_on(dependency))
 }

@@ -8,11 +8,11 @@ use crate::model::{Claim, ClaimKey, Reservation, Stage, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-claim-ref",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfClaim(forsaken),
+    reported_as: None,
+    scan: ScanCheck::OfClaim(forsaken),
     page: Page {
         hazard: "spec.claimRef of a bound volume is removed, loses its uid, or is pointed at \
             another claim.",
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set persistentVolumeReclaimPolicy to Retain, delete the claim, then change claimRef. Populators \
             that hand a volume over pass by their pattern, or are listed under trusted.populators.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pointing a bound volume at another claim",
             given: "pair pv-a db/data 10Gi RWO\nclaim qa/data 10Gi RWO",
@@ -40,7 +40,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "clearing the claimRef of a volume whose claim is gone",
             given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
@@ -87,17 +87,17 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.reservation == new.reservation || change.actor == Actor::Populator {
         return Vec::new();
     }
-    let (key, claim, rest) = match pair(old, evidence) {
-        Pair::Bound { key, claim, rest } => (key, claim, rest),
-        Pair::Ending { key, claim: Some(_), rest } if !change.actor.is_binder() => {
-            return vec![ending(old, key).resting_on(rest).as_warning()];
+    let (key, claim, dependency) = match pair(old, evidence) {
+        Pair::Bound { key, claim, dependency } => (key, claim, dependency),
+        Pair::Ending { key, claim: Some(_), dependency } if !change.actor.is_binder() => {
+            return vec![ending(old, key).depending_on(dependency).as_warning()];
         }
         Pair::Ending { .. } | Pair::Unbound => return Vec::new(),
     };
     if change.actor.is_binder() || claim.is_some_and(|claim| is_handed_over(claim, new)) {
         return Vec::new();
     }
-    vec![Violation::new("spec.claimRef", text(old, key, &new.reservation)).resting_on(rest)]
+    vec![Violation::new("spec.claimRef", text(old, key, &new.reservation)).depending_on(dependency)]
 }
 
 /// A claim that is being deleted may still be mounted by a pod.
@@ -166,6 +166,6 @@ fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
          policy Retain and a claimRef that has the claim's uid, or delete the claim if its data is not needed",
         claim.key
     );
-    let rest = Rest::on(Read::Volume(name.clone()), lookup);
-    Some(Violation::new("spec.volumeName", text).resting_on(rest))
+    let dependency = Dependency::on(Read::Volume(name.clone()), lookup);
+    Some(Violation::new("spec.volumeName", text).depending_on(dependency))
 }

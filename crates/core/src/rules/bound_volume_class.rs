@@ -6,14 +6,14 @@ use crate::model::Volume;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-class",
     mode: Mode::Deny,
-    routes: &[
-        Route::guard(Resource::Volumes, Operation::Update),
-        Route::guard(Resource::Volumes, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::guard(Resource::Volumes, Operation::Update),
+        RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfVolume(changed),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(changed),
     page: Page {
         hazard: "The class of a bound volume is changed, by spec.storageClassName or by the legacy \
             annotation.",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Leave the class; it does nothing for a bound volume. To rename a class, make the \
             new one beside the old and let new claims use it.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "moving a bound volume to another class",
             given: "pair pv-a db/data 10Gi RWO class=fast",
@@ -51,7 +51,7 @@ pub(super) static RULE: Rule = Rule {
             )],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "moving a volume that nobody has to another class",
             given: "volume pv-a 10Gi RWO class=fast phase=Available",
@@ -82,7 +82,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old_class == new_class {
         return Vec::new();
     }
-    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
         "bound volume \"{}\" would change from {} to {}; the class of claim \"{key}\" cannot \
          follow, so a new claim would no longer fit; put the old class back",
@@ -90,12 +90,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         old_class.as_class(),
         new_class.as_class()
     );
-    vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
+    vec![Violation::new("spec.storageClassName", text).depending_on(dependency)]
 }
 
 /// A pair of two classes.
 fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let Pair::Bound { claim: Some(claim), key, rest } = pair(volume, evidence) else { return None };
+    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else { return None };
     let (offered, asked) = (volume.class(), claim.class());
     if asked.wanted() == offered.as_class() {
         return None;
@@ -107,5 +107,5 @@ fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
         offered.as_class()
     );
     // A pair whose two sides name each other binds all the same, with an event.
-    Some(Violation::new("spec.storageClassName", text).resting_on(rest).as_warning())
+    Some(Violation::new("spec.storageClassName", text).depending_on(dependency).as_warning())
 }

@@ -6,11 +6,11 @@ use crate::model::{Deletion, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-delete",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Delete)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Delete)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfVolume(deleted),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(deleted),
     page: Page {
         hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
         consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain; then delete the claim, and \
             the volume after it. If the garbage collector deletes it, remove metadata.ownerReferences.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "deleting a bound volume",
             given: "pair pv-a db/data 10Gi RWO",
@@ -37,7 +37,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "deleting a volume that nobody has",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -66,7 +66,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Delete(volume)) = change.volume() else { return Vec::new() };
     let violation = match pair(volume, evidence) {
-        Pair::Bound { key, rest, .. } => {
+        Pair::Bound { key, dependency, .. } => {
             let instead = match &volume.policy {
                 _ if change.actor.is_garbage_collector() => {
                     "its owners are gone: remove metadata.ownerReferences of the volume"
@@ -81,15 +81,15 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
                  claim goes, the volume object goes with it (policy Delete: the data too); {instead}",
                 volume.name
             );
-            Violation::new("metadata.name", text).resting_on(rest)
+            Violation::new("metadata.name", text).depending_on(dependency)
         }
-        Pair::Ending { key, rest, .. } => {
+        Pair::Ending { key, dependency, .. } => {
             let text = format!(
                 "claim \"{key}\" of volume \"{}\" is gone or going; the volume object goes too; \
                  check that its data is not needed",
                 volume.name
             );
-            Violation::new("metadata.name", text).resting_on(rest).as_warning()
+            Violation::new("metadata.name", text).depending_on(dependency).as_warning()
         }
         Pair::Unbound => return Vec::new(),
     };
@@ -98,7 +98,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 
 /// A volume that was deleted while its claim had it.
 fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let (key, rest) = bound(volume, evidence)?;
+    let (key, dependency) = bound(volume, evidence)?;
     if volume.deletion == Deletion::NotAsked {
         return None;
     }
@@ -108,5 +108,5 @@ fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
          copy the data, and create both again",
         volume.name
     );
-    Some(Violation::new("metadata.deletionTimestamp", text).resting_on(rest))
+    Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))
 }

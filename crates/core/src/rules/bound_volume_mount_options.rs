@@ -6,11 +6,11 @@ use super::prelude::*;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-mount-options",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.mountOptions of a bound volume is changed.",
         consequence: "Pods that run keep the old options. The next to start mounts with the new ones, \
@@ -18,14 +18,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Stop the pods, change the options, and start one of them at once to see that it \
             mounts.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "changing the mount options of a bound volume",
         given: "pair pv-a db/data 10Gi RWO",
         by: Persona::Admin,
         send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"mountOptions":["noexec"]}}"# },
         then: &[Fact::Is("pv/pv-a", "/spec/mountOptions", "[\"noexec\"]")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "changing the mount options of a volume that nobody has",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -52,11 +52,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if change.detail.mount_options == Field::Same {
         return Vec::new();
     }
-    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
         "spec.mountOptions of bound volume \"{}\" would change; the next pod that uses claim \
          \"{key}\" mounts with them, or does not start; try one at once, or put the old ones back",
         old.name
     );
-    vec![Violation::new("spec.mountOptions", text).resting_on(rest)]
+    vec![Violation::new("spec.mountOptions", text).depending_on(dependency)]
 }

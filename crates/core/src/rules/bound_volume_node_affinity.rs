@@ -1,7 +1,7 @@
 //! Setting or changing the node affinity of a bound volume.
 
 use super::judging::creator::proof;
-use super::judging::violation::Footing;
+use super::judging::violation::Certainty;
 use super::prelude::*;
 use crate::model::{Volume, WiderLabel};
 
@@ -11,11 +11,11 @@ const WIDER_LABELS_COUNT_MAX: usize = 4;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-node-affinity",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "spec.nodeAffinity of a bound volume is set or changed so that it admits other \
             nodes.",
@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set it when the volume is made. Admitting more nodes passes: another zone, the region of the \
             zone, a beta label's present name. So does whatever the volume's driver writes.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "pinning a bound volume to a node",
         given: "pair pv-a db/data 10Gi RWO",
         by: Persona::Admin,
@@ -34,7 +34,7 @@ pub(super) static RULE: Rule = Rule {
         },
         then: &[Fact::Has("pv/pv-a", "/spec/nodeAffinity/required")],
     }],
-    allows: &[Example {
+    allowed: &[Example {
         title: "pinning a volume that nobody has",
         given: "volume pv-a 10Gi RWO phase=Available",
         by: Persona::Admin,
@@ -56,7 +56,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Ok(()) => return Vec::new(),
         Err(nodes) => nodes,
     };
-    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     // Kubernetes: KEP-5381: a driver that moved the disk writes where it is now.
     let Err(open) = proof(change, old, evidence) else { return Vec::new() };
     let text = format!(
@@ -64,11 +64,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          find no node that reaches the data; keep its nodes and add others",
         old.name
     );
-    let mut violation = Violation::new("spec.nodeAffinity", text).resting_on(rest);
+    let mut violation = Violation::new("spec.nodeAffinity", text).depending_on(dependency);
     // What would let it pass has to be proven: it stands where that cannot be read.
     let exceptions = nodes.into_iter().chain(open);
-    let exceptions = exceptions.map(|read| Rest { read, footing: Footing::Seen });
-    violation.rests_on.extend(exceptions);
+    let exceptions = exceptions.map(|read| Dependency { read, certainty: Certainty::Seen });
+    violation.depends_on.extend(exceptions);
     vec![violation]
 }
 

@@ -7,11 +7,11 @@ use crate::model::ReclaimPolicy;
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-reclaim-policy",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The reclaim policy of a bound volume is switched to Delete.",
         consequence: "Nothing happens at once. The day somebody deletes the claim, or its namespace, \
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Keep Retain for data that nobody can make again; delete volume and storage by hand \
             when they are done with.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "switching a bound volume to Delete",
         given: "pair pv-a db/data 10Gi RWO",
         by: Persona::Admin,
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
         },
         then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "switching a bound volume to Retain",
             given: "pair pv-a db/data 10Gi RWO policy=Delete",
@@ -56,12 +56,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.policy == new.policy || new.policy != ReclaimPolicy::Delete {
         return Vec::new();
     }
-    let Some((key, rest)) = bound(old, evidence) else { return Vec::new() };
+    let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
         "policy of bound volume \"{}\" would become Delete; its data goes when claim \"{key}\" does; \
          {}, or make sure that there is a copy",
         new.name,
         harmless(&old.policy)
     );
-    vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).resting_on(rest)]
+    vec![Violation::new("spec.persistentVolumeReclaimPolicy", text).depending_on(dependency)]
 }

@@ -1,7 +1,7 @@
 //! Deleting a claim that takes the data of its volume along.
 
 use super::judging::filter::is_advised;
-use super::judging::violation::Footing;
+use super::judging::violation::Certainty;
 use super::prelude::*;
 use crate::binding::{Confirmation, Pairing, pairing};
 use crate::model::{Claim, ClaimKey, Pod, ReclaimPolicy, Volume};
@@ -9,11 +9,11 @@ use crate::model::{Claim, ClaimKey, Pod, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "claim-delete-destroys-data",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Claims, Operation::Delete)],
+    request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A claim is deleted whose volume has the policy Delete or Recycle; or a StatefulSet deletes \
             such claims by its persistentVolumeClaimRetentionPolicy (in `check`).",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed; then delete \
             the claim.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "deleting a claim whose volume was provisioned for it",
             given: "class standard provisioner=disk.example.com\n\
@@ -43,7 +43,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "deleting a claim whose volume stays",
             given: "pair pv-a db/data 10Gi RWO policy=Retain",
@@ -92,7 +92,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Lookup::Absent => Vec::new(),
         Lookup::Present(volume) => {
             let found = destroyed(claim, volume, evidence);
-            found.map(|found| found.resting_on(Rest::on(read, lookup))).into_iter().collect()
+            found.map(|found| found.depending_on(Dependency::on(read, lookup))).into_iter().collect()
         }
     }
 }
@@ -106,26 +106,26 @@ fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<
     if pairing(volume, claim) != Pairing::Bound {
         return None;
     }
-    let (users, rest) = users(&claim.key, evidence);
+    let (users, dependency) = users(&claim.key, evidence);
     let text = format!(
         "{} on volume \"{}\" (policy {}) are {what} once claim \"{}\" is gone{users}; set \
          persistentVolumeReclaimPolicy to Retain first",
         volume.capacity, volume.name, volume.policy, claim.key.name
     );
     let violation = Violation::new(FIELD, text);
-    Some(rest.into_iter().fold(violation, Violation::resting_on))
+    Some(dependency.into_iter().fold(violation, Violation::depending_on))
 }
 
 /// The pods that use the claim, as the text tells them. What is lost does not depend on them: where they cannot be
 /// read, that is said, and nothing rests on it.
-fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Rest>) {
+fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Dependency>) {
     let read = Read::LivePods(key.clone());
     match (evidence.live_pods(key), evidence.confirmation(&read)) {
         (Lookup::Present(pods), _) => {
-            (named(pods), Some(Rest { read, footing: Footing::Seen }))
+            (named(pods), Some(Dependency { read, certainty: Certainty::Seen }))
         }
         (Lookup::Absent | Lookup::Unknown, Confirmation::NotTried) => {
-            (String::new(), Some(Rest { read, footing: Footing::Assumed }))
+            (String::new(), Some(Dependency { read, certainty: Certainty::Assumed }))
         }
         (Lookup::Absent | Lookup::Unknown, Confirmation::Settled | Confirmation::Failed) => {
             (" (which pods use it is not known)".to_owned(), None)

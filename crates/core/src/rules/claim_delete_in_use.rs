@@ -1,7 +1,7 @@
 //! Deleting a claim that pods use.
 
 use super::judging::filter::is_advised;
-use super::judging::violation::Footing;
+use super::judging::violation::Certainty;
 use super::prelude::*;
 use crate::binding::PodUse;
 use crate::model::{Claim, Deletion};
@@ -9,11 +9,11 @@ use crate::model::{Claim, Deletion};
 pub(super) static RULE: Rule = Rule {
     id: "claim-delete-in-use",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Claims, Operation::Delete)],
+    request_types: &[RequestType::advise(Resource::Claims, Operation::Delete)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfClaim(going),
+    reported_as: None,
+    scan: ScanCheck::OfClaim(going),
     page: Page {
         hazard: "A claim is deleted while a pod uses it.",
         consequence: "It goes the moment the last of its pods does, at the next restart at the latest, and \
@@ -21,14 +21,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed. Stop the pods \
             and look whether anything is missing; then delete the claim.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "deleting a claim that a pod uses",
         given: "pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1",
         by: Persona::Tenant,
         send: Send::Delete("pvc/db/data"),
         then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "deleting a claim that no pod uses",
             given: "pair pv-a db/data 10Gi RWO",
@@ -62,10 +62,10 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if !is_advised(change) {
         return Vec::new();
     }
-    let footing = match evidence.pod_use(&claim.key) {
+    let certainty = match evidence.pod_use(&claim.key) {
         Lookup::Present(PodUse::Unused) | Lookup::Absent => return Vec::new(),
-        Lookup::Present(PodUse::Used) => Footing::Seen,
-        Lookup::Unknown => Footing::Assumed,
+        Lookup::Present(PodUse::Used) => Certainty::Seen,
+        Lookup::Unknown => Certainty::Assumed,
     };
     let text = format!(
         "claim \"{}\" is used by a pod; it goes when the pod does, with its data if the policy is \
@@ -73,8 +73,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          needed, and stop the pods first",
         claim.key.name
     );
-    let rest = Rest { read: Read::PodsUsing(claim.key.clone()), footing };
-    vec![Violation::new("metadata.name", text).resting_on(rest)]
+    let dependency = Dependency { read: Read::PodsUsing(claim.key.clone()), certainty };
+    vec![Violation::new("metadata.name", text).depending_on(dependency)]
 }
 
 /// A claim that goes when its pod does.
@@ -92,6 +92,6 @@ fn going(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
          the pod stops",
         claim.key
     );
-    let rest = Rest::on(Read::PodsUsing(claim.key.clone()), lookup);
-    Some(Violation::new("metadata.deletionTimestamp", text).resting_on(rest))
+    let dependency = Dependency::on(Read::PodsUsing(claim.key.clone()), lookup);
+    Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))
 }

@@ -6,11 +6,11 @@ use crate::model::{AccessMode, Deletion, ReclaimPolicy, Storage, StorageKind, Vo
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-backend",
     mode: Mode::Deny,
-    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::AsCreated,
+    reported_as: None,
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A volume is made on a disk, share or folder on which there is one already, or inside a share \
             that is deleted with its volume.",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
             delete that volume first; the storage stays. A share inside one that is retained passes; a second volume on one file system (EFS, Filestore, CephFS) is a \
             warning: it shares the files with another namespace.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a second volume on one disk",
             given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
@@ -44,7 +44,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-b", "/spec/local/path", "\"/mnt/a\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "making a volume on a disk of its own",
             given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
@@ -108,7 +108,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let other = lookup.present().filter(|other| is_on_the_same(new, other))?;
         let violation = Violation::new("spec", text(new, other));
         let violation = if is_harmful(new, other) { violation } else { violation.as_warning() };
-        Some(violation.resting_on(Rest::on(Read::Volume(other.name.clone()), lookup)))
+        Some(violation.depending_on(Dependency::on(Read::Volume(other.name.clone()), lookup)))
     });
     // One is enough: a share may have hundreds inside it. The worst comes first.
     others.min_by_key(|violation| violation.weight).into_iter().collect()

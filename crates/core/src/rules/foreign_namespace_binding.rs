@@ -9,15 +9,15 @@ use crate::model::{ClaimKey, Reservation, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "foreign-namespace-binding",
     mode: Mode::Deny,
-    routes: &[
-        Route::tenancy(Resource::Volumes, Operation::Create),
-        Route::tenancy(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::tenancy(Resource::Volumes, Operation::Create),
+        RequestType::tenancy(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
     // The marks are the volume's own: who may write an exemption may add the namespace.
     exemption: Exemptable::No,
-    told_as: None,
-    standing: Standing::OfVolume(standing),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(standing),
     page: Page {
         hazard: "A PersistentVolume with the annotation `bindery.dev/allowed-namespaces` or the label \
             `bindery.dev/tenant` is reserved for a PVC of a namespace that neither admits: by the binder, the \
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
             `tenant-selector`, or Bindery's controller in `full`, makes it choose among those that admit the \
             PVC.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "the scheduler giving a volume for another namespace to a claim that fits",
             given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa\n\
@@ -57,7 +57,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "creating a volume that is reserved for a namespace that it lists",
             given: "",
@@ -114,7 +114,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Some(Transition::Update { old, new }) => (Some(old), new),
         Some(Transition::Delete(_)) | None => return Vec::new(),
     };
-    let Some((key, rests)) = foreign(new, evidence) else { return Vec::new() };
+    let Some((key, dependencies)) = foreign(new, evidence) else { return Vec::new() };
     let is_reserved = old.is_none_or(|old| comes_to_reserve(&old.reservation, &new.reservation));
     let is_marked = old.is_some_and(|old| marks(old) != marks(new));
     let violation = match (is_reserved, is_marked) {
@@ -122,17 +122,17 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         (false, true) => Violation::new("metadata", kept(key)).as_warning(),
         (false, false) => return Vec::new(),
     };
-    vec![rests.into_iter().fold(violation, Violation::resting_on)]
+    vec![dependencies.into_iter().fold(violation, Violation::depending_on)]
 }
 
 /// The claim for which the volume is reserved, if its marks do not admit the claim's namespace, and on what that
 /// rests.
-fn foreign<'a>(volume: &'a Volume, evidence: &Evidence<'_>) -> Option<(&'a ClaimKey, Vec<Rest>)> {
+fn foreign<'a>(volume: &'a Volume, evidence: &Evidence<'_>) -> Option<(&'a ClaimKey, Vec<Dependency>)> {
     let key = volume.reservation.key().filter(|key| !key.namespace.is_empty())?;
     // Of volumes without a mark this endpoint is not called.
     match admission(volume, &key.namespace, Unlisted::Allow, evidence) {
         Admission::Admitted => None,
-        Admission::Foreign(rests) => Some((key, rests)),
+        Admission::Foreign(dependencies) => Some((key, dependencies)),
     }
 }
 
@@ -166,7 +166,7 @@ fn kept(key: &ClaimKey) -> String {
 }
 
 fn standing(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let (key, rests) = foreign(volume, evidence)?;
+    let (key, dependencies) = foreign(volume, evidence)?;
     let violation = Violation::new("spec.claimRef", kept(key));
-    Some(rests.into_iter().fold(violation, Violation::resting_on))
+    Some(dependencies.into_iter().fold(violation, Violation::depending_on))
 }

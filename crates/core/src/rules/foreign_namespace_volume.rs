@@ -8,14 +8,14 @@ use super::prelude::*;
 pub(super) static RULE: Rule = Rule {
     id: "foreign-namespace-volume",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Claims, Operation::Create),
+        RequestType::advise(Resource::Claims, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: Some("prebind-taken"),
-    standing: Standing::AsCreated,
+    reported_as: Some("prebind-taken"),
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A claim names a volume that does not admit its namespace: the volume's annotation \
             `bindery.dev/allowed-namespaces` does not list it (names, or beginnings with `*`, separated by \
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Name a volume of one's own, or let whoever runs the platform label this one. The refusal \
             is that of `prebind-taken`, word for word: who guesses names learns nothing.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "naming a volume that is for another namespace",
             given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa",
@@ -43,7 +43,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "naming a volume that is for the namespace",
             given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,d*",
@@ -73,11 +73,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let unlisted = change.parameters.unlisted;
     let lookup = evidence.volume(name);
-    let rests = match lookup {
+    let dependencies = match lookup {
         Lookup::Present(volume) => {
             match admission(volume, &new.key.namespace, unlisted, evidence) {
                 Admission::Admitted => return Vec::new(),
-                Admission::Foreign(rests) => rests,
+                Admission::Foreign(dependencies) => dependencies,
             }
         }
         // Where nobody is let in unasked, what does not exist is as foreign as what does.
@@ -85,7 +85,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Lookup::Absent | Lookup::Unknown => Vec::new(),
     };
     let mut violation = Violation::new("spec.volumeName", not_available(name, &new.key.name));
-    violation.rests_on.push(Rest::on(Read::Volume(name.clone()), lookup));
-    violation.rests_on.extend(rests);
+    violation.depends_on.push(Dependency::on(Read::Volume(name.clone()), lookup));
+    violation.depends_on.extend(dependencies);
     vec![violation]
 }

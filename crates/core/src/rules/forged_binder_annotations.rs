@@ -11,15 +11,15 @@ use crate::model::annotations::{
 pub(super) static RULE: Rule = Rule {
     id: "forged-binder-annotations",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-        Route::advise(Resource::Claims, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::advise(Resource::Claims, Operation::Create),
+        RequestType::advise(Resource::Claims, Operation::Update),
+        RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "bind-completed or bound-by-controller is put on a claim, or taken off it, by \
             somebody who is not a binder.",
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
             are stripped. selected-node and the provisioner's keys are the scheduler's and \
             binder's; setting them draws a warning.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "putting bind-completed on a claim that is not bound",
             given: "claim db/data 10Gi RWO class=none-such",
@@ -50,7 +50,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "annotating a claim with a note of one's own",
             given: "pair pv-a db/data 10Gi RWO",

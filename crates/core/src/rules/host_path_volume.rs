@@ -6,11 +6,11 @@ use crate::model::{Backend, NodeAffinity};
 pub(super) static RULE: Rule = Rule {
     id: "host-path-volume",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::AsCreated,
+    reported_as: None,
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A hostPath volume has no node affinity.",
         consequence: "Every node has a folder of its own under that path. When the pod starts on \
@@ -19,14 +19,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use a local volume, which must say its node, or set spec.nodeAffinity. On a cluster \
             of one node nothing is wrong.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "making a hostPath volume for every node",
         given: "",
         by: Persona::Admin,
         send: Send::Create("volume pv-a 10Gi RWO hostPath=/srv/a"),
         then: &[Fact::Lacks("pv/pv-a", "/spec/nodeAffinity")],
     }],
-    allows: &[Example {
+    allowed: &[Example {
         title: "making a hostPath volume for one node",
         given: "",
         by: Persona::Admin,

@@ -6,21 +6,21 @@ use crate::model::Content;
 pub(super) static RULE: Rule = Rule {
     id: "ignored-by-prebind",
     mode: Mode::Warn,
-    routes: &[
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Claims, Operation::Create),
+        RequestType::advise(Resource::Claims, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names its volume and has a selector or a data source besides.",
         consequence: "Kubernetes gives it the volume that it names, whatever its labels are and whatever \
             is on it: the selector is not asked, and nothing is copied.",
         instead: "Keep one of them: spec.volumeName, or the selector or data source.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "naming a volume and selecting by labels",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -36,7 +36,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "selecting by labels alone",
             given: "volume pv-a 10Gi RWO phase=Available",

@@ -7,11 +7,11 @@ use crate::model::{BindingMode, Claim, ClassRequest, Content, Provisioner};
 pub(super) static RULE: Rule = Rule {
     id: "ignored-data-source",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Claims, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim asks for a copy of a snapshot or of another claim, and no driver makes its volume: \
             its StorageClass has none, or a volume that was made by hand fits it.",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use a StorageClass whose driver can copy, and in which nobody makes volumes by hand. A \
             volume that holds the data already is reserved by spec.claimRef.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "asking for a copy of a snapshot without a StorageClass",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -37,7 +37,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "asking a driver for a copy of a snapshot",
             given: "class fast provisioner=disk.example.com",
@@ -83,7 +83,7 @@ fn by_class(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
         Lookup::Present(found) => match found.provisioner {
             Provisioner::Static => {
                 let why = format!("StorageClass \"{class}\" has no provisioner");
-                Some(uncopied(new, &why).resting_on(Rest::on(read, lookup)))
+                Some(uncopied(new, &why).depending_on(Dependency::on(read, lookup)))
             }
             Provisioner::Named(_) => None,
         },
@@ -100,8 +100,8 @@ fn by_volume(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let Choice::Free(volume) = choose(evidence.view(), &empty, asker) else { return None };
     let lookup = evidence.volume(&volume.name);
     lookup.present()?;
-    let rest = Rest::on(Read::Volume(volume.name.clone()), lookup);
-    Some(uncopied(new, "a volume that was made by hand fits it").resting_on(rest))
+    let dependency = Dependency::on(Read::Volume(volume.name.clone()), lookup);
+    Some(uncopied(new, "a volume that was made by hand fits it").depending_on(dependency))
 }
 
 /// No volume is named: whoever makes claims may not see which there are.

@@ -7,11 +7,11 @@ use crate::model::{BindingMode, NodeAffinity, VolumeClass};
 pub(super) static RULE: Rule = Rule {
     id: "local-volume-immediate-class",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::AsCreated,
+    reported_as: None,
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A volume that only some nodes reach is of a class that binds at once, or of none.",
         consequence: "A claim takes it before its pod has a node. The pod then has to go where the volume \
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Give it a class with volumeBindingMode WaitForFirstConsumer: the scheduler then chooses \
             volume and node together.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a volume of one node in a class that binds at once",
             given: "class fast",
@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Available\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "making a volume of one node in a class that waits for the pod",
             given: "class local wait",
@@ -62,15 +62,15 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let of = new.class();
-    let (why, rest) = match of.as_class() {
+    let (why, dependency) = match of.as_class() {
         VolumeClass::Classless => ("has no class, so claims bind".to_owned(), None),
         VolumeClass::Named(name) => {
             let lookup = evidence.class(name);
             if lookup.present().is_some_and(|class| class.binding_mode != BindingMode::Immediate) {
                 return Vec::new();
             }
-            let rest = Rest::on(Read::Class(name.clone()), lookup);
-            (format!("is of class \"{name}\", which binds"), Some(rest))
+            let dependency = Dependency::on(Read::Class(name.clone()), lookup);
+            (format!("is of class \"{name}\", which binds"), Some(dependency))
         }
     };
     let text = format!(
@@ -79,6 +79,6 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         new.name
     );
     let mut violation = Violation::new("spec.storageClassName", text);
-    violation.rests_on.extend(rest);
+    violation.depends_on.extend(dependency);
     vec![violation]
 }

@@ -7,14 +7,14 @@ const PENDING: &[Fact] = &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"
 pub(super) static RULE: Rule = Rule {
     id: "missing-volume",
     mode: Mode::Warn,
-    routes: &[
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Claims, Operation::Create),
+        RequestType::advise(Resource::Claims, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::No,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume that does not exist. Or it names one that the asker may not read and that \
             the claim cannot get, whatever the reason.",
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Correct the name, or make the volume. When both are restored, either order is fine. Who may read \
             PersistentVolumes is told the reason; the API server's authorizer decides who may.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "naming a volume that does not exist",
             given: "",
@@ -53,7 +53,7 @@ pub(super) static RULE: Rule = Rule {
             then: PENDING,
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "naming a volume that exists",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -95,6 +95,6 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          it does; correct spec.volumeName, or make the volume",
         new.key.name
     );
-    let rest = Rest::on(Read::Volume(name.clone()), lookup);
-    vec![Violation::new("spec.volumeName", text).resting_on(rest)]
+    let dependency = Dependency::on(Read::Volume(name.clone()), lookup);
+    vec![Violation::new("spec.volumeName", text).depending_on(dependency)]
 }

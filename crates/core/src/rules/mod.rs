@@ -3,26 +3,29 @@
 //! A rule is one file in this folder and one word in the list below; a repair the same under
 //! `edits`. Registrations, reference pages and the tests of every level follow from the values.
 
-pub mod edits;
 pub mod judging;
+pub mod mutations;
 
 pub use judging::actor::{Actor, Trusted, User};
-pub use judging::amend::{Amendment, Edit, Plan, Repair, Switch, WarningMode, amend};
 pub use judging::change::{
-    AddedOwners, Change, Detail, Field, OWNERS_ADDED_MAX, Part, SpecChange, Subject, Transition,
+    AddedOwners, Change, ChangedObject, Detail, Field, OWNERS_ADDED_MAX, Part, SpecChange,
+    Transition,
 };
+pub use judging::inspect::inspect;
 pub use judging::judge::{Question, judge};
+pub use judging::mutation::{
+    FieldMutation, Mutation, MutationPlan, PlannedMutations, Switch, WarningMode, mutate,
+};
 pub use judging::policy::{
     ConfiguredExemption, Override, Parameters, Policy, TENANT_LABEL, Unlisted,
 };
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
-    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule,
-    Send, Standing, Terminating,
+    Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource,
+    Rule, ScanCheck, Send, Terminating,
 };
-pub use judging::standing::inspect;
 pub use judging::verdict::{Effect, Judgement, Ruling, Verdict};
-pub use judging::violation::{Rest, Violation, Weight};
+pub use judging::violation::{Dependency, Violation, Weight};
 
 /// Declares the modules of the rules and lists their values in the same order.
 macro_rules! rules {
@@ -89,7 +92,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 /// The id of the rule or edit that is spelled most like `id`, if one is similar.
 pub fn most_similar(id: &str) -> Option<&'static str> {
     let ids = RULES.iter().map(|rule| rule.id);
-    let ids = ids.chain(edits::REPAIRS.iter().map(|repair| repair.id));
+    let ids = ids.chain(mutations::MUTATIONS.iter().map(|repair| repair.id));
     let similar = ids.filter_map(|known| Some((distance_if_similar(id, known)?, known)));
     similar.min().map(|(_, known)| known)
 }
@@ -103,12 +106,12 @@ pub fn distance_if_similar(one: &str, other: &str) -> Option<usize> {
 
 /// What a rule file needs besides the model.
 mod prelude {
-    pub(super) use super::judging::change::{Change, Subject, Transition};
+    pub(super) use super::judging::change::{Change, ChangedObject, Transition};
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
-        Example, Exemptable, Fact, Mode, Operation, Page, Persona, Resource, Route, Rule, Send,
-        Standing, Terminating,
+        Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource, Rule,
+        ScanCheck, Send, Terminating,
     };
-    pub(super) use super::judging::violation::{Rest, Violation};
+    pub(super) use super::judging::violation::{Dependency, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};
 }

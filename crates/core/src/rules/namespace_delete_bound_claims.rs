@@ -6,11 +6,11 @@ use crate::model::{Claim, ClaimPhase, ReclaimPolicy};
 pub(super) static RULE: Rule = Rule {
     id: "namespace-delete-bound-claims",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Namespaces, Operation::Delete)],
+    request_types: &[RequestType::advise(Resource::Namespaces, Operation::Delete)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A namespace is deleted while claims in it are bound to volumes with the policy Delete or \
             Recycle.",
@@ -19,14 +19,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Set persistentVolumeReclaimPolicy to Retain on the volumes whose data is needed, or delete \
             the claims that are not needed one by one; then delete the namespace.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "deleting a namespace with a claim whose volume is deleted with it",
         given: "namespace db\npair pv-a db/data 10Gi RWO policy=Delete",
         by: Persona::Admin,
         send: Send::Delete("ns/db"),
         then: &[Fact::Has("ns/db", "/metadata/deletionTimestamp")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "deleting a namespace whose volumes are kept",
             given: "namespace db\npair pv-a db/data 10Gi RWO policy=Retain\npair pv-b qa/data 10Gi RWO policy=Delete",
@@ -46,13 +46,13 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let Subject::Namespace(Transition::Delete(namespace)) = &change.subject else {
+    let ChangedObject::Namespace(Transition::Delete(namespace)) = &change.subject else {
         return Vec::new();
     };
     let claims: Vec<&Claim> =
         evidence.view().claims_in(&namespace.name).map(|claim| &**claim).collect();
     let mut doomed = claims.iter().filter_map(|claim| doomed(claim, evidence));
-    let Some((first, rests)) = doomed.next() else {
+    let Some((first, dependencies)) = doomed.next() else {
         let unseen = claims.iter().find_map(|claim| unseen(claim, evidence));
         return unseen.into_iter().map(|read| Violation::open("metadata.name", read)).collect();
     };
@@ -66,7 +66,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         first.key.name, namespace.name
     );
     let violation = Violation::new("metadata.name", text);
-    vec![rests.into_iter().fold(violation, Violation::resting_on)]
+    vec![dependencies.into_iter().fold(violation, Violation::depending_on)]
 }
 
 /// The read of a volume that a claim has and nobody has seen: its policy is not known.
@@ -76,7 +76,7 @@ fn unseen(claim: &Claim, evidence: &Evidence<'_>) -> Option<Read> {
 }
 
 /// A claim that lives and takes the data of its volume with it, and what that rests on.
-fn doomed<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [Rest; 2])> {
+fn doomed<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [Dependency; 2])> {
     let claim_lookup = evidence.claim(&claim.key);
     let claim = claim_lookup.present()?;
     let name = claim.volume.as_ref()?;
@@ -87,9 +87,9 @@ fn doomed<'a>(claim: &'a Claim, evidence: &Evidence<'a>) -> Option<(&'a Claim, [
         ReclaimPolicy::Delete | ReclaimPolicy::Recycle => true,
         ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => false,
     };
-    let rests = [
-        Rest::on(Read::Claim(claim.key.clone()), claim_lookup),
-        Rest::on(Read::Volume(name.clone()), volume_lookup),
+    let dependencies = [
+        Dependency::on(Read::Claim(claim.key.clone()), claim_lookup),
+        Dependency::on(Read::Volume(name.clone()), volume_lookup),
     ];
-    (takes_data && *key == claim.key).then_some((claim, rests))
+    (takes_data && *key == claim.key).then_some((claim, dependencies))
 }

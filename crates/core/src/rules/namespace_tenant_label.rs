@@ -8,17 +8,17 @@ use crate::model::annotations::TENANT;
 pub(super) static RULE: Rule = Rule {
     id: "namespace-tenant-label",
     mode: Mode::Deny,
-    routes: &[
-        Route::tenancy(Resource::Namespaces, Operation::Create),
-        Route::tenancy(Resource::Namespaces, Operation::Update),
-        Route::tenancy(Resource::Namespaces, Operation::UpdateStatus),
-        Route::tenancy(Resource::Namespaces, Operation::Finalize),
+    request_types: &[
+        RequestType::tenancy(Resource::Namespaces, Operation::Create),
+        RequestType::tenancy(Resource::Namespaces, Operation::Update),
+        RequestType::tenancy(Resource::Namespaces, Operation::UpdateStatus),
+        RequestType::tenancy(Resource::Namespaces, Operation::Finalize),
     ],
     // Its PVCs live on until the namespace is empty, and no deletion waits for a label.
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The label `bindery.dev/tenant` of a Namespace, or a label by which `overrides` select, is set, \
             changed or removed by an account that may not update PersistentVolumes. The API server decides \
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
             labels Namespaces the permission for it: verb `update` on the resource `namespacelabels` of the \
             API group `bindery.dev`. Such a resource does not exist; the permission is all that is read.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "creating a namespace with the label of another tenant",
             given: "",
@@ -60,7 +60,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Lacks("ns/db", LABEL)],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "creating a namespace without a tenant",
             given: "",

@@ -9,18 +9,18 @@ use crate::model::{ClaimKey, NamespaceName, Owner};
 pub(super) static RULE: Rule = Rule {
     id: "orphan-owner",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
-        Route::advise(Resource::Volumes, Operation::UpdateStatus),
-        Route::advise(Resource::Claims, Operation::Create),
-        Route::advise(Resource::Claims, Operation::Update),
-        Route::advise(Resource::Claims, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
+        RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
+        RequestType::advise(Resource::Claims, Operation::Create),
+        RequestType::advise(Resource::Claims, Operation::Update),
+        RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A claim or a volume is given an owner that does not exist, or that has another uid: an \
             exported manifest, applied again. Or a volume is given a node as its owner.",
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
             that one request adds are looked at; more are denied, and so is, on a bound volume, an owner that \
             the webhook may not read.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a claim whose owner is gone",
             given: "",
@@ -60,7 +60,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "giving a claim an owner that lives",
             given: "pair pv-a db/data 10Gi RWO\nclaim db/owner 1Gi RWO class=",
@@ -106,34 +106,34 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         AddedOwners::TooMany => return vec![too_many()],
     };
     let (what, namespace) = match &change.subject {
-        Subject::Volume(transition) => {
+        ChangedObject::Volume(transition) => {
             (format!("volume \"{}\"", transition.latest().name), NamespaceName::default())
         }
-        Subject::Claim(transition) => {
+        ChangedObject::Claim(transition) => {
             let key = &transition.latest().key;
             (format!("claim \"{}\"", key.name), key.namespace.clone())
         }
-        Subject::Namespace(_) => return Vec::new(),
+        ChangedObject::Namespace(_) => return Vec::new(),
     };
     let tell = |owner: &Owner| {
         let lookup = evidence.owner(&namespace, owner);
-        let rest = Rest::on(Read::Owner(namespace.clone(), owner.clone()), lookup);
+        let dependency = Dependency::on(Read::Owner(namespace.clone(), owner.clone()), lookup);
         let is_node = namespace.is_empty() && &*owner.api_version == "v1" && &*owner.kind == "Node";
         match lookup {
             Lookup::Present(OwnerFate::Hidden) => {
                 let volume = change.volume().and_then(Transition::proposed)?;
                 let (key, of_pair) = bound(volume, evidence)?;
-                return Some(hidden(owner, &what, key).resting_on(rest).resting_on(of_pair));
+                return Some(hidden(owner, &what, key).depending_on(dependency).depending_on(of_pair));
             }
             Lookup::Present(OwnerFate::Alive) if is_node => {
-                return Some(owned_by_node(owner, &what).resting_on(rest));
+                return Some(owned_by_node(owner, &what).depending_on(dependency));
             }
             Lookup::Present(OwnerFate::Alive | OwnerFate::Replaced)
             | Lookup::Absent
             | Lookup::Unknown => {}
         }
         let text = if namespace.is_empty() { missing } else { not_there };
-        Some(text(owner, &what, lookup)?.resting_on(rest))
+        Some(text(owner, &what, lookup)?.depending_on(dependency))
     };
     owners.iter().filter_map(tell).collect()
 }

@@ -1,16 +1,16 @@
 //! A small claim that is given a large volume by name.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, prebinds};
+use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, prebinds};
 use super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "oversized-volume",
     mode: Mode::Warn,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume, or has one kept for it, that is many times as large as it asks \
             for: more than `rules.parameters.maxWaste` times, 10 unless configured.",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
             everybody else, and its quota is charged for what it asked for only.",
         instead: "Name a volume of the right size, or ask for what is needed.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "naming a volume that is a hundred times too large",
             given: "volume pv-a 100Gi RWO phase=Available",
@@ -34,7 +34,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "naming a volume that is somewhat larger",
             given: "volume pv-a 12Gi RWO phase=Available",
@@ -86,7 +86,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
                 prebind.way_out("ask for what is needed")
             ),
         };
-        Violation::new(prebind.field(), text).resting_on(prebind.rest)
+        Violation::new(prebind.field(), text).depending_on(prebind.dependency)
     };
     wasted.map(tell).collect()
 }

@@ -1,7 +1,7 @@
 //! Prebinding a volume that lacks an access mode that the claim asks for.
 
 use super::judging::prebind::{
-    Prebind, ROUTES, Side, unless_found, unless_mutual, violations,
+    Prebind, REQUEST_TYPES, Side, unless_found, unless_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -10,11 +10,11 @@ use crate::model::AccessModes;
 pub(super) static RULE: Rule = Rule {
     id: "prebind-access-modes",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume without one of the access modes that it asks for, or such a volume is kept \
             for the claim.",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Ask only for access modes that the volume has. Where both name each other they are bound all the \
             same: a warning.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pairing a volume with a claim for more access modes, by a new claim",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -52,7 +52,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO,RWX phase=Available",

@@ -1,23 +1,23 @@
 //! Prebinding a volume of another attributes class.
 
-use super::judging::prebind::{Prebind, ROUTES, class_text, unless_found, unless_mutual, violations};
+use super::judging::prebind::{Prebind, REQUEST_TYPES, class_text, unless_found, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 
 pub(super) static RULE: Rule = Rule {
     id: "prebind-attributes-class",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume of another volume attributes class, or such a volume is kept for the claim.",
         consequence: "The claim stays Pending for ever, or is bound to a volume that performs otherwise than asked.",
         instead: "Give volume and claim the same spec.volumeAttributesClassName.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pairing two attributes classes, by a new claim",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available",
@@ -47,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=gold phase=Available",

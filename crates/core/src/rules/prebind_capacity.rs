@@ -1,7 +1,7 @@
 //! Prebinding a volume that is too small.
 
 use super::judging::prebind::{
-    Prebind, ROUTES, Side, unless_found, unless_mutual, violations,
+    Prebind, REQUEST_TYPES, Side, unless_found, unless_mutual, violations,
 };
 use super::prelude::*;
 use crate::binding::Mismatch;
@@ -10,11 +10,11 @@ use crate::model::{ClassRequest, Expansion};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-capacity",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume that is smaller than its request, or such a volume is kept for the claim.",
         consequence: "The claim stays Pending for ever; or, where both name each other, it is bound to less than it \
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Ask for no more than the volume has. Where both name each other, or the class allows expansion and \
             the volume may follow, it is a warning.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pairing a volume with a larger request, by a new claim",
             given: "volume pv-a 5Gi RWO class=none-such phase=Available",
@@ -52,7 +52,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "keeping a released volume for the claim that was made anew and asks for more, with a warning",
             given: "volume pv-a 5Gi RWO class=none-such phase=Released dead=db/data\nclaim db/data 10Gi RWO class=none-such volume=pv-a",
@@ -150,7 +150,7 @@ fn unless_it_may_grow(
     match lookup {
         Lookup::Present(class) if class.expansion == Expansion::Allowed => violation.as_warning(),
         Lookup::Present(_) | Lookup::Unknown => {
-            violation.resting_on(Rest::on(Read::Class(name), lookup))
+            violation.depending_on(Dependency::on(Read::Class(name), lookup))
         }
         Lookup::Absent => violation,
     }

@@ -1,24 +1,24 @@
 //! Prebinding a volume to a claim of another class.
 
-use super::judging::prebind::{Prebind, ROUTES, class_text, unless_found, unless_mutual, violations};
+use super::judging::prebind::{Prebind, REQUEST_TYPES, class_text, unless_found, unless_mutual, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 
 pub(super) static RULE: Rule = Rule {
     id: "prebind-class",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume of another class, or a volume is kept for a claim of another class.",
         consequence: "A claim that names such a volume stays Pending for ever. A volume that is kept for such a \
             claim is bound to it all the same: quotas and expansion then follow the wrong class.",
         instead: "Give volume and claim the same class. Both without a class match each other.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pairing two classes, by a new claim",
             given: "volume pv-a 10Gi RWO class=slow phase=Available",
@@ -48,7 +48,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=fast phase=Available",

@@ -6,21 +6,21 @@ use crate::model::{Reservation, ReservationKind, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-incomplete",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "spec.claimRef lacks a namespace or a name, or names another kind of object.",
         consequence: "The volume is kept for nobody and is never bound; with a uid in it, it is \
             Released at once and reclaimed.",
         instead: "Give namespace and name of a claim, or no claimRef at all.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "reserving a volume without a namespace",
             given: "",
@@ -39,7 +39,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/claimRef/kind", "\"Pod\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "reserving a volume by namespace and name",
             given: "",

@@ -1,7 +1,7 @@
 //! Prebinding to what somebody else has.
 
 use super::judging::actor::Actor;
-use super::judging::prebind::{ROUTES, is_kept_for, not_available};
+use super::judging::prebind::{REQUEST_TYPES, is_kept_for, not_available};
 use super::prelude::*;
 use crate::binding::{Pairing, pairing};
 use crate::model::annotations::BOUND_BY_CONTROLLER;
@@ -10,11 +10,11 @@ use crate::model::{Claim, Deletion, Reservation, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "prebind-taken",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim names a volume that is kept for another claim, or a volume is kept for a \
             claim that has another volume.",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Name a free volume, or let the binder choose. A claim's refusal tells nothing \
             about the volume: ask whoever runs the platform.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "naming a volume that another claim has",
             given: "pair pv-a db/data 10Gi RWO",
@@ -58,7 +58,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "naming a free volume",
             given: "volume pv-a 10Gi RWO phase=Available",
@@ -92,19 +92,19 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let violation = match &change.subject {
-        Subject::Claim(Transition::Create(new)) => claim(new, evidence),
-        Subject::Claim(Transition::Update { old, new }) if old.volume != new.volume => {
+        ChangedObject::Claim(Transition::Create(new)) => claim(new, evidence),
+        ChangedObject::Claim(Transition::Update { old, new }) if old.volume != new.volume => {
             claim(new, evidence)
         }
-        Subject::Volume(Transition::Create(new)) => volume(None, new, evidence),
-        Subject::Volume(Transition::Update { old, new })
+        ChangedObject::Volume(Transition::Create(new)) => volume(None, new, evidence),
+        ChangedObject::Volume(Transition::Update { old, new })
             if old.reservation != new.reservation =>
         {
             volume(Some(old), new, evidence)
         }
-        Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | Subject::Volume(Transition::Update { .. } | Transition::Delete(_))
-        | Subject::Namespace(_) => None,
+        ChangedObject::Claim(Transition::Update { .. } | Transition::Delete(_))
+        | ChangedObject::Volume(Transition::Update { .. } | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => None,
     };
     violation.into_iter().collect()
 }
@@ -125,11 +125,11 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
         return None;
     }
     let violation = Violation::new("spec.volumeName", not_available(name, &new.key.name))
-        .resting_on(Rest::on(Read::Volume(name.clone()), lookup));
+        .depending_on(Dependency::on(Read::Volume(name.clone()), lookup));
     Some(match &volume.reservation {
         Reservation::Held(key, uid) => {
             let holder = evidence.holder(key, uid);
-            let violation = violation.resting_on(Rest::on(Read::Claim(key.clone()), holder));
+            let violation = violation.depending_on(Dependency::on(Read::Claim(key.clone()), holder));
             match holder {
                 Lookup::Present(holder) if holder.deletion == Deletion::Terminating => {
                     violation.as_warning()
@@ -164,7 +164,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     if lookup == Lookup::Unknown {
         return Some(Violation::open("spec.claimRef", read));
     }
-    let rest = Rest::on(read, lookup);
+    let dependency = Dependency::on(read, lookup);
     if let Some(claim) = claim
         && pairing(new, claim) == Pairing::ClaimElsewhere
     {
@@ -174,7 +174,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
              spec.claimRef out or name another claim",
             new.name
         );
-        let violation = Violation::new("spec.claimRef", text).resting_on(rest);
+        let violation = Violation::new("spec.claimRef", text).depending_on(dependency);
         let going = claim.deletion == Deletion::Terminating;
         return Some(if going { violation.as_warning() } else { violation });
     }
@@ -192,9 +192,9 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
         rival.name, new.name
     );
     let read = Read::Volume(rival.name.clone());
-    let rest_on_rival = Rest::on(read, evidence.volume(&rival.name));
+    let on_rival = Dependency::on(read, evidence.volume(&rival.name));
     let violation =
-        Violation::new("spec.claimRef", text).resting_on(rest_on_rival).resting_on(rest);
+        Violation::new("spec.claimRef", text).depending_on(on_rival).depending_on(dependency);
     let going = claim.is_some_and(|claim| claim.deletion == Deletion::Terminating);
     Some(if going { violation.as_warning() } else { violation })
 }

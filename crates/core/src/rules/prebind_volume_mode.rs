@@ -1,6 +1,6 @@
 //! Prebinding a raw device to a claim for a file system, or the reverse.
 
-use super::judging::prebind::{Prebind, ROUTES, Side, unless_found, violations};
+use super::judging::prebind::{Prebind, REQUEST_TYPES, Side, unless_found, violations};
 use super::prelude::*;
 use crate::binding::Mismatch;
 use crate::model::VolumeMode;
@@ -8,17 +8,17 @@ use crate::model::VolumeMode;
 pub(super) static RULE: Rule = Rule {
     id: "prebind-volume-mode",
     mode: Mode::Deny,
-    routes: ROUTES,
+    request_types: REQUEST_TYPES,
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim for a file system names a raw device, or the reverse; or a volume is kept for such a claim.",
         consequence: "The claim stays Pending, or the two are bound and no pod can ever start with them.",
         instead: "Give volume and claim the same spec.volumeMode.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "pairing a device with a claim for a file system, by a new claim",
             given: "volume pv-a 10Gi RWO class=none-such mode=Block phase=Available",
@@ -48,7 +48,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a new claim naming a volume that fits",
             given: "volume pv-a 10Gi RWO class=none-such phase=Available",

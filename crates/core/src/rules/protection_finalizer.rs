@@ -2,7 +2,7 @@
 
 use super::judging::actor::Actor;
 use super::judging::creator::proof;
-use super::judging::violation::Footing;
+use super::judging::violation::Certainty;
 use super::prelude::*;
 use crate::binding::PodUse;
 use crate::model::annotations::{
@@ -13,16 +13,16 @@ use crate::model::{Claim, ReclaimPolicy, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "protection-finalizer",
     mode: Mode::Deny,
-    routes: &[
-        Route::guard(Resource::Volumes, Operation::Update),
-        Route::guard(Resource::Volumes, Operation::UpdateStatus),
-        Route::guard(Resource::Claims, Operation::Update),
-        Route::guard(Resource::Claims, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::guard(Resource::Volumes, Operation::Update),
+        RequestType::guard(Resource::Volumes, Operation::UpdateStatus),
+        RequestType::guard(Resource::Claims, Operation::Update),
+        RequestType::guard(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::No,
-    told_as: None,
-    standing: Standing::OfVolume(unprotected),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(unprotected),
     page: Page {
         hazard: "A finalizer that keeps a bound volume, a claim in use, or storage that is still to \
             be deleted is taken off by hand.",
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Let the controller that owns the finalizer remove it: set persistentVolumeReclaimPolicy to \
             Retain if the data is needed, delete the pods, then the claim, then the volume.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "taking the protection off a bound volume",
             given: "pair pv-a db/data 10Gi RWO",
@@ -54,7 +54,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Lacks("pvc/db/data", "/metadata/finalizers/0")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a driver letting go of a surplus volume, whose claim is bound to another",
             given: "pair pv-b db/data 10Gi RWO\n\
@@ -95,13 +95,13 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     match &change.subject {
-        Subject::Volume(Transition::Update { old, new }) => volume(change, old, new, evidence),
-        Subject::Claim(Transition::Update { old, new }) => {
+        ChangedObject::Volume(Transition::Update { old, new }) => volume(change, old, new, evidence),
+        ChangedObject::Claim(Transition::Update { old, new }) => {
             claim(change.actor, old, new, evidence).into_iter().collect()
         }
-        Subject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Namespace(_) => Vec::new(),
+        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => Vec::new(),
     }
 }
 
@@ -137,9 +137,9 @@ fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Opt
     if old.phase == VolumePhase::Bound {
         return Some(Violation::new("metadata.finalizers", text("it is Bound".to_owned())));
     }
-    let (key, rest) = living_claim(old, evidence)?;
+    let (key, dependency) = living_claim(old, evidence)?;
     let why = format!("its claim \"{key}\" lives");
-    Some(Violation::new("metadata.finalizers", text(why)).resting_on(rest))
+    Some(Violation::new("metadata.finalizers", text(why)).depending_on(dependency))
 }
 
 /// The finalizers that keep a volume until its storage is deleted may go once the claim is gone or
@@ -154,7 +154,7 @@ fn deletion(
     if change.actor.is_binder() || stays {
         return None;
     }
-    let (key, rest) = living_claim(old, evidence)?;
+    let (key, dependency) = living_claim(old, evidence)?;
     // A provisioner that no longer puts its finalizer takes it off (Kubernetes:
     // `sig-storage-lib-external-provisioner`, `handleProtectionFinalizer`).
     let open = match proof(change, old, evidence) {
@@ -166,17 +166,17 @@ fn deletion(
          storage would be left behind when the volume goes; set Retain first or leave it",
         old.name
     );
-    let violation = Violation::new("metadata.finalizers", text).resting_on(rest);
+    let violation = Violation::new("metadata.finalizers", text).depending_on(dependency);
     Some(open.into_iter().fold(violation, |violation, read| {
-        violation.resting_on(Rest { read, footing: Footing::Assumed })
+        violation.depending_on(Dependency { read, certainty: Certainty::Assumed })
     }))
 }
 
 /// The claim of the reservation's uid, if it lives, be it terminating or not, and has no other volume.
-fn living_claim(volume: &Volume, evidence: &Evidence<'_>) -> Option<(String, Rest)> {
+fn living_claim(volume: &Volume, evidence: &Evidence<'_>) -> Option<(String, Dependency)> {
     match pair(volume, evidence) {
-        Pair::Bound { key, rest, .. } | Pair::Ending { key, claim: Some(_), rest } => {
-            Some((key.to_string(), rest))
+        Pair::Bound { key, dependency, .. } | Pair::Ending { key, claim: Some(_), dependency } => {
+            Some((key.to_string(), dependency))
         }
         Pair::Ending { claim: None, .. } | Pair::Unbound => None,
     }
@@ -202,13 +202,13 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
          and delete the pod first",
         old.key.name
     );
-    let rest = Rest::on(Read::PodsUsing(old.key.clone()), lookup);
-    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+    let dependency = Dependency::on(Read::PodsUsing(old.key.clone()), lookup);
+    Some(Violation::new("metadata.finalizers", text).depending_on(dependency))
 }
 
 /// A bound volume that nothing keeps from going at once.
 fn unprotected(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let (key, rest) = bound(volume, evidence)?;
+    let (key, dependency) = bound(volume, evidence)?;
     if volume.finalizers.has(VOLUME_PROTECTION) || volume.phase != VolumePhase::Bound {
         return None;
     }
@@ -217,5 +217,5 @@ fn unprotected(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
          \"{key}\" is Lost; put the finalizer back",
         volume.name
     );
-    Some(Violation::new("metadata.finalizers", text).resting_on(rest))
+    Some(Violation::new("metadata.finalizers", text).depending_on(dependency))
 }

@@ -7,14 +7,14 @@ use crate::model::{ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "recycle-policy",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfVolume(recycled),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(recycled),
     page: Page {
         hazard: "A volume is given the reclaim policy Recycle.",
         consequence: "When its claim goes, a pod deletes every file under the share, whoever put it \
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Use Retain and empty the volume by hand, or a class whose driver deletes and makes \
             volumes.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a volume that is recycled",
             given: "",
@@ -53,7 +53,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "labelling a volume that is recycled already",
             given: "volume pv-a 10Gi RWO policy=Recycle phase=Available",
@@ -96,7 +96,7 @@ fn violation(volume: &Volume, verb: &str, evidence: &Evidence<'_>) -> Violation 
     let mut others = others.filter_map(|other| {
         let lookup = evidence.volume(&other.name);
         let other = lookup.present().filter(|other| share_files(volume, other))?;
-        Some((other, Rest::on(Read::Volume(other.name.clone()), lookup)))
+        Some((other, Dependency::on(Read::Volume(other.name.clone()), lookup)))
     });
     let other = others.next();
     let of_others = match &other {
@@ -109,5 +109,5 @@ fn violation(volume: &Volume, verb: &str, evidence: &Evidence<'_>) -> Violation 
         volume.name
     );
     let violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
-    other.into_iter().fold(violation, |violation, (_, rest)| violation.resting_on(rest))
+    other.into_iter().fold(violation, |violation, (_, dependency)| violation.depending_on(dependency))
 }

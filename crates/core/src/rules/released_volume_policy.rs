@@ -1,18 +1,18 @@
 //! Switching a volume whose claim is gone or going to a policy that destroys its data.
 
 use super::prelude::*;
-use super::judging::violation::Footing;
+use super::judging::violation::Certainty;
 use crate::binding::Confirmation;
 use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Volume, VolumePhase};
 
 pub(super) static RULE: Rule = Rule {
     id: "released-volume-policy",
     mode: Mode::Deny,
-    routes: &[Route::guard(Resource::Volumes, Operation::Update)],
+    request_types: &[RequestType::guard(Resource::Volumes, Operation::Update)],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The reclaim policy of a volume whose claim is gone or being deleted is switched to Delete \
             or Recycle.",
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Leave persistentVolumeReclaimPolicy at Retain, and copy what is needed. Then delete the volume \
             object and the storage behind it, or exempt the volume for the clean-up.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "switching a released volume to Delete",
             given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
@@ -53,7 +53,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "switching a released volume to Retain",
             given: "volume pv-a 10Gi RWO phase=Released dead=db/data policy=Delete",
@@ -84,7 +84,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if old.policy == new.policy || !harmful {
         return Vec::new();
     }
-    let Some((key, when, rest)) = ending(old, new, evidence) else { return Vec::new() };
+    let Some((key, when, dependency)) = ending(old, new, evidence) else { return Vec::new() };
     let what = if new.policy == ReclaimPolicy::Delete { "deleted" } else { "wiped" };
     let text = format!(
         "policy of volume \"{}\" would become {} and claim \"{key}\" {}; copy what is needed first, or {}",
@@ -94,7 +94,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         harmless(&old.policy)
     );
     let mut violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
-    violation.rests_on.extend(rest);
+    violation.depends_on.extend(dependency);
     vec![violation]
 }
 
@@ -130,7 +130,7 @@ fn ending<'a>(
     old: &Volume,
     new: &'a Volume,
     evidence: &Evidence<'_>,
-) -> Option<(&'a ClaimKey, Ends, Option<Rest>)> {
+) -> Option<(&'a ClaimKey, Ends, Option<Dependency>)> {
     let (key, uid) = match &new.reservation {
         Reservation::Held(key, uid) => (key, uid),
         // No claim can have it, and the binder releases it all the same.
@@ -147,10 +147,10 @@ fn ending<'a>(
         Lookup::Present(claim) if claim.deletion == Deletion::Terminating => Ends::Going,
         // A view that still shows the claim of a released volume is an old one.
         Lookup::Present(_) if is_released && !is_settled => {
-            return Some((key, Ends::Gone, Some(Rest { read, footing: Footing::Assumed })));
+            return Some((key, Ends::Gone, Some(Dependency { read, certainty: Certainty::Assumed })));
         }
         Lookup::Present(_) => return None,
         Lookup::Absent | Lookup::Unknown => Ends::Gone,
     };
-    Some((key, ends, Some(Rest::on(read, lookup))))
+    Some((key, ends, Some(Dependency::on(read, lookup))))
 }

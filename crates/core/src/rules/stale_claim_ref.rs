@@ -6,14 +6,14 @@ use crate::model::{ReclaimPolicy, Reservation, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "stale-claim-ref",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A volume is made, or changed, so that spec.claimRef.uid is that of no claim: an \
             exported manifest, applied again.",
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
             namespace that holds the Lease of the driver's provisioner, or the one of a well-known chart. A \
             volume never proves it, as an exported one looks the same.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "applying the export of a dynamically provisioned volume whose claim is gone",
             given: "",
@@ -65,7 +65,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Released\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a provisioner registering the volume for which its claim waits",
             given: "claim db/data 10Gi RWO class=none-such \
@@ -132,8 +132,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         new.name,
         consequence(new)
     );
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
-    vec![Violation::new("spec.claimRef.uid", text).resting_on(rest)]
+    let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
+    vec![Violation::new("spec.claimRef.uid", text).depending_on(dependency)]
 }
 
 fn consequence(volume: &Volume) -> &'static str {

@@ -6,25 +6,25 @@ use crate::model::ClassRequest;
 pub(super) static RULE: Rule = Rule {
     id: "static-claim-default-class",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Claims, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::No,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A claim says nothing of a class, and the cluster has no default class.",
         consequence: "It waits for a volume without a class. The day somebody marks a class as default, the \
             claim becomes one of that class, and a provisioner makes an empty volume for it.",
         instead: "Set spec.storageClassName to \"\" for volumes that are made by hand, or to a class.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "asking for no class where there is no default",
         given: "class fast provisioner=disk.example.com",
         by: Persona::Tenant,
         send: Send::Create("claim db/data 10Gi RWO"),
         then: &[Fact::Lacks("pvc/db/data", "/spec/storageClassName")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "asking for volumes without a class",
             given: "",
@@ -57,6 +57,6 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          it over; set spec.storageClassName to \"\" or to a class",
         new.key.name
     );
-    let rest = Rest::on(Read::DefaultClass, lookup);
-    vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
+    let dependency = Dependency::on(Read::DefaultClass, lookup);
+    vec![Violation::new("spec.storageClassName", text).depending_on(dependency)]
 }

@@ -7,21 +7,21 @@ use crate::model::{Backend, ReclaimPolicy, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "static-volume-delete-policy",
     mode: Mode::Warn,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::AsCreated,
+    reported_as: None,
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "A volume that no provisioner made is given the policy Delete.",
         consequence: "A CSI driver deletes the disk when the claim goes, although somebody made it by \
             hand. Where no driver can, the volume turns Failed and stays.",
         instead: "Use Retain for what was made by hand.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a volume by hand whose disk its driver will delete",
             given: "",
@@ -40,7 +40,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "making a volume by hand that is kept",
             given: "",

@@ -7,14 +7,14 @@ use crate::model::{Claim, ClaimPhase, Reservation, Volume, VolumePhase};
 pub(super) static RULE: Rule = Rule {
     id: "status-forgery",
     mode: Mode::Deny,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::UpdateStatus),
-        Route::advise(Resource::Claims, Operation::UpdateStatus),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::UpdateStatus),
+        RequestType::advise(Resource::Claims, Operation::UpdateStatus),
     ],
     terminating: Terminating::Judged,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::OfVolume(contradicted),
+    reported_as: None,
+    scan: ScanCheck::OfVolume(contradicted),
     page: Page {
         hazard: "status.phase of a volume or a claim is written by somebody who is not a binder.",
         consequence: "The phase alone protects a volume that is being deleted, and opens a claim's \
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Leave the phase to the binder. A binder of your own is listed under \
             trusted.binders.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "marking a bound volume as released",
             given: "pair pv-a db/data 10Gi RWO volume-terminating",
@@ -41,7 +41,7 @@ pub(super) static RULE: Rule = Rule {
             ],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "a binder of another name completing a bind",
             given: "claim db/data 10Gi RWO\nvolume pv-a 10Gi RWO phase=Available held=db/data",
@@ -68,11 +68,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let violation = match &change.subject {
-        Subject::Volume(Transition::Update { old, new }) => volume(old, new, evidence),
-        Subject::Claim(Transition::Update { old, new }) => claim(old, new, evidence),
-        Subject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Namespace(_) => None,
+        ChangedObject::Volume(Transition::Update { old, new }) => volume(old, new, evidence),
+        ChangedObject::Claim(Transition::Update { old, new }) => claim(old, new, evidence),
+        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => None,
     };
     violation.into_iter().collect()
 }
@@ -96,7 +96,7 @@ fn volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Violati
             Lookup::Present(_) => None,
             Lookup::Absent => Some(violation),
             Lookup::Unknown => {
-                Some(violation.resting_on(Rest::on(Read::Claim(key.clone()), lookup)))
+                Some(violation.depending_on(Dependency::on(Read::Claim(key.clone()), lookup)))
             }
         };
     }
@@ -121,7 +121,7 @@ fn claim(old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation>
         return match lookup {
             Lookup::Present(volume) if pairing(volume, old) == Pairing::Bound => None,
             Lookup::Present(_) | Lookup::Unknown => {
-                Some(violation.resting_on(Rest::on(Read::Volume(name.clone()), lookup)))
+                Some(violation.depending_on(Dependency::on(Read::Volume(name.clone()), lookup)))
             }
             Lookup::Absent => Some(violation),
         };

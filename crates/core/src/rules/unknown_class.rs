@@ -8,11 +8,11 @@ use crate::model::{ClassRequest, Volume, VolumeClass};
 pub(super) static RULE: Rule = Rule {
     id: "unknown-class",
     mode: Mode::Warn,
-    routes: &[Route::advise(Resource::Claims, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Claims, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::WhileUnbound,
+    reported_as: None,
+    scan: ScanCheck::WhileUnbound,
     page: Page {
         hazard: "A claim asks for a class of which there is neither an object nor a volume.",
         consequence: "Nobody makes a volume for it. It stays Pending until somebody makes the class, or a \
@@ -20,14 +20,14 @@ pub(super) static RULE: Rule = Rule {
         instead: "Correct the name, or make the class first. A class that is only a name on volumes is \
             fine once the volumes are there.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "asking for a class that does not exist",
         given: "",
         by: Persona::Tenant,
         send: Send::Create("claim db/data 10Gi RWO class=none-such"),
         then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "asking for a class that exists",
             given: "class fast provisioner=disk.example.com",
@@ -65,6 +65,6 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          it; correct spec.storageClassName, or make the class",
         new.key.name
     );
-    let rest = Rest::on(Read::Class(name.clone()), lookup);
-    vec![Violation::new("spec.storageClassName", text).resting_on(rest)]
+    let dependency = Dependency::on(Read::Class(name.clone()), lookup);
+    vec![Violation::new("spec.storageClassName", text).depending_on(dependency)]
 }

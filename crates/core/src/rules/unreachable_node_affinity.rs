@@ -6,28 +6,28 @@ use crate::model::{NodeAffinity, NodeTerm, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "unreachable-node-affinity",
     mode: Mode::Warn,
-    routes: &[
-        Route::advise(Resource::Volumes, Operation::Create),
-        Route::advise(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::advise(Resource::Volumes, Operation::Create),
+        RequestType::advise(Resource::Volumes, Operation::Update),
     ],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::AsCreated,
+    reported_as: None,
+    scan: ScanCheck::AsCreated,
     page: Page {
         hazard: "The node affinity of a volume admits none of the nodes that there are.",
         consequence: "No pod can use it. A claim that is given it is stuck, and so is its pod.",
         instead: "Correct the label or its value: `kubectl get nodes --show-labels`. If the node joins \
             later, nothing is wrong.",
     },
-    refuses: &[Example {
+    denied: &[Example {
         title: "making a volume for a node that is not there",
         given: "class local wait\nnode n1",
         by: Persona::Admin,
         send: Send::Create("volume pv-a 10Gi RWO class=local local=/mnt/a node=n2"),
         then: &[Fact::Has("pv/pv-a", "/spec/nodeAffinity")],
     }],
-    allows: &[
+    allowed: &[
         Example {
             title: "making a volume for a node that is there",
             given: "class local wait\nnode n1",
@@ -79,8 +79,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
          correct the label or its value",
         new.name, new.node_affinity
     );
-    let rests = terms.iter().map(|term| Rest::on(Read::AnyNode(term.clone()), lookup(term)));
+    let dependencies = terms.iter().map(|term| Dependency::on(Read::AnyNode(term.clone()), lookup(term)));
     let mut violation = Violation::new("spec.nodeAffinity", text);
-    violation.rests_on.extend(rests);
+    violation.depends_on.extend(dependencies);
     vec![violation]
 }

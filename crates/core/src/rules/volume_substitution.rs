@@ -7,11 +7,11 @@ use crate::model::{Claim, ClaimKey, NonEmpty, Stage, Volume};
 pub(super) static RULE: Rule = Rule {
     id: "volume-substitution",
     mode: Mode::Deny,
-    routes: &[Route::advise(Resource::Volumes, Operation::Create)],
+    request_types: &[RequestType::advise(Resource::Volumes, Operation::Create)],
     terminating: Terminating::Passes,
     exemption: Exemptable::Yes,
-    told_as: None,
-    standing: Standing::Unseen,
+    reported_as: None,
+    scan: ScanCheck::Unseen,
     page: Page {
         hazard: "A volume is made under the name of one that is gone and that a claim still points to, with \
             another volume mode, other access modes or on other storage.",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
         instead: "Restore the volume as it was, with policy Retain. Or give the new one another name, and \
             delete the claim if its data is not needed.",
     },
-    refuses: &[
+    denied: &[
         Example {
             title: "making a raw device under the name of a lost file system",
             given: "lost pv-a db/data 10Gi RWO",
@@ -36,7 +36,7 @@ pub(super) static RULE: Rule = Rule {
             then: &[Fact::Is("pv/pv-a", "/spec/accessModes", "[\"ReadOnlyMany\"]")],
         },
     ],
-    allows: &[
+    allowed: &[
         Example {
             title: "restoring a lost volume",
             given: "lost pv-a db/data 10Gi RWO",
@@ -80,7 +80,7 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
         return vec![Violation::open("metadata.name", Read::Claim(key.clone()))];
     }
     let Some(claim) = lookup.present().filter(points_here) else { return Vec::new() };
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     let mismatches = fit(new, claim, None, Asker::Prebind).err();
     let mismatches = mismatches.iter().flat_map(NonEmpty::iter);
     let mut found: Vec<Violation> = mismatches
@@ -88,7 +88,7 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
         .chain(of_storage(claim, new, evidence))
         .collect();
     for violation in &mut found {
-        violation.rests_on.push(rest.clone());
+        violation.depends_on.push(dependency.clone());
     }
     found
 }

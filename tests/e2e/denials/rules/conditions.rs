@@ -1,7 +1,7 @@
 //! The conditions of the registration against the predicates of the code, over every request of every
 //! example. That of other requests is compared by those who make them.
 
-use bindery::rules::edits::REPAIRS;
+use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Persona, RULES};
 
 use super::routes::{Route, shot};
@@ -14,8 +14,9 @@ pub(crate) fn conditions_and_predicates_agree() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
     let recorder = Recorder::on(&plane);
-    let of_rules = RULES.iter().flat_map(|rule| rule.refuses.iter().chain(rule.allows));
-    let of_repairs = REPAIRS.iter().flat_map(|repair| repair.edits.iter().chain(repair.leaves));
+    let of_rules = RULES.iter().flat_map(|rule| rule.denied.iter().chain(rule.allowed));
+    let of_repairs =
+        MUTATIONS.iter().flat_map(|repair| repair.mutated.iter().chain(repair.unchanged));
     let mut compared = 0;
     let mut wrong = Vec::new();
     for example in of_rules.chain(of_repairs) {

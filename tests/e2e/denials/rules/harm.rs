@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(4);
 pub(crate) fn every_refused_change_does_harm_elsewhere() {
     let examples: Vec<(&Rule, &Example)> = RULES
         .iter()
-        .flat_map(|rule| rule.refuses.iter().map(move |example| (*rule, example)))
+        .flat_map(|rule| rule.denied.iter().map(move |example| (*rule, example)))
         .collect();
     let harmless = without_harm(Peers::WithBinder, &examples);
     let suspects: Vec<(&Rule, &Example)> = harmless.iter().map(|(suspect, _)| *suspect).collect();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bindery::rules::edits::{REPAIRS, all_on};
+use bindery::rules::mutations::{MUTATIONS, all_on};
 use bindery::rules::{Example, Send, WarningMode};
 
 use super::routes::{Route, natural, shot};
@@ -19,10 +19,10 @@ pub(crate) fn every_repair_repairs() {
     let _installed = Installed::under(all_on(), &plane, Registered::Everything);
     await_registration(&mut stage);
     let mut wrong = Vec::new();
-    for repair in REPAIRS {
+    for repair in MUTATIONS {
         let is_told = repair.warning == WarningMode::Warned;
-        let edited = repair.edits.iter().map(|example| (example, is_told));
-        let left = repair.leaves.iter().map(|example| (example, false));
+        let edited = repair.mutated.iter().map(|example| (example, is_told));
+        let left = repair.unchanged.iter().map(|example| (example, false));
         for (example, is_warned) in edited.chain(left) {
             for route in routes(example) {
                 if let Err(why) = check(&mut stage, repair.id, (example, route), is_warned) {

@@ -23,7 +23,7 @@ pub(crate) fn check_says_what_the_webhook_does() {
     let mut wrong = Vec::new();
     let mut compared = 0;
     for rule in RULES {
-        for example in rule.refuses {
+        for example in rule.denied {
             stage.set(example.given);
             for live in [Live::Dump, Live::Cluster] {
                 compared += 1;

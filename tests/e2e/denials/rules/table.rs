@@ -19,12 +19,12 @@ pub(crate) fn every_rule_refuses_by_every_route() {
     on_a_plane(insisting(), |stage| {
         table.version = version(stage.plane);
         for rule in RULES {
-            rule.refuses.iter().for_each(|example| refuse(stage, rule, example, &mut table));
+            rule.denied.iter().for_each(|example| refuse(stage, rule, example, &mut table));
         }
     });
     on_a_plane(Policy::default(), |stage| {
         for rule in RULES {
-            rule.allows.iter().for_each(|example| allow(stage, rule, example, &mut table));
+            rule.allowed.iter().for_each(|example| allow(stage, rule, example, &mut table));
         }
     });
     table.finish();
@@ -87,7 +87,8 @@ fn asker(example: &Example, route: Route) -> Persona {
 
 /// The routes on which a rule has to hold: those of the operations that it looks at.
 fn routes_of(rule: &Rule) -> impl Iterator<Item = Route> {
-    let operations: BTreeSet<Operation> = rule.routes.iter().map(|route| route.operation).collect();
+    let operations: BTreeSet<Operation> =
+        rule.request_types.iter().map(|request| request.operation).collect();
     Route::ALL.into_iter().filter(move |route| {
         // A server-side apply creates what is not there.
         operations.contains(&route.operation())
@@ -108,7 +109,7 @@ fn refuse(stage: &mut Stage<'_>, rule: &'static Rule, example: &Example, table: 
             };
             let before = stage.dump();
             let reply = fire(stage, asker(example, route), shot, run);
-            let told = format!("[{}] ", rule.told_id());
+            let told = format!("[{}] ", rule.reported_id());
             let cell = format!("{}: {} by {} ({run:?})", rule.id, example.title, route.title());
             if reply.code != 403 || !reply.text.contains(&told) {
                 table.wrong.push(format!("{cell}: not refused: {} {}", reply.code, reply.text));
@@ -233,7 +234,8 @@ impl Table {
             ));
             return "missing";
         }
-        let has = |operation| rule.routes.iter().any(|route| route.operation == operation);
+        let has =
+            |operation| rule.request_types.iter().any(|request| request.operation == operation);
         match route.operation() {
             Operation::Create => "a new object has nothing yet that this rule protects",
             Operation::Update if has(Operation::UpdateStatus) => {

@@ -303,14 +303,14 @@ fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<C
 
 /// Whether two that name each other are bound in spite of it.
 fn is_bearable(mismatch: &Mismatch) -> bool {
-    match gravity(mismatch) {
-        Gravity::LessThanAsked | Gravity::OtherClass => true,
-        Gravity::Unusable | Gravity::Situation => false,
+    match severity(mismatch) {
+        Severity::LessThanAsked | Severity::OtherClass => true,
+        Severity::Unusable | Severity::Situation => false,
     }
 }
 
 /// What a mismatch means for a pair that names each other.
-enum Gravity {
+enum Severity {
     /// No pod could ever use the volume through the claim, or may.
     Unusable,
     /// The volume has less than the claim asks for; a pod can use it all the same.
@@ -321,11 +321,11 @@ enum Gravity {
     Situation,
 }
 
-fn gravity(mismatch: &Mismatch) -> Gravity {
+fn severity(mismatch: &Mismatch) -> Severity {
     match mismatch {
-        Mismatch::VolumeMode { .. } | Mismatch::ForeignNamespace => Gravity::Unusable,
-        Mismatch::TooSmall { .. } | Mismatch::AccessModes { .. } => Gravity::LessThanAsked,
-        Mismatch::Class { .. } | Mismatch::AttributesClass { .. } => Gravity::OtherClass,
+        Mismatch::VolumeMode { .. } | Mismatch::ForeignNamespace => Severity::Unusable,
+        Mismatch::TooSmall { .. } | Mismatch::AccessModes { .. } => Severity::LessThanAsked,
+        Mismatch::Class { .. } | Mismatch::AttributesClass { .. } => Severity::OtherClass,
         Mismatch::Terminating
         | Mismatch::ReservedForOther { .. }
         | Mismatch::ClaimElsewhere
@@ -333,7 +333,7 @@ fn gravity(mismatch: &Mismatch) -> Gravity {
         | Mismatch::Selector { .. }
         | Mismatch::DataSource
         | Mismatch::NodeAffinity
-        | Mismatch::WaitsForConsumer => Gravity::Situation,
+        | Mismatch::WaitsForConsumer => Severity::Situation,
     }
 }
 
@@ -398,9 +398,9 @@ fn against_return(
     let as_reported = Claim { request, ..claim.clone() };
     let home = evidence.view().home(claim);
     let mismatches = fit(volume, &as_reported, home, Asker::Prebind).err()?;
-    let serious = |mismatch: &&Mismatch| match gravity(mismatch) {
-        Gravity::Unusable | Gravity::LessThanAsked => true,
-        Gravity::OtherClass | Gravity::Situation => false,
+    let serious = |mismatch: &&Mismatch| match severity(mismatch) {
+        Severity::Unusable | Severity::LessThanAsked => true,
+        Severity::OtherClass | Severity::Situation => false,
     };
     NonEmpty::from_vec(mismatches.iter().filter(serious).cloned().collect())
 }

@@ -21,7 +21,7 @@ pub struct Change {
     /// What the request says beside the objects as decisions keep them.
     pub detail: Detail,
     /// The object, before and after.
-    pub subject: Subject,
+    pub subject: ChangedObject,
 }
 
 /// Which part of the object a request may write.
@@ -90,7 +90,7 @@ pub enum SpecChange {
 
 /// The object that changes.
 #[derive(Clone, Debug)]
-pub enum Subject {
+pub enum ChangedObject {
     /// A volume.
     Volume(Transition<Volume>),
     /// A claim.
@@ -147,16 +147,16 @@ impl Change {
     /// The volume's transition, if a volume changes.
     pub fn volume(&self) -> Option<&Transition<Volume>> {
         match &self.subject {
-            Subject::Volume(transition) => Some(transition),
-            Subject::Claim(_) | Subject::Namespace(_) => None,
+            ChangedObject::Volume(transition) => Some(transition),
+            ChangedObject::Claim(_) | ChangedObject::Namespace(_) => None,
         }
     }
 
     /// The claim's transition, if a claim changes.
     pub fn claim(&self) -> Option<&Transition<Claim>> {
         match &self.subject {
-            Subject::Claim(transition) => Some(transition),
-            Subject::Volume(_) | Subject::Namespace(_) => None,
+            ChangedObject::Claim(transition) => Some(transition),
+            ChangedObject::Volume(_) | ChangedObject::Namespace(_) => None,
         }
     }
 
@@ -180,9 +180,9 @@ impl Change {
     /// stored, so that nobody moves a volume to where other rules hold to get past those that hold here.
     pub fn namespace(&self) -> Option<&NamespaceName> {
         match &self.subject {
-            Subject::Claim(transition) => Some(&transition.latest().key.namespace),
-            Subject::Namespace(transition) => Some(&transition.latest().name),
-            Subject::Volume(transition) => {
+            ChangedObject::Claim(transition) => Some(&transition.latest().key.namespace),
+            ChangedObject::Namespace(transition) => Some(&transition.latest().name),
+            ChangedObject::Volume(transition) => {
                 let kept_for = |volume: &'_ Volume| volume.reservation.key().is_some();
                 let stored = transition.stored().filter(|volume| kept_for(volume));
                 let volume = stored.or(transition.proposed())?;
@@ -194,9 +194,9 @@ impl Change {
     /// Whether the stored object is being deleted already.
     pub fn is_terminating(&self) -> bool {
         let deletion = match &self.subject {
-            Subject::Volume(transition) => transition.stored().map(|volume| volume.deletion),
-            Subject::Claim(transition) => transition.stored().map(|claim| claim.deletion),
-            Subject::Namespace(transition) => {
+            ChangedObject::Volume(transition) => transition.stored().map(|volume| volume.deletion),
+            ChangedObject::Claim(transition) => transition.stored().map(|claim| claim.deletion),
+            ChangedObject::Namespace(transition) => {
                 transition.stored().map(|namespace| namespace.deletion)
             }
         };

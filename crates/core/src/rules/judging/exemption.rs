@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::change::{Change, Subject, Transition};
+use super::change::{Change, ChangedObject, Transition};
 use super::judge::Question;
 use super::policy::ConfiguredExemption;
 use super::rule::{Exemptable, Rule};
@@ -137,18 +137,18 @@ pub fn warnings(
 
 /// The read that shows whether a claim's request is exempt: the volume that the claim names.
 pub fn read(change: &Change) -> Option<Read> {
-    let Subject::Claim(transition) = &change.subject else { return None };
+    let ChangedObject::Claim(transition) = &change.subject else { return None };
     transition.latest().volume.clone().map(Read::Volume)
 }
 
 fn carrier<'a>(change: &'a Change, evidence: &Evidence<'a>) -> Option<&'a Volume> {
     match &change.subject {
-        Subject::Volume(Transition::Create(volume)) => Some(volume),
-        Subject::Volume(transition) => transition.stored(),
-        Subject::Claim(transition) => {
+        ChangedObject::Volume(Transition::Create(volume)) => Some(volume),
+        ChangedObject::Volume(transition) => transition.stored(),
+        ChangedObject::Claim(transition) => {
             let name = transition.latest().volume.as_ref()?;
             evidence.volume(name).present()
         }
-        Subject::Namespace(_) => None,
+        ChangedObject::Namespace(_) => None,
     }
 }

@@ -7,7 +7,7 @@ use super::actor::{
     ACCOUNT_PREFIX, BINDER, BREAK_GLASS, CONTROLLER_MANAGER, CONTROLLERS_PREFIX, NODE_PREFIX,
     NODES, PV_PROTECTION, PVC_PROTECTION, SCHEDULER,
 };
-use super::change::{Change, Part, SpecChange, Subject, Transition};
+use super::change::{Change, ChangedObject, Part, SpecChange, Transition};
 use super::expansion;
 use super::namespace_labels;
 use super::read_access::{self, ReadAccess, is_restricted};
@@ -19,7 +19,7 @@ use crate::model::annotations::{
 use crate::model::{
     ClaimPhase, ClassRequest, Deletion, Finalizers, TenantLabel, Volume, VolumePhase,
 };
-use crate::rules::edits::newly_reserved;
+use crate::rules::mutations::newly_reserved;
 
 /// One condition of a registration's endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,20 +186,20 @@ pub fn is_advised(change: &Change) -> bool {
 pub fn is_dangerous(change: &Change) -> bool {
     let user = &change.user.name;
     match &change.subject {
-        Subject::Volume(Transition::Delete(old)) => old.phase == VolumePhase::Bound,
-        Subject::Volume(Transition::Update { old, new }) => {
+        ChangedObject::Volume(Transition::Delete(old)) => old.phase == VolumePhase::Bound,
+        ChangedObject::Volume(Transition::Update { old, new }) => {
             matches!(old.phase, VolumePhase::Bound | VolumePhase::Released)
                 && (harms_spec(change, old, new)
                     || dropped(user, &old.finalizers, &new.finalizers)
                         .any(|name| !ends_reclaim(name, change, old))
                     || changes_annotation(old, new))
         }
-        Subject::Claim(Transition::Update { old, new }) => {
+        ChangedObject::Claim(Transition::Update { old, new }) => {
             dropped(user, &old.finalizers, &new.finalizers).next().is_some()
         }
-        Subject::Volume(Transition::Create(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Namespace(_) => false,
+        ChangedObject::Volume(Transition::Create(_))
+        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => false,
     }
 }
 
@@ -417,9 +417,9 @@ fn quoted(names: &[&str]) -> String {
 
 fn is_create(change: &Change) -> bool {
     match &change.subject {
-        Subject::Volume(transition) => transition.stored().is_none(),
-        Subject::Claim(transition) => transition.stored().is_none(),
-        Subject::Namespace(transition) => transition.stored().is_none(),
+        ChangedObject::Volume(transition) => transition.stored().is_none(),
+        ChangedObject::Claim(transition) => transition.stored().is_none(),
+        ChangedObject::Namespace(transition) => transition.stored().is_none(),
     }
 }
 

@@ -5,15 +5,15 @@
 
 use jiff::Timestamp;
 
-use super::change::{Change, Subject, Transition};
+use super::change::{Change, ChangedObject, Transition};
 use super::creator::{Creator, creator};
 use super::exemption;
 use super::filter;
 use super::policy::Policy;
 use super::read_access;
 use super::rule::{Endpoint, Exemptable, Mode, Rule};
-use super::verdict::{Effect, Judgement, Ruling, Verdict, WayPast};
-use super::violation::{Footing, Rest, Violation, Weight};
+use super::verdict::{Effect, ExemptionHint, Judgement, Ruling, Verdict};
+use super::violation::{Certainty, Dependency, Violation, Weight};
 use crate::binding::{Confirmation, Evidence, Lookup, Read};
 
 /// A change that came through an endpoint, and under which policy and at what time it is judged.
@@ -62,7 +62,7 @@ pub(super) fn ruled(
     let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
     let creator = creator(question.change, evidence);
     for Found { rule, violation, effect } in found {
-        let reads = unread(&violation.rests_on, evidence);
+        let reads = unread(&violation.depends_on, evidence);
         match effect {
             Effect::Denied => judgement.reads.extend(reads),
             // What was seen is good enough for a warning; what was only assumed is not.
@@ -83,8 +83,8 @@ pub(super) fn ruled(
             }
         }
         let Some(effect) = confirmed(effect, &violation, evidence) else { continue };
-        let way_past = way_past(rule, question.change, &creator);
-        judgement.verdict.rulings.push(Ruling { rule, violation, effect, way_past });
+        let exemption_hint = exemption_hint(rule, question.change, &creator);
+        judgement.verdict.rulings.push(Ruling { rule, violation, effect, exemption_hint });
     }
     judgement.reads.extend(whose(question, evidence));
     if let Some(restricted) = read_access::of_question(question) {
@@ -137,11 +137,13 @@ fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_
             Some(Found { rule, violation, effect })
         }));
     }
-    let is_veil = |found: &Found| found.rule.told_as.is_some() && found.effect == Effect::Denied;
+    let is_veil =
+        |found: &Found| found.rule.reported_as.is_some() && found.effect == Effect::Denied;
     if found.iter().any(is_veil) {
-        let tells = |rest: &Rest| matches!(rest.read, Read::Volume(_) | Read::Claim(_));
+        let tells =
+            |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
         found.retain(|found| {
-            found.rule.told_as.is_some() || !found.violation.rests_on.iter().any(tells)
+            found.rule.reported_as.is_some() || !found.violation.depends_on.iter().any(tells)
         });
     }
     found
@@ -155,7 +157,7 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
             .iter_mut()
             .find(|earlier| earlier.text == violation.text && earlier.weight == violation.weight);
         match same {
-            Some(earlier) => earlier.rests_on.extend(violation.rests_on),
+            Some(earlier) => earlier.depends_on.extend(violation.depends_on),
             None => merged.push(violation),
         }
     }
@@ -163,9 +165,11 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
 }
 
 /// The reads behind `rests` that nobody has made yet.
-pub(super) fn unread(rests: &[Rest], evidence: &Evidence<'_>) -> Vec<Read> {
-    let unread = |rest: &&Rest| evidence.confirmation(&rest.read) == Confirmation::NotTried;
-    rests.iter().filter(unread).map(|rest| rest.read.clone()).collect()
+pub(super) fn unread(dependencies: &[Dependency], evidence: &Evidence<'_>) -> Vec<Read> {
+    let unread = |dependency: &&Dependency| {
+        evidence.confirmation(&dependency.read) == Confirmation::NotTried
+    };
+    dependencies.iter().filter(unread).map(|dependency| dependency.read.clone()).collect()
 }
 
 /// The mode of a rule for this change.
@@ -263,11 +267,11 @@ fn by_mode(
 
 /// What becomes of a violation whose reads were tried. What nobody can know is not counted either.
 fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> Option<Effect> {
-    let guessed = |rest: &Rest| {
-        rest.footing == Footing::Assumed
-            && evidence.confirmation(&rest.read) == Confirmation::Failed
+    let guessed = |dependency: &Dependency| {
+        dependency.certainty == Certainty::Assumed
+            && evidence.confirmation(&dependency.read) == Confirmation::Failed
     };
-    if !violation.rests_on.iter().any(guessed) {
+    if !violation.depends_on.iter().any(guessed) {
         return Some(effect);
     }
     match effect {
@@ -277,17 +281,17 @@ fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> 
     }
 }
 
-fn way_past(rule: &Rule, change: &Change, creator: &Creator) -> WayPast {
+fn exemption_hint(rule: &Rule, change: &Change, creator: &Creator) -> ExemptionHint {
     if let Creator::Unproven(unproven) = creator {
         let (account, driver) = (change.user.name.clone(), unproven.driver.clone());
-        return WayPast::Trust { account, driver };
+        return ExemptionHint::Trust { account, driver };
     }
     match &change.subject {
-        Subject::Claim(_) | Subject::Namespace(_) => WayPast::Untold,
-        Subject::Volume(_) if rule.exemption == Exemptable::No => WayPast::Untold,
-        Subject::Volume(Transition::Create(_)) => WayPast::AnnotateNew,
-        Subject::Volume(transition) => {
-            WayPast::AnnotateStored(transition.latest().name.to_string())
+        ChangedObject::Claim(_) | ChangedObject::Namespace(_) => ExemptionHint::None,
+        ChangedObject::Volume(_) if rule.exemption == Exemptable::No => ExemptionHint::None,
+        ChangedObject::Volume(Transition::Create(_)) => ExemptionHint::AnnotateNew,
+        ChangedObject::Volume(transition) => {
+            ExemptionHint::AnnotateStored(transition.latest().name.to_string())
         }
     }
 }

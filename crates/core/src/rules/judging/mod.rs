@@ -4,20 +4,20 @@
 //! No hazard is described here: each has a file of its own one folder up.
 
 pub mod actor;
-pub mod amend;
 pub mod change;
 pub mod creator;
 pub mod exemption;
 pub mod expansion;
 pub mod filter;
+pub mod inspect;
 pub mod judge;
+pub mod mutation;
 pub mod namespace_labels;
 pub mod pair;
 pub mod policy;
 pub mod prebind;
 pub mod read_access;
 pub mod rule;
-pub mod standing;
 pub mod tenancy;
 pub mod verdict;
 pub mod violation;

@@ -5,7 +5,7 @@
 //! decides in the condition, before anything is sent. Not here: what a namespace's tenant may claim (`tenancy`).
 
 use super::actor::SUPERUSERS;
-use super::change::{Change, Subject, Transition};
+use super::change::{Change, ChangedObject, Transition};
 use crate::model::Namespace;
 use crate::model::annotations::TENANT;
 
@@ -30,11 +30,11 @@ pub fn guarded<'a>(selecting: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// The guarded labels that `change` sets, changes or removes on a namespace: the key, and the value as it would be.
 pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
     let (old, new) = match &change.subject {
-        Subject::Namespace(Transition::Create(new)) => (None, Some(new)),
-        Subject::Namespace(Transition::Update { old, new }) => (Some(old), Some(new)),
-        Subject::Namespace(Transition::Delete(_)) | Subject::Volume(_) | Subject::Claim(_) => {
-            (None, None)
-        }
+        ChangedObject::Namespace(Transition::Create(new)) => (None, Some(new)),
+        ChangedObject::Namespace(Transition::Update { old, new }) => (Some(old), Some(new)),
+        ChangedObject::Namespace(Transition::Delete(_))
+        | ChangedObject::Volume(_)
+        | ChangedObject::Claim(_) => (None, None),
     };
     let value = |namespace: Option<&'_ Namespace>, key: &str| {
         namespace.and_then(|namespace| namespace.labels.get(key)).map(str::to_owned)

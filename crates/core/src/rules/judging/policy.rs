@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::actor::{Actor, Trusted, User};
-use super::amend::{Repair, Switch};
+use super::mutation::{Mutation, Switch};
 use super::namespace_labels::guarded;
 use super::rule::{Mode, Rule};
 use crate::model::{Namespace, Selector, TenantLabel, Term};
@@ -146,7 +146,7 @@ impl Policy {
     }
 
     /// Whether `repair` is made.
-    pub fn switch(&self, repair: &Repair) -> Switch {
+    pub fn switch(&self, repair: &Mutation) -> Switch {
         self.edits.get(repair.id).copied().unwrap_or(repair.switch)
     }
 

@@ -4,9 +4,9 @@
 //! mismatches that `fit` gives. Each mismatch has a rule of its own.
 
 use super::actor::Actor;
-use super::change::{Change, Subject, Transition};
-use super::rule::{Operation, Resource, Route};
-use super::violation::{Rest, Violation};
+use super::change::{Change, ChangedObject, Transition};
+use super::rule::{Operation, RequestType, Resource};
+use super::violation::{Dependency, Violation};
 use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
 use crate::model::{Claim, ClassName, Deletion, Reservation, Volume, VolumeName};
 
@@ -24,7 +24,7 @@ pub struct Prebind<'a> {
     /// The mismatches that the change brings about.
     pub mismatches: Vec<Mismatch>,
     /// What that rests on.
-    pub rest: Rest,
+    pub dependency: Dependency,
 }
 
 /// The side from which a prebind comes.
@@ -91,11 +91,11 @@ pub fn not_available(volume: &VolumeName, claim: &str) -> String {
 }
 
 /// The requests that can make a prebind, for the rules of this family.
-pub const ROUTES: &[Route] = &[
-    Route::advise(Resource::Volumes, Operation::Create),
-    Route::advise(Resource::Volumes, Operation::Update),
-    Route::advise(Resource::Claims, Operation::Create),
-    Route::advise(Resource::Claims, Operation::Update),
+pub const REQUEST_TYPES: &[RequestType] = &[
+    RequestType::advise(Resource::Volumes, Operation::Create),
+    RequestType::advise(Resource::Volumes, Operation::Update),
+    RequestType::advise(Resource::Claims, Operation::Create),
+    RequestType::advise(Resource::Claims, Operation::Update),
 ];
 
 /// One violation per prebind in `change` for which `tell` has something to say, as heavy as
@@ -115,7 +115,7 @@ pub fn violations(
         let texts = prebind.mismatches.iter().filter_map(|mismatch| tell(&prebind, mismatch));
         found.extend(texts.map(|text| {
             let violation = Violation::new(prebind.field(), text);
-            weigh(&prebind, violation.resting_on(prebind.rest.clone()))
+            weigh(&prebind, violation.depending_on(prebind.dependency.clone()))
         }));
     }
     found
@@ -185,17 +185,19 @@ pub fn prebinds<'a>(
         return Ok(Vec::new());
     }
     match &change.subject {
-        Subject::Volume(Transition::Create(new)) => from_volume(None, new, evidence),
-        Subject::Volume(Transition::Update { old, new }) => from_volume(Some(old), new, evidence),
-        Subject::Claim(Transition::Create(new)) => from_claim(new, evidence),
-        Subject::Claim(Transition::Update { old, new })
+        ChangedObject::Volume(Transition::Create(new)) => from_volume(None, new, evidence),
+        ChangedObject::Volume(Transition::Update { old, new }) => {
+            from_volume(Some(old), new, evidence)
+        }
+        ChangedObject::Claim(Transition::Create(new)) => from_claim(new, evidence),
+        ChangedObject::Claim(Transition::Update { old, new })
             if old.volume.is_none() && new.volume.is_some() =>
         {
             from_claim(new, evidence)
         }
-        Subject::Volume(Transition::Delete(_))
-        | Subject::Claim(Transition::Update { .. } | Transition::Delete(_))
-        | Subject::Namespace(_) => Ok(Vec::new()),
+        ChangedObject::Volume(Transition::Delete(_))
+        | ChangedObject::Claim(Transition::Update { .. } | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => Ok(Vec::new()),
     }
 }
 
@@ -224,8 +226,8 @@ fn from_volume<'a>(
         return Ok(Vec::new());
     }
     let before = kept_before.map(|old| mismatches(old, claim)).unwrap_or_default();
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
-    let prebind = prebind(new, claim, Side::Volume, rest);
+    let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
+    let prebind = prebind(new, claim, Side::Volume, dependency);
     Ok(prebind.map(|prebind| prebind.without(&before)).into_iter().collect())
 }
 
@@ -262,13 +264,13 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Result<Vec<Prebind
             Lookup::Absent => return Ok(Vec::new()),
             Lookup::Unknown => return Err(Violation::open("spec.volumeName", read)),
         };
-        let rest = Rest::on(read, lookup);
-        return Ok(prebind(volume, new, Side::ClaimNames, rest).into_iter().collect());
+        let dependency = Dependency::on(read, lookup);
+        return Ok(prebind(volume, new, Side::ClaimNames, dependency).into_iter().collect());
     }
     let kept = evidence.kept_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
-        let rest = Rest::on(read, evidence.volume(&volume.name));
-        prebind(volume, new, Side::ClaimFinds, rest)
+        let dependency = Dependency::on(read, evidence.volume(&volume.name));
+        prebind(volume, new, Side::ClaimFinds, dependency)
     });
     let kept: Vec<Prebind<'a>> = kept.collect();
     // Kubernetes: `storage/volume/pv_helpers.go`, `FindMatchingVolume`: of several volumes that are kept
@@ -283,7 +285,7 @@ fn prebind<'a>(
     volume: &'a Volume,
     claim: &'a Claim,
     side: Side,
-    rest: Rest,
+    dependency: Dependency,
 ) -> Option<Prebind<'a>> {
     if volume.deletion == Deletion::Terminating || claim.deletion == Deletion::Terminating {
         return None;
@@ -294,7 +296,7 @@ fn prebind<'a>(
         Pairing::Strangers | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => None,
         Pairing::Asked | Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => {
             let mismatches = mismatches(volume, claim);
-            Some(Prebind { volume, claim, side, pairing, mismatches, rest })
+            Some(Prebind { volume, claim, side, pairing, mismatches, dependency })
         }
     }
 }

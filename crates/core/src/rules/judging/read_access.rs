@@ -5,13 +5,13 @@
 //! admits the namespace, because the volume is reserved for this very PVC, or because it is free, without a mark, and
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
 
-use super::change::{Change, Part, Subject, Transition};
+use super::change::{Change, ChangedObject, Part, Transition};
 use super::judge::{Found, Question};
 use super::policy::Unlisted;
 use super::prebind::not_available;
 use super::rule::{Endpoint, Rule};
 use super::tenancy::{Admission, admission};
-use super::violation::{Footing, Rest, Violation};
+use super::violation::{Certainty, Dependency, Violation};
 use crate::binding::{Asker, Confirmation, Evidence, Lookup, Pairing, Read, fit, pairing};
 use crate::model::{Audience, Claim, Volume, VolumeName};
 
@@ -49,9 +49,11 @@ pub(super) fn expression() -> String {
 /// The PVC that `change` makes name a volume, and the volume's name.
 fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
     let (old, new) = match &change.subject {
-        Subject::Claim(Transition::Create(new)) => (None, new),
-        Subject::Claim(Transition::Update { old, new }) => (old.volume.as_ref(), new),
-        Subject::Claim(Transition::Delete(_)) | Subject::Volume(_) | Subject::Namespace(_) => {
+        ChangedObject::Claim(Transition::Create(new)) => (None, new),
+        ChangedObject::Claim(Transition::Update { old, new }) => (old.volume.as_ref(), new),
+        ChangedObject::Claim(Transition::Delete(_))
+        | ChangedObject::Volume(_)
+        | ChangedObject::Namespace(_) => {
             return None;
         }
     };
@@ -123,30 +125,31 @@ impl Restricted<'_> {
         if shown == Shown::All {
             return None;
         }
-        let tells = |rest: &Rest| matches!(rest.read, Read::Volume(_) | Read::Claim(_));
-        found.retain(|found| !found.violation.rests_on.iter().any(tells));
+        let tells =
+            |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
+        found.retain(|found| !found.violation.depends_on.iter().any(tells));
         match shown {
             Shown::All | Shown::Silence => None,
-            Shown::Unavailable => Some(self.violation(Footing::Seen, evidence)),
-            Shown::Unknown => Some(self.violation(self.footing(), evidence)),
+            Shown::Unavailable => Some(self.violation(Certainty::Seen, evidence)),
+            Shown::Unknown => Some(self.violation(self.certainty(), evidence)),
         }
     }
 
     /// Where nobody is let in unasked, what could not be read is as foreign as what does not exist.
-    fn footing(&self) -> Footing {
+    fn certainty(&self) -> Certainty {
         match self.unlisted {
-            Unlisted::Allow => Footing::Assumed,
-            Unlisted::Deny => Footing::Seen,
+            Unlisted::Allow => Certainty::Assumed,
+            Unlisted::Deny => Certainty::Seen,
         }
     }
 
-    fn violation(&self, footing: Footing, evidence: &Evidence<'_>) -> Violation {
+    fn violation(&self, certainty: Certainty, evidence: &Evidence<'_>) -> Violation {
         let text = not_available(self.name, &self.claim.key.name);
         let mut violation = Violation::new("spec.volumeName", text);
-        violation.rests_on.push(Rest { read: Read::Volume(self.name.clone()), footing });
+        violation.depends_on.push(Dependency { read: Read::Volume(self.name.clone()), certainty });
         let namespace = Read::Namespace(self.claim.key.namespace.clone());
         if evidence.confirmation(&namespace) == Confirmation::Failed {
-            violation.rests_on.push(Rest { read: namespace, footing: self.footing() });
+            violation.depends_on.push(Dependency { read: namespace, certainty: self.certainty() });
         }
         violation
     }

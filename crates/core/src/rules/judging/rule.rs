@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::change::{Change, Part, Subject, Transition};
+use super::change::{Change, ChangedObject, Part, Transition};
 use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{Claim, Volume};
@@ -16,22 +16,22 @@ pub struct Rule {
     /// What it does unless the configuration says otherwise.
     pub mode: Mode,
     /// The requests that it looks at: the only source of registrations.
-    pub routes: &'static [Route],
+    pub request_types: &'static [RequestType],
     /// Whether it still counts on an object that is being deleted.
     pub terminating: Terminating,
     /// Whether an annotation can exempt from it.
     pub exemption: Exemptable,
     /// The rule in whose name it speaks, where its own would tell a stranger too much. If it refuses, nothing else
     /// is said that rests on other volumes or claims.
-    pub told_as: Option<&'static str>,
+    pub reported_as: Option<&'static str>,
     /// How an object shows it that was written while nobody looked.
-    pub standing: Standing,
+    pub scan: ScanCheck,
     /// Its reference page.
     pub page: Page,
     /// Changes that it refuses, each with the harm that follows where it is not installed.
-    pub refuses: &'static [Example],
+    pub denied: &'static [Example],
     /// Legitimate twins that pass.
-    pub allows: &'static [Example],
+    pub allowed: &'static [Example],
     /// Finds every violation in a change.
     pub check: fn(&Change, &Evidence<'_>) -> Vec<Violation>,
 }
@@ -44,33 +44,34 @@ impl fmt::Debug for Rule {
 
 impl Rule {
     /// Its id as the asker is told it.
-    pub fn told_id(&self) -> &'static str {
-        self.told_as.unwrap_or(self.id)
+    pub fn reported_id(&self) -> &'static str {
+        self.reported_as.unwrap_or(self.id)
     }
 
     /// Whether it is for askers without a permission, of which a request does not tell whether they have it: the
     /// API server sends what they ask and nothing else.
     pub fn is_of_permission(&self) -> bool {
-        let is_labelling = |route: &Route| {
-            (route.endpoint, route.resource) == (Endpoint::Tenancy, Resource::Namespaces)
+        let is_labelling = |request_type: &RequestType| {
+            (request_type.endpoint, request_type.resource)
+                == (Endpoint::Tenancy, Resource::Namespaces)
         };
-        self.routes.iter().all(is_labelling)
+        self.request_types.iter().all(is_labelling)
     }
 
     /// Whether the rule looks at `change` when it comes through `endpoint`.
     pub fn looks_at(&self, change: &Change, endpoint: Endpoint) -> bool {
-        is_routed(self.routes, change, endpoint)
+        is_routed(self.request_types, change, endpoint)
             && (self.terminating == Terminating::Judged || !change.is_terminating())
     }
 }
 
-/// Whether one of `routes` is that of `change` through `endpoint`.
-pub fn is_routed(routes: &[Route], change: &Change, endpoint: Endpoint) -> bool {
+/// Whether one of `request_types` is that of `change` through `endpoint`.
+pub fn is_routed(request_types: &[RequestType], change: &Change, endpoint: Endpoint) -> bool {
     let (resource, operation) = address(change);
-    routes.contains(&Route { endpoint, resource, operation })
+    request_types.contains(&RequestType { endpoint, resource, operation })
 }
 
-/// The resource and operation by which routes know a change.
+/// The resource and operation by which request types know a change.
 pub fn address(change: &Change) -> (Resource, Operation) {
     fn operation<T>(transition: &Transition<T>, part: Part) -> Operation {
         match (transition, part) {
@@ -82,9 +83,11 @@ pub fn address(change: &Change) -> (Resource, Operation) {
         }
     }
     match &change.subject {
-        Subject::Volume(transition) => (Resource::Volumes, operation(transition, change.part)),
-        Subject::Claim(transition) => (Resource::Claims, operation(transition, change.part)),
-        Subject::Namespace(transition) => {
+        ChangedObject::Volume(transition) => {
+            (Resource::Volumes, operation(transition, change.part))
+        }
+        ChangedObject::Claim(transition) => (Resource::Claims, operation(transition, change.part)),
+        ChangedObject::Namespace(transition) => {
             (Resource::Namespaces, operation(transition, change.part))
         }
     }
@@ -120,7 +123,7 @@ impl Mode {
 
 /// One kind of request that a rule looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Route {
+pub struct RequestType {
     /// Through which endpoint of the registration it comes.
     pub endpoint: Endpoint,
     /// On which resource.
@@ -129,23 +132,23 @@ pub struct Route {
     pub operation: Operation,
 }
 
-impl Route {
-    /// A route through the endpoint that must not be bypassed.
+impl RequestType {
+    /// A request type through the endpoint that must not be bypassed.
     pub const fn guard(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Guard, resource, operation }
     }
 
-    /// A route through the endpoint that edits new objects.
+    /// A request type through the endpoint that edits new objects.
     pub const fn mutate(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Mutate, resource, operation }
     }
 
-    /// A route through the endpoint that keeps tenants apart.
+    /// A request type through the endpoint that keeps tenants apart.
     pub const fn tenancy(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Tenancy, resource, operation }
     }
 
-    /// A route through the endpoint that lets requests pass when the webhook is down.
+    /// A request type through the endpoint that lets requests pass when the webhook is down.
     pub const fn advise(resource: Resource, operation: Operation) -> Self {
         Self { endpoint: Endpoint::Advise, resource, operation }
     }
@@ -223,7 +226,7 @@ pub enum Exemptable {
 
 /// How a hazard shows in an object as it stands.
 #[derive(Clone, Copy, Debug)]
-pub enum Standing {
+pub enum ScanCheck {
     /// It does not: only the change is one.
     Unseen,
     /// As it would if the object were created now.

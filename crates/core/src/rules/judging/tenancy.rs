@@ -3,7 +3,7 @@
 //! Whose a volume is, its administrator says; tenants write namespaces' objects, not their labels.
 
 use super::policy::Unlisted;
-use super::violation::Rest;
+use super::violation::Dependency;
 use crate::binding::{Evidence, Lookup, Read};
 use crate::model::{Audience, Namespace, NamespaceName, Volume};
 
@@ -13,7 +13,7 @@ pub enum Admission {
     /// It does.
     Admitted,
     /// It does not; on these facts that rests.
-    Foreign(Vec<Rest>),
+    Foreign(Vec<Dependency>),
 }
 
 /// Whether `volume` admits claims of `namespace`. One that names neither namespaces nor a tenant is judged as
@@ -43,7 +43,7 @@ pub fn admission(
         // A label of a namespace changes once in its life; what the watch shows is good enough.
         Lookup::Present(_) => Vec::new(),
         Lookup::Absent | Lookup::Unknown => {
-            vec![Rest::on(Read::Namespace(namespace.clone()), lookup)]
+            vec![Dependency::on(Read::Namespace(namespace.clone()), lookup)]
         }
     })
 }

@@ -30,7 +30,7 @@ pub struct Ruling {
     /// What became of it.
     pub effect: Effect,
     /// How the asker could get past it, if that may be said.
-    pub way_past: WayPast,
+    pub exemption_hint: ExemptionHint,
 }
 
 /// What becomes of a violation.
@@ -63,9 +63,9 @@ impl Effect {
 
 /// How the asker could get past a denial. Only an administrator's request is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WayPast {
+pub enum ExemptionHint {
     /// Nothing is said: the request is a tenant's, or the rule knows no exemption.
-    Untold,
+    None,
     /// Annotate the stored volume of this name first.
     AnnotateStored(String),
     /// Put the annotation into the new volume.
@@ -122,9 +122,11 @@ impl Verdict {
             Effect::Exempted(exemption) => {
                 let told = format!("exempt from {} until {}", ruling.rule.id, exemption.until);
                 // An administrator wrote the reason on a volume; it is not for tenants.
-                Some(match ruling.way_past {
-                    WayPast::Untold => told,
-                    WayPast::AnnotateStored(_) | WayPast::AnnotateNew | WayPast::Trust { .. } => {
+                Some(match ruling.exemption_hint {
+                    ExemptionHint::None => told,
+                    ExemptionHint::AnnotateStored(_)
+                    | ExemptionHint::AnnotateNew
+                    | ExemptionHint::Trust { .. } => {
                         format!("{told}: {}", exemption.reason)
                     }
                 })
@@ -143,7 +145,7 @@ impl Verdict {
     fn unconfirmed(&self) -> Option<String> {
         let is_unconfirmed = |ruling: &&Ruling| ruling.effect == Effect::Unconfirmed;
         let unconfirmed = self.rulings.iter().filter(is_unconfirmed);
-        let ids: BTreeSet<&str> = unconfirmed.map(|ruling| ruling.rule.told_id()).collect();
+        let ids: BTreeSet<&str> = unconfirmed.map(|ruling| ruling.rule.reported_id()).collect();
         let mut ids = ids.into_iter();
         let first = ids.next()?;
         let others: Vec<&str> = ids.collect();
@@ -174,25 +176,25 @@ pub(super) fn warning(text: &str) -> String {
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.rule.told_id();
+        let id = self.rule.reported_id();
         write!(f, "[{id}] {}", self.violation.text)?;
         if self.effect != Effect::Denied {
             return Ok(());
         }
-        match &self.way_past {
-            WayPast::Trust { account, driver } => write!(
+        match &self.exemption_hint {
+            ExemptionHint::Trust { account, driver } => write!(
                 f,
                 "; if \"{account}\" is the provisioner of \"{driver}\", add it to trusted.provisioners \
                  in Bindery's configuration"
             ),
             _ if self.rule.exemption == Exemptable::No => Ok(()),
-            WayPast::Untold => Ok(()),
-            WayPast::AnnotateStored(name) => write!(
+            ExemptionHint::None => Ok(()),
+            ExemptionHint::AnnotateStored(name) => write!(
                 f,
                 "; to do it anyway: kubectl annotate pv {name} \
                  allow.bindery.dev/{id}=\"<until> <reason>\", then retry"
             ),
-            WayPast::AnnotateNew => write!(
+            ExemptionHint::AnnotateNew => write!(
                 f,
                 "; to do it anyway: add the annotation allow.bindery.dev/{id}: \
                  \"<until> <reason>\" to the volume"

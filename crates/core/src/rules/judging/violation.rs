@@ -14,7 +14,7 @@ pub struct Violation {
     /// How much the rule itself makes of it.
     pub weight: Weight,
     /// The other objects without which it would not hold.
-    pub rests_on: Vec<Rest>,
+    pub depends_on: Vec<Dependency>,
 }
 
 /// How much a rule makes of a violation.
@@ -30,30 +30,30 @@ pub enum Weight {
 
 /// A fact about another object on which a violation or an edit rests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct Dependency {
     /// The live read that confirms it.
     pub read: Read,
     /// Whether the object was seen at all.
-    pub footing: Footing,
+    pub certainty: Certainty,
 }
 
 /// Whether the object that a fact rests on was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Footing {
+pub enum Certainty {
     /// It was seen in the view or live: positive evidence.
     Seen,
     /// It was assumed, to be on the safe side until a live read settles it.
     Assumed,
 }
 
-impl Rest {
+impl Dependency {
     /// What rests on `lookup`, which `read` would confirm.
     pub fn on<T>(read: Read, lookup: Lookup<'_, T>) -> Self {
-        let footing = match lookup {
-            Lookup::Present(_) | Lookup::Absent => Footing::Seen,
-            Lookup::Unknown => Footing::Assumed,
+        let certainty = match lookup {
+            Lookup::Present(_) | Lookup::Absent => Certainty::Seen,
+            Lookup::Unknown => Certainty::Assumed,
         };
-        Self { read, footing }
+        Self { read, certainty }
     }
 }
 
@@ -65,25 +65,25 @@ impl Violation {
         if text.contains(char::is_control) {
             text = text.replace(char::is_control, " ");
         }
-        Self { field, text, weight: Weight::Full, rests_on: Vec::new() }
+        Self { field, text, weight: Weight::Full, depends_on: Vec::new() }
     }
 
     /// A question that `read` settles: whether there is anything against the change depends on an object that
     /// nobody has seen yet. If the read fails, it stays one.
     pub fn open(field: &'static str, read: Read) -> Self {
         let text = "what it depends on was not seen; whether it is right is not known".to_owned();
-        let rest = Rest { read, footing: Footing::Assumed };
-        Self { field, text, weight: Weight::Open, rests_on: vec![rest] }
+        let dependency = Dependency { read, certainty: Certainty::Assumed };
+        Self { field, text, weight: Weight::Open, depends_on: vec![dependency] }
     }
 
     /// Whether something that it rests on was not seen.
     pub fn is_assumed(&self) -> bool {
-        self.rests_on.iter().any(|rest| rest.footing == Footing::Assumed)
+        self.depends_on.iter().any(|dependency| dependency.certainty == Certainty::Assumed)
     }
 
     /// The same, resting on one more fact.
-    pub fn resting_on(mut self, rest: Rest) -> Self {
-        self.rests_on.push(rest);
+    pub fn depending_on(mut self, dependency: Dependency) -> Self {
+        self.depends_on.push(dependency);
         self
     }
 

@@ -2,21 +2,21 @@
 //!
 //! One file each and one word in the list below.
 
-use super::judging::amend::{Repair, Switch};
+use super::judging::mutation::{Mutation, Switch};
 use super::judging::policy::Policy;
 use crate::model::TenantLabel;
 
 /// Declares the modules of the repairs and lists their values in the same order.
-macro_rules! repairs {
+macro_rules! mutations {
     ($($name:ident)*) => {
         $(mod $name;)*
 
         /// All repairs, in the order in which they are made.
-        pub static REPAIRS: &[&Repair] = &[$(&$name::REPAIR),*];
+        pub static MUTATIONS: &[&Mutation] = &[$(&$name::MUTATION),*];
     };
 }
 
-repairs! {
+mutations! {
     strip_binder_annotations
     legacy_class
     tenant_selector
@@ -30,13 +30,13 @@ pub use delayed_binding::changed_since;
 pub use tenant_label::newly_reserved;
 
 /// The repair of this id.
-pub fn find(id: &str) -> Option<&'static Repair> {
-    REPAIRS.iter().find(|repair| repair.id == id).copied()
+pub fn find(id: &str) -> Option<&'static Mutation> {
+    MUTATIONS.iter().find(|repair| repair.id == id).copied()
 }
 
 /// The default policy with every repair on.
 pub fn all_on() -> Policy {
-    let edits = REPAIRS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let edits = MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
     let mut policy = Policy { edits, ..Policy::default() };
     policy.label_volumes(TenantLabel::Auto);
     policy
@@ -45,12 +45,12 @@ pub fn all_on() -> Policy {
 /// What a repair's file needs besides the model.
 mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
-    pub(super) use crate::rules::judging::amend::{
-        Creators, Edit, Plan, Repair, Switch, WarningMode,
-    };
     pub(super) use crate::rules::judging::change::{Change, Transition};
-    pub(super) use crate::rules::judging::rule::{
-        Example, Fact, Operation, Page, Persona, Resource, Route, Send,
+    pub(super) use crate::rules::judging::mutation::{
+        Creators, FieldMutation, Mutation, MutationPlan, Switch, WarningMode,
     };
-    pub(super) use crate::rules::judging::violation::Rest;
+    pub(super) use crate::rules::judging::rule::{
+        Example, Fact, Operation, Page, Persona, RequestType, Resource, Send,
+    };
+    pub(super) use crate::rules::judging::violation::Dependency;
 }

@@ -4,12 +4,12 @@ use super::prelude::*;
 use crate::model::Reservation;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "repair-stale-claim-ref",
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    routes: &[Route::mutate(Resource::Volumes, Operation::Create)],
+    request_types: &[RequestType::mutate(Resource::Volumes, Operation::Create)],
     page: Page {
         hazard: "A volume is made with spec.claimRef.uid of a claim that is gone, or was made anew.",
         consequence: "The binder takes the claim for deleted and releases the volume at once; with the \
@@ -20,7 +20,7 @@ pub(super) static REPAIR: Repair = Repair {
             with the annotation `pv.kubernetes.io/provisioned-by` is left to the rule `stale-claim-ref`: if that \
             account is a provisioner, nobody would ever delete the storage of the edited volume.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "the export of a dynamically provisioned volume whose claim is gone",
             given: "",
@@ -67,7 +67,7 @@ pub(super) static REPAIR: Repair = Repair {
             ],
         },
     ],
-    leaves: &[Example {
+    unchanged: &[Example {
         title: "a volume that is kept for a claim that lives",
         given: "claim db/data 10Gi RWO class=none-such",
         by: Persona::Admin,
@@ -77,7 +77,7 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let Some(Transition::Create(new)) = change.volume() else { return None };
     let Reservation::Held(key, uid) = &new.reservation else { return None };
     let lookup = evidence.holder(key, uid);
@@ -85,14 +85,14 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
         return None;
     }
     let mark = new.annotations.has(BOUND_BY_CONTROLLER);
-    let mark = mark.then_some(Edit::RemoveAnnotation(BOUND_BY_CONTROLLER));
-    Some(Plan {
-        edits: [Edit::ForgetHolder].into_iter().chain(mark).collect(),
+    let mark = mark.then_some(FieldMutation::RemoveAnnotation(BOUND_BY_CONTROLLER));
+    Some(MutationPlan {
+        edits: [FieldMutation::ForgetHolder].into_iter().chain(mark).collect(),
         warning: format!(
             "uid was taken out of spec.claimRef of volume \"{}\": it is that of no claim; the volume \
              waits for a claim named \"{key}\"",
             new.name
         ),
-        rests_on: vec![Rest::on(Read::Claim(key.clone()), lookup)],
+        depends_on: vec![Dependency::on(Read::Claim(key.clone()), lookup)],
     })
 }

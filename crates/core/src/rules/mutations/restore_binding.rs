@@ -6,21 +6,21 @@ use crate::model::annotations::{
     BIND_COMPLETED, CLAIM_PROTECTION, VOLUME_PREFIX, VOLUME_PROTECTION,
 };
 use crate::model::{Claim, ClaimPhase, Deletion, Reservation, Volume, VolumePhase};
-use crate::rules::judging::change::Subject;
+use crate::rules::judging::change::ChangedObject;
 use crate::rules::judging::rule::Endpoint;
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "restore-binding",
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    routes: &[
-        Route {
+    request_types: &[
+        RequestType {
             endpoint: Endpoint::Restore,
             resource: Resource::Volumes,
             operation: Operation::Update,
         },
-        Route { endpoint: Endpoint::Restore, resource: Resource::Claims, operation: Operation::Update },
+        RequestType { endpoint: Endpoint::Restore, resource: Resource::Claims, operation: Operation::Update },
     ],
     page: Page {
         hazard: "A manifest of a bound volume or claim is applied or replaced again, without what the binder \
@@ -32,7 +32,7 @@ pub(super) static REPAIR: Repair = Repair {
             annotations under pv.kubernetes.io/. A claim gets these annotations and its protection finalizer back. \
             Removing or re-pointing claimRef alone is refused, not repaired; so is removing bind-completed alone.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "a manifest that names the claim without its uid",
             given: "pair pv-a db/data 10Gi RWO",
@@ -85,7 +85,7 @@ pub(super) static REPAIR: Repair = Repair {
             ],
         },
     ],
-    leaves: &[Example {
+    unchanged: &[Example {
         title: "clearing the uid of a volume whose claim is gone",
         given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
         by: Persona::Admin,
@@ -95,16 +95,16 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     if change.actor.is_binder() {
         return None;
     }
     match &change.subject {
-        Subject::Volume(Transition::Update { old, new }) => of_volume(old, new, evidence),
-        Subject::Claim(Transition::Update { old, new }) => of_claim(old, new),
-        Subject::Volume(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Claim(Transition::Create(_) | Transition::Delete(_))
-        | Subject::Namespace(_) => None,
+        ChangedObject::Volume(Transition::Update { old, new }) => of_volume(old, new, evidence),
+        ChangedObject::Claim(Transition::Update { old, new }) => of_claim(old, new),
+        ChangedObject::Volume(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Claim(Transition::Create(_) | Transition::Delete(_))
+        | ChangedObject::Namespace(_) => None,
     }
 }
 
@@ -112,47 +112,47 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
 ///
 /// Kubernetes: `pv_controller.go`, `syncClaim`: without bind-completed, a claim is bound anew, or never if its
 /// volume is not free.
-fn of_claim(old: &Claim, new: &Claim) -> Option<Plan> {
+fn of_claim(old: &Claim, new: &Claim) -> Option<MutationPlan> {
     let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
     let keeps_note = notes.iter().any(|(key, _)| new.annotations.has(key));
     if old.phase != ClaimPhase::Bound || !old.annotations.has(BIND_COMPLETED) || keeps_note {
         return None;
     }
-    let restored = notes.into_iter().map(|(key, _)| Edit::RestoreAnnotation(key.to_owned()));
+    let restored = notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned()));
     let drops_protection =
         old.finalizers.has(CLAIM_PROTECTION) && !new.finalizers.has(CLAIM_PROTECTION);
-    let protection = drops_protection.then_some(Edit::RestoreFinalizer(CLAIM_PROTECTION));
-    Some(Plan {
+    let protection = drops_protection.then_some(FieldMutation::RestoreFinalizer(CLAIM_PROTECTION));
+    Some(MutationPlan {
         edits: protection.into_iter().chain(restored).collect(),
         warning: format!(
             "what the manifest drops of the binder's annotations of claim \"{}\" was put back; it is bound",
             old.key.name
         ),
-        rests_on: Vec::new(),
+        depends_on: Vec::new(),
     })
 }
 
-fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Plan> {
+fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
     if old.phase != VolumePhase::Bound {
         return None;
     }
     let edits = dropped(old, new)?;
     let lookup = evidence.holder(key, uid);
-    let rest = Rest::on(Read::Claim(key.clone()), lookup);
+    let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
     let whole = match lookup {
         Lookup::Present(claim) => is_whole(old, claim),
         // Assumed until the live read settles it.
         Lookup::Unknown => true,
         Lookup::Absent => false,
     };
-    whole.then(|| Plan {
+    whole.then(|| MutationPlan {
         edits,
         warning: format!(
             "what the manifest drops from bound volume \"{}\" was put back; claim \"{key}\" has it",
             old.name
         ),
-        rests_on: vec![rest],
+        depends_on: vec![dependency],
     })
 }
 
@@ -162,16 +162,16 @@ fn is_whole(old: &Volume, claim: &Claim) -> bool {
 }
 
 /// What a re-applied manifest dropped; nothing if the request means something else.
-fn dropped(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
+fn dropped(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
     match &new.reservation {
         // The name stays, the uid goes.
         Reservation::Named(same) if same == key => {
-            Some(dropped_together(old, new).unwrap_or_else(|| vec![Edit::RestoreReservation]))
+            Some(dropped_together(old, new).unwrap_or_else(|| vec![FieldMutation::RestoreReservation]))
         }
         // The uid stays, the name or the namespace goes.
         Reservation::Incomplete(_, Some(same)) if same == uid => {
-            Some(vec![Edit::RestoreReservation])
+            Some(vec![FieldMutation::RestoreReservation])
         }
         Reservation::Free => dropped_together(old, new),
         Reservation::Named(_) | Reservation::Held(..) | Reservation::Incomplete(..) => None,
@@ -180,7 +180,7 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
 
 /// claimRef, protection and notes, if all that were there are dropped by one request: that is a
 /// manifest from before the binding. claimRef alone is somebody's will.
-fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
+fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
     let protected = old.finalizers.has(VOLUME_PROTECTION);
     let keeps_protection = protected && new.finalizers.has(VOLUME_PROTECTION);
@@ -188,10 +188,10 @@ fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<Edit>> {
     if keeps_protection || keeps_note || (!protected && notes.is_empty()) {
         return None;
     }
-    let mut edits = vec![Edit::RestoreReservation];
+    let mut edits = vec![FieldMutation::RestoreReservation];
     if protected {
-        edits.push(Edit::RestoreFinalizer(VOLUME_PROTECTION));
+        edits.push(FieldMutation::RestoreFinalizer(VOLUME_PROTECTION));
     }
-    edits.extend(notes.into_iter().map(|(key, _)| Edit::RestoreAnnotation(key.to_owned())));
+    edits.extend(notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
     Some(edits)
 }

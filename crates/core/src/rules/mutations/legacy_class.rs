@@ -4,14 +4,14 @@ use super::prelude::*;
 use crate::model::ClassRequest;
 use crate::model::annotations::LEGACY_CLASS;
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "legacy-class",
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    routes: &[
-        Route::mutate(Resource::Claims, Operation::Create),
-        Route::mutate(Resource::Volumes, Operation::Create),
+    request_types: &[
+        RequestType::mutate(Resource::Claims, Operation::Create),
+        RequestType::mutate(Resource::Volumes, Operation::Create),
     ],
     page: Page {
         hazard: "A new claim or volume gives its class by the annotation of old only.",
@@ -19,7 +19,7 @@ pub(super) static REPAIR: Repair = Repair {
             see no class.",
         instead: "The class is copied into spec.storageClassName; the annotation stays and wins.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "a new claim with the annotation only",
             given: "",
@@ -39,7 +39,7 @@ pub(super) static REPAIR: Repair = Repair {
             then: &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"fast\"")],
         },
     ],
-    leaves: &[Example {
+    unchanged: &[Example {
         title: "a new claim that has both",
         given: "",
         by: Persona::Tenant,
@@ -51,7 +51,7 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
     let class = match (change.claim(), change.volume()) {
         (Some(Transition::Create(claim)), _) if claim.class_field == ClassRequest::Unset => {
             claim.annotations.get(LEGACY_CLASS)
@@ -63,10 +63,10 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
     }
     // The annotation is free text, the field is not: a copy of what is no name would be refused.
     .filter(|class| class.is_empty() || is_class_name(class))?;
-    Some(Plan {
-        edits: vec![Edit::SetClass(class.to_owned())],
+    Some(MutationPlan {
+        edits: vec![FieldMutation::SetClass(class.to_owned())],
         warning: format!("spec.storageClassName set to \"{class}\" from annotation {LEGACY_CLASS}"),
-        rests_on: Vec::new(),
+        depends_on: Vec::new(),
     })
 }
 

@@ -6,12 +6,12 @@ use crate::model::annotations::{
     STORAGE_PROVISIONER,
 };
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "strip-binder-annotations",
     switch: Switch::On,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    routes: &[Route::mutate(Resource::Claims, Operation::Create)],
+    request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim is made from an exported manifest, with the binder's annotations in it.",
         consequence: "The binder believes that it has bound the claim before and declares it Lost, \
@@ -19,7 +19,7 @@ pub(super) static REPAIR: Repair = Repair {
         instead: "The annotations are removed. selected-node and the provisioner's keys are removed \
             only from exported objects: backup tools and other schedulers set them on purpose.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "a claim from an exported manifest",
             given: "",
@@ -43,7 +43,7 @@ pub(super) static REPAIR: Repair = Repair {
             ],
         },
     ],
-    leaves: &[Example {
+    unchanged: &[Example {
         title: "a new claim that a scheduler gave a node on purpose",
         given: "",
         by: Persona::Tenant,
@@ -59,7 +59,7 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
     let Some(Transition::Create(claim)) = change.claim() else { return None };
     let exported = claim.annotations.has(BIND_COMPLETED) || claim.annotations.has(LAST_APPLIED);
     let always: &[&'static str] = &[BIND_COMPLETED, BOUND_BY_CONTROLLER];
@@ -73,6 +73,6 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<Plan> {
     let first = keys.first()?;
     let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
     let warning = format!("{first}{others} removed from new claim \"{}\": the binder sets it", claim.key.name);
-    let edits = keys.into_iter().map(Edit::RemoveAnnotation).collect();
-    Some(Plan { edits, warning, rests_on: Vec::new() })
+    let edits = keys.into_iter().map(FieldMutation::RemoveAnnotation).collect();
+    Some(MutationPlan { edits, warning, depends_on: Vec::new() })
 }

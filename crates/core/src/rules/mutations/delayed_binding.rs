@@ -4,14 +4,14 @@ use super::prelude::*;
 use crate::model::annotations::{BINDING_MODE_NOTE, PROVISIONER_NOTE};
 use crate::model::{BindingMode, Claim, Class, ClassRequest, Provisioner, Stage};
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "delayed-binding",
     switch: Switch::On,
     warning: WarningMode::Silent,
     creators: Creators::NotProvisioners,
-    routes: &[
-        Route::mutate(Resource::Claims, Operation::Create),
-        Route::mutate(Resource::Claims, Operation::Update),
+    request_types: &[
+        RequestType::mutate(Resource::Claims, Operation::Create),
+        RequestType::mutate(Resource::Claims, Operation::Update),
     ],
     page: Page {
         hazard: "A claim of a class that delays binding waits, and nothing on it says why.",
@@ -20,7 +20,7 @@ pub(super) static REPAIR: Repair = Repair {
         instead: "The claim is annotated with the binding mode, and with the provisioner that is \
             expected to act. No decision reads it; `explain` and `scan` compare it with the class of today.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "a new claim of a class that delays binding",
             given: "class local wait provisioner=disk.example.com",
@@ -51,7 +51,7 @@ pub(super) static REPAIR: Repair = Repair {
             )],
         },
     ],
-    leaves: &[Example {
+    unchanged: &[Example {
         title: "a new claim of a class that binds at once",
         given: "class fast provisioner=disk.example.com",
         by: Persona::Tenant,
@@ -64,7 +64,7 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let claim = match change.claim()? {
         Transition::Create(claim) => claim,
         Transition::Update { old, new }
@@ -91,17 +91,17 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
     if notes.is_empty() {
         return None;
     }
-    let set = |(key, value): (&str, &str)| Edit::SetAnnotation {
+    let set = |(key, value): (&str, &str)| FieldMutation::SetAnnotation {
         key: key.to_owned(),
         value: value.to_owned(),
     };
-    Some(Plan {
+    Some(MutationPlan {
         edits: notes.into_iter().map(set).collect(),
         warning: format!(
             "class \"{name}\" binds claim \"{}\" only when a pod that uses it has a node",
             claim.key.name
         ),
-        rests_on: vec![Rest::on(Read::Class(name), lookup)],
+        depends_on: vec![Dependency::on(Read::Class(name), lookup)],
     })
 }
 

@@ -4,12 +4,12 @@ use super::prelude::*;
 use crate::model::annotations::TENANT;
 use crate::model::{Provisioner, Term};
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "tenant-selector",
     switch: Switch::Off,
     warning: WarningMode::Warned,
     creators: Creators::NotProvisioners,
-    routes: &[Route::mutate(Resource::Claims, Operation::Create)],
+    request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
     page: Page {
         hazard: "A claim of a tenant is matched to whatever volume fits, whoever it belongs to.",
         consequence: "Kubernetes knows no tenants: the first claim that fits gets the volume, and what is on \
@@ -18,7 +18,7 @@ pub(super) static REPAIR: Repair = Repair {
             the same label. Not one that names its volume, which `foreign-namespace-volume` judges, nor one \
             of a class with a provisioner, which makes a volume of its own and takes no selector.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "a claim of a tenant",
             given: "namespace db bindery.dev/tenant:red",
@@ -56,7 +56,7 @@ pub(super) static REPAIR: Repair = Repair {
             )],
         },
     ],
-    leaves: &[
+    unchanged: &[
         Example {
             title: "a claim of a namespace that belongs to no tenant",
             given: "namespace db",
@@ -75,7 +75,7 @@ pub(super) static REPAIR: Repair = Repair {
     plan,
 };
 
-fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let Some(Transition::Create(new)) = change.claim() else { return None };
     if new.volume.is_some() {
         return None;
@@ -99,14 +99,14 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
     if new.selector.as_ref().is_some_and(|selector| selector.terms().contains(&own)) {
         return None;
     }
-    let of_class = class.map(|(name, lookup)| Rest::on(Read::Class(name), lookup));
-    let of_namespace = Rest::on(Read::Namespace(new.key.namespace.clone()), lookup);
-    Some(Plan {
-        edits: vec![Edit::Select { key: TENANT, value: tenant.to_owned() }],
+    let of_class = class.map(|(name, lookup)| Dependency::on(Read::Class(name), lookup));
+    let of_namespace = Dependency::on(Read::Namespace(new.key.namespace.clone()), lookup);
+    Some(MutationPlan {
+        edits: vec![FieldMutation::Select { key: TENANT, value: tenant.to_owned() }],
         warning: format!(
             "claim \"{}\" is given volumes with the label {TENANT}={tenant} only, as its namespace has it",
             new.key.name
         ),
-        rests_on: of_class.into_iter().chain([of_namespace]).collect(),
+        depends_on: of_class.into_iter().chain([of_namespace]).collect(),
     })
 }

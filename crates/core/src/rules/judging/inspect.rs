@@ -3,10 +3,10 @@
 //! Pure, as judging a change is: what a finding rests on is handed back as reads to make. What the hazard
 //! of a rule looks like afterwards is in the rule's file.
 
-use super::change::{Change, Subject, Transition};
+use super::change::{Change, ChangedObject, Transition};
 use super::judge::{Found, Question, effect_of, mode, ruled};
-use super::rule::{Mode, Rule, Standing, Terminating};
-use super::verdict::{Judgement, WayPast};
+use super::rule::{Mode, Rule, ScanCheck, Terminating};
+use super::verdict::{ExemptionHint, Judgement};
 use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{ClaimPhase, Deletion, VolumePhase};
@@ -25,8 +25,7 @@ pub fn inspect(
     let mut all = Vec::new();
     for rule in rules {
         // Before anything else: most rules see nothing in most objects.
-        if matches!(rule.standing, Standing::Unseen) || mode(rule, question, evidence) == Mode::Off
-        {
+        if matches!(rule.scan, ScanCheck::Unseen) || mode(rule, question, evidence) == Mode::Off {
             continue;
         }
         let violations = found_by(rule, question.change, evidence).into_iter();
@@ -38,28 +37,30 @@ pub fn inspect(
     let mut judgement = ruled(all, rules, question, evidence);
     // Nothing is to be got past: the object is there.
     for ruling in &mut judgement.verdict.rulings {
-        ruling.way_past = WayPast::Untold;
+        ruling.exemption_hint = ExemptionHint::None;
     }
     judgement
 }
 
 fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let ends = rule.terminating == Terminating::Passes && is_ending(change);
-    match (rule.standing, &change.subject) {
-        (Standing::AsCreated, _) if !ends => (rule.check)(change, evidence),
-        (Standing::WhileUnbound, _) if !ends && !is_bound(change) => (rule.check)(change, evidence),
-        (Standing::OfVolume(check), Subject::Volume(Transition::Create(volume))) => {
+    match (rule.scan, &change.subject) {
+        (ScanCheck::AsCreated, _) if !ends => (rule.check)(change, evidence),
+        (ScanCheck::WhileUnbound, _) if !ends && !is_bound(change) => {
+            (rule.check)(change, evidence)
+        }
+        (ScanCheck::OfVolume(check), ChangedObject::Volume(Transition::Create(volume))) => {
             check(volume, evidence).into_iter().collect()
         }
-        (Standing::OfClaim(check), Subject::Claim(Transition::Create(claim))) => {
+        (ScanCheck::OfClaim(check), ChangedObject::Claim(Transition::Create(claim))) => {
             check(claim, evidence).into_iter().collect()
         }
         (
-            Standing::Unseen
-            | Standing::AsCreated
-            | Standing::WhileUnbound
-            | Standing::OfVolume(_)
-            | Standing::OfClaim(_),
+            ScanCheck::Unseen
+            | ScanCheck::AsCreated
+            | ScanCheck::WhileUnbound
+            | ScanCheck::OfVolume(_)
+            | ScanCheck::OfClaim(_),
             _,
         ) => Vec::new(),
     }
@@ -68,9 +69,9 @@ fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violat
 /// Whether the object goes: what was wrong with it goes too.
 fn is_ending(change: &Change) -> bool {
     let deletion = match &change.subject {
-        Subject::Volume(transition) => transition.latest().deletion,
-        Subject::Claim(transition) => transition.latest().deletion,
-        Subject::Namespace(transition) => transition.latest().deletion,
+        ChangedObject::Volume(transition) => transition.latest().deletion,
+        ChangedObject::Claim(transition) => transition.latest().deletion,
+        ChangedObject::Namespace(transition) => transition.latest().deletion,
     };
     deletion == Deletion::Terminating
 }
@@ -78,14 +79,14 @@ fn is_ending(change: &Change) -> bool {
 /// Whether the object has its other half, or has lost it.
 fn is_bound(change: &Change) -> bool {
     match &change.subject {
-        Subject::Volume(transition) => match transition.latest().phase {
+        ChangedObject::Volume(transition) => match transition.latest().phase {
             VolumePhase::Bound | VolumePhase::Released | VolumePhase::Failed => true,
             VolumePhase::Pending | VolumePhase::Available | VolumePhase::Unknown(_) => false,
         },
-        Subject::Claim(transition) => match transition.latest().phase {
+        ChangedObject::Claim(transition) => match transition.latest().phase {
             ClaimPhase::Bound | ClaimPhase::Lost => true,
             ClaimPhase::Pending | ClaimPhase::Unknown(_) => false,
         },
-        Subject::Namespace(_) => false,
+        ChangedObject::Namespace(_) => false,
     }
 }

@@ -6,14 +6,14 @@ use crate::model::annotations::TENANT;
 use crate::model::{Reservation, Volume};
 use crate::rules::judging::change::Part;
 
-pub(super) static REPAIR: Repair = Repair {
+pub(super) static MUTATION: Mutation = Mutation {
     id: "tenant-label",
     switch: Switch::Off,
     warning: WarningMode::Silent,
     creators: Creators::All,
-    routes: &[
-        Route::mutate(Resource::Volumes, Operation::Create),
-        Route::mutate(Resource::Volumes, Operation::Update),
+    request_types: &[
+        RequestType::mutate(Resource::Volumes, Operation::Create),
+        RequestType::mutate(Resource::Volumes, Operation::Update),
     ],
     page: Page {
         hazard: "A PersistentVolume that a provisioner or a binder reserves for a tenant's PVC carries no mark: \
@@ -26,7 +26,7 @@ pub(super) static REPAIR: Repair = Repair {
             who gives the PersistentVolume to another tenant replaces it. If the webhook does not answer, the \
             PersistentVolume is stored without the label.",
     },
-    edits: &[
+    mutated: &[
         Example {
             title: "the scheduler reserving a volume for a claim of a tenant",
             given: "namespace db bindery.dev/tenant:blue\n\
@@ -71,7 +71,7 @@ pub(super) static REPAIR: Repair = Repair {
             then: &[Fact::Is("pv/pv-a", LABEL, "\"blue\"")],
         },
     ],
-    leaves: &[
+    unchanged: &[
         Example {
             title: "a volume that is labelled already",
             given: "namespace db bindery.dev/tenant:blue",
@@ -122,23 +122,23 @@ const LABEL: &str = "/metadata/labels/bindery.dev~1tenant";
 
 const RESERVE: &str = r#"{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"db","name":"data","uid":"{uid:db/data}"}}}"#;
 
-fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<Plan> {
+fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let new = newly_reserved(change)?;
     let namespace = &new.reservation.key()?.namespace;
-    let (tenant, rests_on) = match owed_label(new, namespace, evidence) {
+    let (tenant, depends_on) = match owed_label(new, namespace, evidence) {
         OwedLabel::Nothing => return None,
         OwedLabel::Tenant(tenant) => (tenant, Vec::new()),
         // Whose it is, the live read tells; until then nobody's.
-        OwedLabel::Unknown(read) => ("", vec![Rest::on(read, Lookup::<()>::Unknown)]),
+        OwedLabel::Unknown(read) => ("", vec![Dependency::on(read, Lookup::<()>::Unknown)]),
     };
-    Some(Plan {
-        edits: vec![Edit::SetLabel { key: TENANT, value: tenant.to_owned() }],
+    Some(MutationPlan {
+        edits: vec![FieldMutation::SetLabel { key: TENANT, value: tenant.to_owned() }],
         warning: format!(
             "volume \"{}\" is labelled {TENANT}={tenant}, as namespace \"{namespace}\" is, for whose claim it is \
              reserved",
             new.name
         ),
-        rests_on,
+        depends_on,
     })
 }
 

@@ -8,13 +8,13 @@ use std::fmt;
 use super::change::Change;
 use super::creator::{Creator, creator};
 use super::judge::{Question, unread};
-use super::rule::{Example, Page, Route, is_routed};
+use super::rule::{Example, Page, RequestType, is_routed};
 use super::verdict::warning;
-use super::violation::{Footing, Rest};
+use super::violation::{Certainty, Dependency};
 use crate::binding::{Confirmation, Evidence, Read};
 
 /// One repair: what it does, to which requests, and how it is told.
-pub struct Repair {
+pub struct Mutation {
     /// Its stable name, in kebab case.
     pub id: &'static str,
     /// Whether it is made unless the configuration says otherwise.
@@ -24,15 +24,15 @@ pub struct Repair {
     /// Whose new volumes it edits.
     pub creators: Creators,
     /// The requests that it looks at: the only source of registrations.
-    pub routes: &'static [Route],
+    pub request_types: &'static [RequestType],
     /// Its reference page.
     pub page: Page,
     /// Changes that it edits, with what is true afterwards.
-    pub edits: &'static [Example],
+    pub mutated: &'static [Example],
     /// Changes that it leaves as they are, with what is true afterwards.
-    pub leaves: &'static [Example],
+    pub unchanged: &'static [Example],
     /// Plans the edits for a change.
-    pub plan: fn(&Change, &Evidence<'_>) -> Option<Plan>,
+    pub plan: fn(&Change, &Evidence<'_>) -> Option<MutationPlan>,
 }
 
 /// Whether a repair is made.
@@ -63,15 +63,15 @@ pub enum WarningMode {
     Silent,
 }
 
-impl fmt::Debug for Repair {
+impl fmt::Debug for Mutation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Repair").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("Mutation").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
 /// One change of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum FieldMutation {
     /// Puts this annotation.
     SetAnnotation {
         /// Its key.
@@ -109,38 +109,39 @@ pub enum Edit {
 
 /// What one repair would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct MutationPlan {
     /// The edits, in order.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FieldMutation>,
     /// What the asker is told.
     pub warning: String,
     /// The other objects without which it would not be right.
-    pub rests_on: Vec<Rest>,
+    pub depends_on: Vec<Dependency>,
 }
 
-impl Rest {
+impl Dependency {
     /// Whether the fact was only assumed or not confirmed although somebody tried.
     fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
-        self.footing == Footing::Assumed
+        self.certainty == Certainty::Assumed
             || evidence.confirmation(&self.read) == Confirmation::Failed
     }
 }
 
 /// What a change is edited to, and what would have to be read live before.
 #[derive(Clone, Debug, Default)]
-pub struct Amendment {
+pub struct PlannedMutations {
     /// Reads to make; empty when the amendment stands.
     pub reads: Vec<Read>,
     /// The plans that hold, each with its repair.
-    pub plans: Vec<(&'static Repair, Plan)>,
+    pub plans: Vec<(&'static Mutation, MutationPlan)>,
     /// Warnings about repairs that could not be checked.
     pub unchecked: Vec<String>,
 }
 
-impl Amendment {
+impl PlannedMutations {
     /// The warnings that go with the edits.
     pub fn warnings(&self) -> Vec<String> {
-        let is_told = |(repair, _): &&(&Repair, Plan)| repair.warning == WarningMode::Warned;
+        let is_told =
+            |(repair, _): &&(&Mutation, MutationPlan)| repair.warning == WarningMode::Warned;
         let told = self.plans.iter().filter(is_told);
         let told = told.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
         told.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
@@ -151,12 +152,12 @@ impl Amendment {
 ///
 /// A plan that rests on another object is handed back as a read first. If the read fails, the
 /// object stays as it is, with a warning: a wrong edit is worse than none.
-pub fn amend(
-    repairs: &[&'static Repair],
+pub fn mutate(
+    repairs: &[&'static Mutation],
     question: Question<'_>,
     evidence: &Evidence<'_>,
-) -> Amendment {
-    let mut amendment = Amendment::default();
+) -> PlannedMutations {
+    let mut amendment = PlannedMutations::default();
     let may_be_provisioner = creator(question.change, evidence) != Creator::Other;
     for repair in repairs {
         let is_left = match repair.creators {
@@ -164,14 +165,16 @@ pub fn amend(
             Creators::NotProvisioners => may_be_provisioner,
         };
         let looks = !is_left
-            && is_routed(repair.routes, question.change, question.endpoint)
+            && is_routed(repair.request_types, question.change, question.endpoint)
             && !question.change.is_terminating()
             && question.policy.switch(repair) == Switch::On;
         let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
             continue;
         };
-        let reads = unread(&plan.rests_on, evidence);
-        if reads.is_empty() && plan.rests_on.iter().any(|rest| rest.is_unsure(evidence)) {
+        let reads = unread(&plan.depends_on, evidence);
+        if reads.is_empty()
+            && plan.depends_on.iter().any(|dependency| dependency.is_unsure(evidence))
+        {
             amendment.unchecked.push(format!(
                 "[{}] not applied: the cluster did not answer in time; the object is left as it is",
                 repair.id

@@ -14,7 +14,7 @@ use bindery::api::claim::claim;
 use bindery::api::review::{Answer, answer, request};
 use bindery::api::volume::Wanted;
 use bindery::api::volume::volume;
-use bindery::binding::{Asker, Evidence, LiveReads, View, choose, fit};
+use bindery::binding::{Evidence, FitCheck, LiveReads, View, choose, fit};
 use bindery::model::Quantity;
 use bindery::rules::{Endpoint, Policy, Question, RULES, judge};
 use divan::Bencher;
@@ -69,7 +69,7 @@ fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
     let volume = volume(&text, Wanted::Both).expect("a volume").volume;
     let claim = claim(CLAIM, "default").expect("a claim");
     bencher.bench(|| {
-        fit(black_box(&volume), black_box(&claim), None, Asker::Prebind).expect("the two fit")
+        fit(black_box(&volume), black_box(&claim), None, FitCheck::Prebind).expect("the two fit")
     });
 }
 

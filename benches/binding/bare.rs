@@ -4,7 +4,7 @@
 //! exists as the measure of what the API server can take. Not here: creating the pair (`users`).
 
 use bindery::api::write::write_patch;
-use bindery::binding::{Basis, ChosenBy, NewStatus, Write};
+use bindery::binding::{ChosenBy, NewStatus, ObjectRef, Write};
 use bindery::client::send::FIELD_MANAGER;
 use bindery::model::{
     AccessModes, ClaimKey, Quantity, ResourceVersion, Uid, VolumeName, VolumePhase,
@@ -41,7 +41,8 @@ pub(crate) async fn bind(
         message: String::new(),
     };
     patch(client, &phase).await?;
-    let name = Write::Name { claim: basis(&claim_name, claim), volume: volume_name, chosen };
+    let name =
+        Write::SetVolumeName { claim: basis(&claim_name, claim), volume: volume_name, chosen };
     let claim = patch(client, &name).await?;
     let capacity = Quantity::parse(&pairs.size(number)).map_err(|error| error.to_string())?;
     let status = NewStatus::Bound {
@@ -57,8 +58,8 @@ fn names(pairs: Pairs, number: usize) -> (VolumeName, ClaimKey) {
     (VolumeName::new(name.as_str()), ClaimKey::new("default", name))
 }
 
-fn basis<N: Clone>(name: &N, stored: &Stored) -> Basis<N> {
-    Basis {
+fn basis<N: Clone>(name: &N, stored: &Stored) -> ObjectRef<N> {
+    ObjectRef {
         name: name.clone(),
         uid: Some(Uid::new(stored.uid.as_str())),
         version: Some(ResourceVersion::new(stored.version.as_str())),

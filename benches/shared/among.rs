@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bindery::api::claim::claim;
 use bindery::api::volume::Wanted;
 use bindery::api::volume::volume;
-use bindery::binding::{Asker, Choice, Observed, View, choose};
+use bindery::binding::{Choice, FitCheck, Observed, View, choose};
 use bindery::model::{BindingMode, Claim, Quantity, Volume, VolumeName};
 
 /// Who asks: a binder, for a class that does not delay.
-pub(crate) const ASKER: Asker = Asker::Controller(BindingMode::Immediate);
+pub(crate) const ASKER: FitCheck = FitCheck::Controller(BindingMode::Immediate);
 
 const VOLUME: &str = r#"{"metadata":{"name":"pv","uid":"f0a1c2d3-0000-4000-8000-000000000001",
 "resourceVersion":"7"},"spec":{"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},

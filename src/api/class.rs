@@ -27,7 +27,7 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
     };
     let expansion = match wire.allow_volume_expansion {
         Some(true) => Expansion::Allowed,
-        Some(false) | None => Expansion::Refused,
+        Some(false) | None => Expansion::NotAllowed,
     };
     let metadata = wire.metadata.0;
     let is_default = [DEFAULT_CLASS, BETA_DEFAULT_CLASS]

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 
 use super::bounded::{Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
 use super::digest::Digest;
-use crate::model::{Created, Deletion, Owner, ResourceVersion, Uid};
+use crate::model::{CreationTimestamp, Deletion, Owner, ResourceVersion, Uid};
 
 /// The wire form of `metadata`.
 #[derive(Debug, Default, Deserialize)]
@@ -140,9 +140,9 @@ impl Metadata<'_> {
     }
 
     /// When it was created, where that is told and a time.
-    pub fn created(&self) -> Option<Created> {
+    pub fn created(&self) -> Option<CreationTimestamp> {
         let time: Timestamp = filled(self.creation_timestamp.as_ref())?.parse().ok()?;
-        Some(Created::at(time.as_second()))
+        Some(CreationTimestamp::at(time.as_second()))
     }
 
     /// The resourceVersion, where one was given.

@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::binding::{Basis, ChosenBy, Left, NewStatus, Write};
+use crate::binding::{ChosenBy, NewStatus, ObjectRef, Remaining, Write};
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
     STORAGE_PROVISIONER, TENANT, YES,
@@ -46,8 +46,8 @@ pub fn write_patch(write: &Write) -> WritePatch {
         }
         Write::Unreserve { volume, left } => {
             let reference = match left {
-                Left::Nothing => Value::Null,
-                Left::Name => json!({"uid": null}),
+                Remaining::Nothing => Value::Null,
+                Remaining::Name => json!({"uid": null}),
             };
             let mark = json!({BOUND_BY_CONTROLLER: null});
             of_volume(volume, "", mark, ("spec", json!({"claimRef": reference})))
@@ -57,7 +57,7 @@ pub fn write_patch(write: &Write) -> WritePatch {
             let status = json!({"phase": phase.to_string(), "message": message});
             of_volume(volume, "/status", Value::Null, ("status", status))
         }
-        Write::Name { claim, volume, chosen } => {
+        Write::SetVolumeName { claim, volume, chosen } => {
             let spec = json!({"volumeName": volume.as_str()});
             let mut marks = json!({BIND_COMPLETED: YES});
             if *chosen == ChosenBy::Binder {
@@ -72,7 +72,7 @@ pub fn write_patch(write: &Write) -> WritePatch {
             let spec = json!({"storageClassName": class.as_str()});
             of_claim(claim, "", Value::Null, ("spec", spec))
         }
-        Write::Ask { claim, provisioner, migrated_to } => {
+        Write::SetProvisioner { claim, provisioner, migrated_to } => {
             let mut asked =
                 json!({STORAGE_PROVISIONER: provisioner, BETA_STORAGE_PROVISIONER: provisioner});
             if let Some(driver) = migrated_to {
@@ -95,7 +95,7 @@ pub fn write_patch(write: &Write) -> WritePatch {
 }
 
 /// All seven keys of a reference: a merge would keep what an older one had.
-fn reference(claim: &Basis<ClaimKey>) -> Value {
+fn reference(claim: &ObjectRef<ClaimKey>) -> Value {
     json!({
         "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": &*claim.name.namespace,
         "name": &*claim.name.name, "uid": claim.uid.as_ref().map(ToString::to_string),
@@ -126,7 +126,7 @@ fn claim_status(status: &NewStatus) -> Value {
 }
 
 fn of_volume(
-    basis: &Basis<VolumeName>,
+    basis: &ObjectRef<VolumeName>,
     part: &str,
     annotations: Value,
     change: (&str, Value),
@@ -136,7 +136,7 @@ fn of_volume(
 }
 
 fn of_claim(
-    basis: &Basis<ClaimKey>,
+    basis: &ObjectRef<ClaimKey>,
     part: &str,
     annotations: Value,
     change: (&str, Value),
@@ -146,7 +146,7 @@ fn of_claim(
     WritePatch { path, content_type: MERGE, body: body(basis, annotations, change) }
 }
 
-fn body<N>(basis: &Basis<N>, annotations: Value, (field, change): (&str, Value)) -> Value {
+fn body<N>(basis: &ObjectRef<N>, annotations: Value, (field, change): (&str, Value)) -> Value {
     let mut metadata = Map::new();
     if let Some(uid) = &basis.uid {
         metadata.insert("uid".to_owned(), json!(uid.to_string()));

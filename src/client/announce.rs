@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::request::request;
-use crate::binding::{Announcement, Severity, Subject};
+use crate::binding::{EventType, ObjectEvent, ObjectKey};
 use crate::model::{ResourceVersion, Uid};
 
 /// Who tells, as `kubectl describe` shows it.
@@ -50,20 +50,20 @@ pub struct Message<'a> {
     /// Its name.
     pub name: &'a str,
     /// How grave it is.
-    pub severity: Severity,
+    pub severity: EventType,
     /// One word for programs.
     pub reason: &'a str,
     /// What it says, at most 1024 bytes.
     pub text: &'a str,
 }
 
-impl<'a> From<&'a Announcement> for Message<'a> {
-    fn from(announcement: &'a Announcement) -> Self {
+impl<'a> From<&'a ObjectEvent> for Message<'a> {
+    fn from(announcement: &'a ObjectEvent) -> Self {
         let (kind, namespace, name) = match &announcement.on {
-            Subject::Volume(name) => ("PersistentVolume", "", name.as_str()),
-            Subject::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
+            ObjectKey::Volume(name) => ("PersistentVolume", "", name.as_str()),
+            ObjectKey::Claim(key) => ("PersistentVolumeClaim", &*key.namespace, &*key.name),
         };
-        let Announcement { severity, reason, text, .. } = announcement;
+        let ObjectEvent { severity, reason, text, .. } = announcement;
         Self { kind, namespace, name, severity: *severity, reason, text }
     }
 }

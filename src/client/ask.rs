@@ -80,7 +80,7 @@ pub fn settle_blocking<T: Provisional>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binding::{Answer, Confirmation};
+    use crate::binding::{Confirmation, ReadResult};
     use crate::model::VolumeName;
 
     fn volume(number: usize) -> Read {
@@ -104,7 +104,7 @@ mod tests {
             |live| wanting(&both, live),
             |wanted, live| {
                 asked.extend(wanted.to_vec());
-                live.volumes.insert(VolumeName::new("pv-1"), Answer::NotFound);
+                live.volumes.insert(VolumeName::new("pv-1"), ReadResult::NotFound);
             },
         );
         assert_eq!(asked, both);
@@ -130,7 +130,7 @@ mod tests {
             |wanted, live| {
                 for read in wanted {
                     let Read::Volume(name) = read else { panic!("{read:?}") };
-                    live.volumes.insert(name.clone(), Answer::NotFound);
+                    live.volumes.insert(name.clone(), ReadResult::NotFound);
                 }
                 asked.extend(wanted.to_vec());
             },

@@ -6,7 +6,7 @@ use kube::Client;
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
-use crate::binding::Severity;
+use crate::binding::EventType;
 use crate::client::announce::{About, Message, announce};
 use crate::client::lease::Until;
 use crate::config::Configuration;
@@ -54,8 +54,8 @@ pub(super) async fn pass_on(
         }
         let text = text(&taken);
         let (severity, reason) = match taken {
-            Ok(()) => (Severity::Normal, "ConfigurationLoaded"),
-            Err(_) => (Severity::Warning, "ConfigurationUnusable"),
+            Ok(()) => (EventType::Normal, "ConfigurationLoaded"),
+            Err(_) => (EventType::Warning, "ConfigurationUnusable"),
         };
         let (kind, namespace, name) = ("ConfigMap", namespace.as_str(), config_map.as_str());
         let message = Message { kind, namespace, name, severity, reason, text: &text };

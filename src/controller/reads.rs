@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::binding::{Answer, LiveReads, ObjectKey, Read, View};
+use crate::binding::{LiveReads, ObjectKey, Read, ReadResult, View};
 use crate::model::{Class, NonEmpty, ResourceVersion};
 
 /// Reads under way, and the objects whose decisions wait for them.
@@ -196,10 +196,10 @@ fn seen_of(view: &View, key: &ObjectKey) -> Seen {
 
 /// What was found, as a view would show it.
 fn found(live: &LiveReads, read: &Read) -> Option<Seen> {
-    fn of<T>(answer: Option<&Answer<T>>, seen: impl Fn(&Arc<T>) -> Seen) -> Option<Seen> {
+    fn of<T>(answer: Option<&ReadResult<T>>, seen: impl Fn(&Arc<T>) -> Seen) -> Option<Seen> {
         match answer {
-            Some(Answer::Found(object)) => Some(seen(object)),
-            Some(Answer::NotFound | Answer::Unreadable | Answer::Failed) | None => None,
+            Some(ReadResult::Found(object)) => Some(seen(object)),
+            Some(ReadResult::NotFound | ReadResult::Unreadable | ReadResult::Failed) | None => None,
         }
     }
     let version =

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bindery::api::pods::{pod_use, users_page};
 use bindery::api::volume::Wanted;
 use bindery::api::{claim, class, namespace, node, review, volume};
-use bindery::binding::{Answer, Evidence, LiveReads, Observed, OwnerFate, PodUse, Read, View};
+use bindery::binding::{Evidence, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View};
 use bindery::cli::example::{Scene, scene};
 use bindery::cli::judge::Proposal;
 use bindery::model::{ClaimKey, Node};
@@ -59,8 +59,8 @@ impl Stored {
     }
 
     fn answer(&self, read: &Read, live: &mut LiveReads) {
-        fn found<T>(object: Option<&Arc<T>>) -> Answer<T> {
-            object.cloned().map_or(Answer::NotFound, Answer::Found)
+        fn found<T>(object: Option<&Arc<T>>) -> ReadResult<T> {
+            object.cloned().map_or(ReadResult::NotFound, ReadResult::Found)
         }
         match read {
             Read::Volume(name) => {
@@ -77,15 +77,16 @@ impl Stored {
             }
             Read::AnyNode(term) => {
                 let is_one = self.nodes.iter().any(|node| term.admits(node));
-                let answer = if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound };
+                let answer =
+                    if is_one { ReadResult::Found(Arc::new(())) } else { ReadResult::NotFound };
                 live.any_nodes.insert(term.clone(), answer);
             }
             Read::Owner(namespace, owner) => {
                 let claim = self.view.claim(&ClaimKey::new(namespace.clone(), &*owner.name));
                 let claim = claim.filter(|claim| claim.uid.as_ref() == Some(&owner.uid));
                 let answer = match claim {
-                    Some(_) => Answer::Found(Arc::new(OwnerFate::Alive)),
-                    None => Answer::NotFound,
+                    Some(_) => ReadResult::Found(Arc::new(OwnerState::Alive)),
+                    None => ReadResult::NotFound,
                 };
                 live.owners.insert((namespace.clone(), owner.clone()), answer);
             }
@@ -94,16 +95,16 @@ impl Stored {
             }
             // No example has Leases.
             Read::Lease(namespace, name) => {
-                live.leases.insert((namespace.clone(), name.clone()), Answer::NotFound);
+                live.leases.insert((namespace.clone(), name.clone()), ReadResult::NotFound);
             }
             Read::Node(_) => panic!("no rule asks for {read:?}"),
             Read::LivePods(key) => {
                 let users = users_page(&self.pods_in(key), key).expect("pods").users;
-                live.live_pods.insert(key.clone(), Answer::Found(Arc::new(users)));
+                live.live_pods.insert(key.clone(), ReadResult::Found(Arc::new(users)));
             }
             Read::PodsUsing(key) => {
                 let used: PodUse = pod_use(&self.pods_in(key), key).expect("pods");
-                live.pods.insert(key.clone(), Answer::Found(Arc::new(used)));
+                live.pods.insert(key.clone(), ReadResult::Found(Arc::new(used)));
             }
         }
     }

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::binding::{Announcement, Reclaim, Recycling};
+use bindery::binding::{ObjectEvent, Reclaim, Recycling};
 use bindery::model::ClaimKey;
 use serde_json::{Map, Value};
 
@@ -26,7 +26,7 @@ const ROUNDS_COUNT_MAX: usize = 20;
 /// What is wrong with a case; nothing if it ends as the data says.
 pub(crate) fn run(table: &Table, case: &Case) -> Option<String> {
     if case.calls.is_empty() {
-        let is_told = case.verdict == Verdict::NotOurs && case.here.is_none();
+        let is_told = case.verdict == Verdict::SkipReason && case.here.is_none();
         return (!is_told).then(|| "no call, and it is not said that it is not ours".to_owned());
     }
     let mut world = start(table, case);
@@ -138,25 +138,25 @@ fn judge(case: &Case, world: &World) -> Option<String> {
         Verdict::Differs => {
             (is_same && case.told.is_none()).then(|| "it does not differ".to_owned())
         }
-        Verdict::NotOurs => None,
+        Verdict::SkipReason => None,
     }
 }
 
 /// Whether what was told begins with these events; whatever comes after, Kubernetes' tables do not look at.
-fn are_told(events: &str, told: &[Announcement]) -> bool {
+fn are_told(events: &str, told: &[ObjectEvent]) -> bool {
     let expected: Vec<&str> = lines(events).collect();
     told.len() >= expected.len()
         && expected.iter().zip(told).all(|(expected, told)| line(told).starts_with(expected))
 }
 
 /// What differs between `events` and all that was told.
-fn told_difference(events: &str, told: &[Announcement]) -> Option<String> {
+fn told_difference(events: &str, told: &[ObjectEvent]) -> Option<String> {
     let is_so = lines(events).count() == told.len() && are_told(events, told);
     let list = || told.iter().map(line).collect::<Vec<_>>().join("\n    ");
     (!is_so).then(|| format!("  told\n    {}\n  not\n    {events}", list()))
 }
 
-fn line(told: &Announcement) -> String {
+fn line(told: &ObjectEvent) -> String {
     format!("{} {} {}", told.severity.as_str(), told.reason, told.text)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery::binding::{Asker, Choice, ClaimOutcome, Mismatch, Observed, View, choose, fit};
+use bindery::binding::{Choice, ClaimOutcome, FitCheck, Mismatch, Observed, View, choose, fit};
 use bindery::client::resource::Watched;
 use bindery::model::{BindingMode, Claim, ClassRequest, Node, Volume};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(crate) fn run(table: &Questions, question: &Question) -> Option<String> {
     match question.verdict {
         Verdict::Same => (!is_same).then(|| "same, and yet another answer is given".to_owned()),
         Verdict::Differs => is_same.then(|| "it does not differ".to_owned()),
-        Verdict::NotOurs => None,
+        Verdict::SkipReason => None,
     }
 }
 
@@ -31,7 +31,7 @@ fn answer(table: &Questions, question: &Question) -> String {
     match table.asks {
         Asks::Choice => chosen(world.cache(), question),
         Asks::Prebind => {
-            yes(fit(&only_volume(&world), &asking(question), None, Asker::Prebind).is_ok())
+            yes(fit(&only_volume(&world), &asking(question), None, FitCheck::Prebind).is_ok())
         }
         Asks::VolumeMode => {
             without(&world, question, |mismatch| matches!(mismatch, Mismatch::VolumeMode { .. }))
@@ -81,18 +81,18 @@ fn only_volume(world: &World) -> Arc<Volume> {
 fn chosen(view: &View, question: &Question) -> String {
     let node = node(&question.asker);
     let asker = match question.asker.as_str() {
-        "binder" => Asker::Controller(BindingMode::Immediate),
-        "binder of a delayed class" => Asker::Controller(BindingMode::WaitForFirstConsumer),
-        _ => Asker::Scheduler(&node),
+        "binder" => FitCheck::Controller(BindingMode::Immediate),
+        "binder of a delayed class" => FitCheck::Controller(BindingMode::WaitForFirstConsumer),
+        _ => FitCheck::Scheduler(&node),
     };
     match choose(view, &asking(question), asker) {
-        Choice::Kept(volume) | Choice::Free(volume) => volume.name.to_string(),
-        Choice::KeptOutOfReach(_) | Choice::Nothing => "none".to_owned(),
+        Choice::Reserved(volume) | Choice::Free(volume) => volume.name.to_string(),
+        Choice::ReservedUnreachable(_) | Choice::NoMatch => "none".to_owned(),
     }
 }
 
 fn without(world: &World, question: &Question, is: fn(&Mismatch) -> bool) -> String {
-    let found = fit(&only_volume(world), &asking(question), None, Asker::Prebind);
+    let found = fit(&only_volume(world), &asking(question), None, FitCheck::Prebind);
     yes(found.is_ok() || found.is_err_and(|mismatches| !mismatches.iter().any(is)))
 }
 

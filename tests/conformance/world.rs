@@ -11,9 +11,9 @@ use std::sync::Arc;
 use bindery::api::pods;
 use bindery::api::write::write_patch;
 use bindery::binding::{
-    Announcement, ClaimOutcome, Evidence, Listed, LiveReads, Next, Observed, Reclaim, Recycling,
-    View, VolumeOutcome, Write, after_recycling, announce_claim, announce_recycling,
-    announce_volume, decide_claim, decide_volume,
+    ClaimOutcome, Evidence, ListedCollections, LiveReads, Next, ObjectEvent, Observed, Reclaim,
+    Recycling, View, VolumeOutcome, Write, after_recycling, claim_event, decide_claim,
+    decide_volume, recycling_event, volume_events,
 };
 use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
@@ -47,7 +47,7 @@ pub(crate) struct World {
     /// How the last call ended.
     pub(crate) why: Option<Why>,
     /// What was told, in order; nothing of an object twice in a row.
-    pub(crate) told: Vec<Announcement>,
+    pub(crate) told: Vec<ObjectEvent>,
 }
 
 impl World {
@@ -129,7 +129,9 @@ impl World {
         for _ in 0..STEPS_COUNT_MAX {
             let (next, why) = self.decide(object, &live);
             match next {
-                Next::Read(reads) => live.answer_from(&self.whole(), Listed::everything(), &reads),
+                Next::Read(reads) => {
+                    live.answer_from(&self.whole(), ListedCollections::everything(), &reads);
+                }
                 Next::Write(write) => {
                     self.write(&write);
                     writes += 1;
@@ -149,7 +151,7 @@ impl World {
         let volume = Arc::clone(self.cache.volume(name).expect("it is there"));
         let write = after_recycling(&volume, end).expect("it is to be recycled");
         self.write(&write);
-        self.tell([announce_recycling(&volume, end)]);
+        self.tell([recycling_event(&volume, end)]);
     }
 
     /// Makes a write, in the API and in the cache.
@@ -194,12 +196,12 @@ impl World {
         match (object, &why) {
             (Object::Volume(name), Why::Volume(outcome)) => {
                 let volume = self.cache.volume(name);
-                let told = volume.map(|volume| announce_volume(volume, outcome));
+                let told = volume.map(|volume| volume_events(volume, outcome));
                 self.tell(told.into_iter().flatten());
             }
             (Object::Claim(key), Why::Claim(outcome)) => {
                 let claim = self.cache.claim(key);
-                let told = claim.and_then(|claim| announce_claim(&self.cache, claim, outcome));
+                let told = claim.and_then(|claim| claim_event(&self.cache, claim, outcome));
                 self.tell(told);
             }
             (Object::Volume(_), Why::Claim(_)) | (Object::Claim(_), Why::Volume(_)) => {
@@ -211,7 +213,7 @@ impl World {
         writes > 0
     }
 
-    fn tell(&mut self, announcements: impl IntoIterator<Item = Announcement>) {
+    fn tell(&mut self, announcements: impl IntoIterator<Item = ObjectEvent>) {
         for announcement in announcements {
             let last = self.told.iter().rev().find(|told| told.on == announcement.on);
             if last != Some(&announcement) {

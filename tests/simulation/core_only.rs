@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bindery::api::write::write_patch;
 use bindery::binding::{
-    Evidence, Listed, LiveReads, Next, Read, View, Write, decide_claim, decide_volume,
+    Evidence, ListedCollections, LiveReads, Next, Read, View, Write, decide_claim, decide_volume,
 };
 use bindery::client::resource::Watched;
 use bindery::model::{ClaimKey, VolumeName};
@@ -154,7 +154,7 @@ fn decided(
             Next::Read(reads) if reads.iter().any(|read| unreadable.contains(read)) => {
                 return Next::Settled;
             }
-            Next::Read(reads) => live.answer_from(view, Listed::everything(), &reads),
+            Next::Read(reads) => live.answer_from(view, ListedCollections::everything(), &reads),
             next @ (Next::Settled | Next::Write(_) | Next::Reclaim(_)) => return next,
         }
     }

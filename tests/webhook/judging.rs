@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use bindery::api::volume::Wanted;
 use bindery::api::{claim, fixture, volume};
-use bindery::binding::{Answer, Evidence, LiveReads, Observed, Read, View};
+use bindery::binding::{Evidence, LiveReads, Observed, Read, ReadResult, View};
 use bindery::model::{
     Annotations, Claim, ClaimKey, Deletion, Namespace, NodeAffinity, NodeExpression, NodeTerm,
     Selector, Term, Volume,
@@ -53,14 +53,14 @@ fn now() -> Timestamp {
 }
 
 impl Scene {
-    fn answer(mut self, answer: Answer<Claim>) -> Self {
+    fn answer(mut self, answer: ReadResult<Claim>) -> Self {
         self.live.claims.insert(self.claim.key.clone(), answer);
         self
     }
 
     fn found(self) -> Self {
         let claim = Arc::new(self.claim.clone());
-        self.answer(Answer::Found(claim))
+        self.answer(ReadResult::Found(claim))
     }
 
     fn without_claim(mut self) -> Self {
@@ -160,12 +160,12 @@ fn a_confirmed_denial_stands() {
 
 #[test]
 fn an_object_that_was_seen_carries_a_denial_when_the_read_fails() {
-    assert_eq!(scene(PAIR).answer(Answer::Failed).effects(), vec![Effect::Denied]);
+    assert_eq!(scene(PAIR).answer(ReadResult::Failed).effects(), vec![Effect::Denied]);
 }
 
 #[test]
 fn an_object_that_nobody_saw_carries_none_when_the_read_fails() {
-    let scene = scene(PAIR).without_claim().answer(Answer::Failed);
+    let scene = scene(PAIR).without_claim().answer(ReadResult::Failed);
     assert_eq!(scene.effects(), vec![Effect::Unconfirmed]);
     let warnings = scene.delete(Endpoint::Guard).verdict.warnings();
     assert_eq!(
@@ -179,7 +179,7 @@ fn an_object_that_nobody_saw_carries_none_when_the_read_fails() {
 
 #[test]
 fn a_claim_that_is_gone_is_a_warning() {
-    assert_eq!(scene(PAIR).answer(Answer::NotFound).effects(), vec![Effect::Warned]);
+    assert_eq!(scene(PAIR).answer(ReadResult::NotFound).effects(), vec![Effect::Warned]);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn another_uid_under_the_name_is_a_claim_that_is_gone() {
     let scene = scene(PAIR);
     let mut other = scene.claim.clone();
     other.uid = Some(bindery::model::Uid::new("uid-2"));
-    assert_eq!(scene.answer(Answer::Found(Arc::new(other))).effects(), vec![Effect::Warned]);
+    assert_eq!(scene.answer(ReadResult::Found(Arc::new(other))).effects(), vec![Effect::Warned]);
 }
 
 #[test]
@@ -213,12 +213,12 @@ fn other_modes_hold_in_the_namespaces_of_an_override() {
     let mut with_labels = |labels: &[(&str, &str)]| {
         let labels = labels.iter().copied().collect();
         let namespace = Namespace { name: "db".into(), labels, deletion: Deletion::NotAsked };
-        scene.live.namespaces.insert("db".into(), Answer::Found(Arc::new(namespace)));
+        scene.live.namespaces.insert("db".into(), ReadResult::Found(Arc::new(namespace)));
         scene.effects()
     };
     assert_eq!(with_labels(&[("team", "qa")]), vec![Effect::Warned]);
     assert_eq!(with_labels(&[("team", "x")]), vec![Effect::Denied]);
-    scene.live.namespaces.insert("db".into(), Answer::Failed);
+    scene.live.namespaces.insert("db".into(), ReadResult::Failed);
     assert_eq!(scene.effects(), vec![Effect::Denied], "unseen, the mode is that of everybody");
 }
 
@@ -278,10 +278,10 @@ fn an_exemption_that_the_view_does_not_show_yet_is_read_for_a_claim() {
 
     let fresh = scene(PAIR).annotated(key, "2030-01-02T00:00:00Z moving house").volume;
     for (answer, is_exempt) in [
-        (Answer::Found(Arc::new(fresh)), true),
-        (Answer::Found(Arc::new(stale.volume.clone())), false),
-        (Answer::NotFound, false),
-        (Answer::Failed, false),
+        (ReadResult::Found(Arc::new(fresh)), true),
+        (ReadResult::Found(Arc::new(stale.volume.clone())), false),
+        (ReadResult::NotFound, false),
+        (ReadResult::Failed, false),
     ] {
         let mut scene = scene(PAIR);
         scene.live.volumes.insert(volume.clone(), answer);

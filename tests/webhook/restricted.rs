@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bindery::api::review::request;
-use bindery::binding::{Answer as Found, Evidence, LiveReads, View};
+use bindery::binding::{Evidence, LiveReads, ReadResult as Found, View};
 use bindery::model::{Selector, Term, VolumeName};
 use bindery::rules::{
     ConfiguredExemption, Endpoint, Mode, Override, Parameters, Persona, Policy, Question, RULES,

@@ -3,7 +3,8 @@
 
 use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
-    Basis, Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
+    Evidence, ListedCollections, LiveReads, Next, ObjectRef, View, Write, decide_claim,
+    decide_volume,
 };
 use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
@@ -115,7 +116,7 @@ fn settled(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
     let mut live = LiveReads::default();
     loop {
         match decide(&Evidence::new(view, &live)) {
-            Next::Read(reads) => live.answer_from(view, Listed::everything(), &reads),
+            Next::Read(reads) => live.answer_from(view, ListedCollections::everything(), &reads),
             next @ (Next::Settled | Next::Write(_) | Next::Reclaim(_)) => return next,
         }
     }
@@ -133,10 +134,10 @@ fn words(writes: &[Write]) -> Vec<&'static str> {
         Write::Reserve { .. } => "reserve",
         Write::Unreserve { .. } => "unreserve",
         Write::Phase { .. } => "phase",
-        Write::Name { .. } => "name",
+        Write::SetVolumeName { .. } => "name",
         Write::Status { .. } => "status",
         Write::SetClass { .. } => "class",
-        Write::Ask { .. } => "ask",
+        Write::SetProvisioner { .. } => "ask",
         Write::MigrateClaim { .. } => "migrate claim",
         Write::MigrateVolume { .. } => "migrate volume",
     };
@@ -243,13 +244,13 @@ fn a_write_on_an_older_version_or_another_object_is_refused() {
     world.volume("pv-a", &json!({}));
     world.claim("data", &json!({}));
     let Some(Write::Phase { volume, phase, message }) = world.next() else { panic!("no phase") };
-    let refused = |world: &mut World, volume: Basis<_>| {
+    let refused = |world: &mut World, volume: ObjectRef<_>| {
         let write = Write::Phase { volume, phase: phase.clone(), message: message.clone() };
         let patch = write_patch(&write);
         world.cluster.handle(request(patch)).code
     };
-    let old = Basis { version: Some(ResourceVersion::new("1")), ..volume.clone() };
-    let other = Basis { uid: Some(Uid::new("another")), ..volume.clone() };
+    let old = ObjectRef { version: Some(ResourceVersion::new("1")), ..volume.clone() };
+    let other = ObjectRef { uid: Some(Uid::new("another")), ..volume.clone() };
     assert_eq!(refused(&mut world, old), 409);
     assert!([409, 422].contains(&refused(&mut world, other)));
     assert_eq!(refused(&mut world, volume), 200);

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::{LABELS, LabelUse, Text, collects, duplicate};
 use crate::model::Labels;
-use crate::model::annotations::{JUDGED_LABELS, Unordered};
+use crate::model::annotations::{JUDGED_LABELS, PairsBuilder};
 
 /// The labels of an object, if they are wanted.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for LabelsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-        let mut kept = Unordered::default();
+        let mut kept = PairsBuilder::default();
         match self.0 {
             LabelUse::Collect => collect_labels(&mut map, &mut kept)?,
             LabelUse::Judged => {
@@ -64,11 +64,11 @@ impl<'de> Visitor<'de> for LabelsVisitor {
 /// Those that verdicts read are collected however many others there are.
 fn collect_labels<'de, A: MapAccess<'de>>(
     map: &mut A,
-    kept: &mut Unordered,
+    kept: &mut PairsBuilder,
 ) -> Result<(), A::Error> {
     while let Some((key, value)) = map.next_entry::<Text<'_>, Option<Text<'_>>>()? {
         let value = value.unwrap_or_default().0;
-        if collects(Unordered::ENTRY_BYTES) || JUDGED_LABELS.contains(&&*key.0) {
+        if collects(PairsBuilder::ENTRY_BYTES) || JUDGED_LABELS.contains(&&*key.0) {
             kept.push(&key.0, &value);
         }
     }

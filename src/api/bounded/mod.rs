@@ -17,7 +17,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::model::annotations::{
-    ATTACHER_PREFIX, LAST_APPLIED, ReadAs, Unordered, is_read_finalizer, read_as,
+    ATTACHER_PREFIX, LAST_APPLIED, PairsBuilder, ReadAs, is_read_finalizer, read_as,
 };
 use crate::model::{AccessMode, AccessModes, Annotations, Finalizers};
 
@@ -401,7 +401,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReadAnnotations, A::Error> {
-                let (mut kept, mut bytes) = (Unordered::default(), 0);
+                let (mut kept, mut bytes) = (PairsBuilder::default(), 0);
                 while let Some(KeptKey(key)) = map.next_key()? {
                     let Some(key) = key else {
                         map.next_value::<IgnoredAny>()?;
@@ -414,7 +414,7 @@ impl<'de> Deserialize<'de> for ReadAnnotations {
                     } else {
                         map.next_value::<Option<Text<'_>>>()?.unwrap_or_default()
                     };
-                    let more = key.len() + value.0.len() + Unordered::ENTRY_BYTES;
+                    let more = key.len() + value.0.len() + PairsBuilder::ENTRY_BYTES;
                     if read_as(&key) == ReadAs::Family {
                         bytes += more;
                         if bytes > FAMILY_BYTES {

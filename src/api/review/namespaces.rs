@@ -13,7 +13,7 @@ use super::{OBJECT, OLD_OBJECT, ReviewError, Texts};
 use crate::api::bounded::{Text, duplicate};
 use crate::api::namespace::namespace_of;
 use crate::api::object::ObjectWire;
-use crate::model::annotations::Unordered;
+use crate::model::annotations::PairsBuilder;
 use crate::model::{Labels, Namespace};
 use crate::rules::{ChangedObject, Transition};
 
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for Keyed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-        let mut kept = Unordered::default();
+        let mut kept = PairsBuilder::default();
         while let Some(key) = map.next_key::<Text<'_>>()? {
             if self.0.iter().any(|wanted| **wanted == *key.0) {
                 let value = map.next_value::<Option<Text<'_>>>()?.unwrap_or_default();

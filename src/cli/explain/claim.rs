@@ -6,7 +6,7 @@ use super::repair::{Repair, helps, repair, unnamed};
 use super::report::{Awaited, Explanation, Fix, Harm, Object, Reach, Written};
 use super::world::{Seen, World};
 use crate::api::event::Event;
-use crate::binding::{Asker, ClaimOutcome, Collection, ObjectKey, View, fit};
+use crate::binding::{ClaimOutcome, Collection, FitCheck, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
 use crate::cli::input::dump::Pods;
 use crate::cli::preview::outcome::Planner;
@@ -154,13 +154,13 @@ fn verb(outcome: &str) -> String {
 /// The volumes that come into question and do not fit, the nearest first. A claim that names a volume can
 /// have no other.
 fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<Miss<'a>> {
-    let immediate = Asker::Controller(BindingMode::Immediate);
+    let immediate = FitCheck::Controller(BindingMode::Immediate);
     let named = |name, asker| {
         let volume: Option<&Volume> = view.volume(name).map(AsRef::as_ref);
         volume.and_then(|volume| nearness::miss(view, volume, claim, asker)).into_iter().collect()
     };
     match outcome {
-        ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) => {
+        ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_) => {
             nearness::volumes(view, claim, immediate)
         }
         // It is not for want of a volume that it waits: only those of its class are worth a word.
@@ -169,7 +169,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
             misses.retain(|miss| miss.volume.class().as_class() == claim.class().wanted());
             misses
         }
-        ClaimOutcome::Unfit(name, _) => named(name, Asker::Prebind),
+        ClaimOutcome::Unfit(name, _) => named(name, FitCheck::Prebind),
         ClaimOutcome::Taken(name) => named(name, immediate),
         // Those that were seen: there may be others.
         ClaimOutcome::Unknown => nearness::volumes(view, claim, immediate),
@@ -188,7 +188,9 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
 fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'a Provisioner> {
     let may_delay = matches!(
         outcome,
-        ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_) | ClaimOutcome::NothingFits
+        ClaimOutcome::WaitsForConsumer
+            | ClaimOutcome::WaitsForPods(_)
+            | ClaimOutcome::NoMatchingVolume
     );
     if !may_delay {
         return None;
@@ -212,10 +214,10 @@ fn reach(explanation: &mut Explanation, world: &World, claim: &Claim) {
 }
 
 fn on_node(view: &View, claim: &Claim, node: &Node) -> Reach {
-    let kept = view.kept_for(&claim.key).filter_map(|name| view.volume(name));
+    let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
     let volumes = kept.chain(view.free_for(claim));
     let fitting = volumes
-        .filter(|volume| fit(volume, claim, view.home(claim), Asker::Scheduler(node)).is_ok());
+        .filter(|volume| fit(volume, claim, view.home(claim), FitCheck::Scheduler(node)).is_ok());
     let volumes = fitting.map(|volume| volume.name.to_string()).collect();
     Reach { node: node.name.to_string(), volumes }
 }

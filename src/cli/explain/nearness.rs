@@ -4,7 +4,7 @@
 //! repair; then, the less the sizes differ; then by name.
 
 use super::report::{Candidate, Reason};
-use crate::binding::{Asker, Mismatch, View, fit};
+use crate::binding::{FitCheck, Mismatch, View, fit};
 use crate::model::{Claim, NonEmpty, Volume};
 
 /// A volume and a claim that do not fit.
@@ -19,7 +19,7 @@ pub(super) struct Miss<'a> {
 }
 
 /// The volumes that miss `claim`, the nearest first.
-pub(super) fn volumes<'a>(view: &'a View, claim: &'a Claim, asker: Asker<'_>) -> Vec<Miss<'a>> {
+pub(super) fn volumes<'a>(view: &'a View, claim: &'a Claim, asker: FitCheck<'_>) -> Vec<Miss<'a>> {
     let misses = view.volumes().filter_map(|volume| miss(view, volume, claim, asker));
     sorted(misses.collect())
 }
@@ -29,7 +29,7 @@ pub(super) fn claims<'a>(
     view: &View,
     volume: &'a Volume,
     claims: impl Iterator<Item = &'a Claim>,
-    asker: Asker<'_>,
+    asker: FitCheck<'_>,
 ) -> Vec<Miss<'a>> {
     sorted(claims.filter_map(|claim| miss(view, volume, claim, asker)).collect())
 }
@@ -39,7 +39,7 @@ pub(super) fn miss<'a>(
     view: &View,
     volume: &'a Volume,
     claim: &'a Claim,
-    asker: Asker<'_>,
+    asker: FitCheck<'_>,
 ) -> Option<Miss<'a>> {
     let mismatches: NonEmpty<Mismatch> = fit(volume, claim, view.home(claim), asker).err()?;
     Some(Miss { volume, claim, mismatches: mismatches.iter().cloned().collect() })

@@ -264,7 +264,7 @@ pub(super) fn helps(repair: &Repair, world: &World, claim: &Claim) -> bool {
             | ClaimOutcome::Unknown
             | ClaimOutcome::BoundDespite(..)
             | ClaimOutcome::GetsDefaultClass(_)
-            | ClaimOutcome::NothingFits
+            | ClaimOutcome::NoMatchingVolume
             | ClaimOutcome::NoClass(_)
             | ClaimOutcome::NoVolume(_)
             | ClaimOutcome::Unfit(..)

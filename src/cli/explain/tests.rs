@@ -3,7 +3,7 @@
 use super::command::quoted;
 use super::limited::is_failure;
 use crate::api::claim::claim;
-use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, announce_claim};
+use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, claim_event};
 use crate::cli::input::dump::Pods;
 use crate::cli::preview::outcome::Planner;
 use crate::model::{ClassName, NonEmpty, VolumeName};
@@ -44,7 +44,7 @@ fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     let (pv, class) = (VolumeName::new("pv"), ClassName::new("fast"));
     let misfit = || NonEmpty::from_vec(vec![Mismatch::Terminating]).unwrap();
     let outcomes = [
-        ClaimOutcome::NothingFits,
+        ClaimOutcome::NoMatchingVolume,
         ClaimOutcome::NoClass(class),
         ClaimOutcome::NoVolume(pv.clone()),
         ClaimOutcome::Unfit(pv.clone(), misfit()),
@@ -60,7 +60,7 @@ fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     ];
     let (view, settlement) = (View::default(), Settlement::default());
     for outcome in outcomes {
-        let told = announce_claim(&view, &claim, &outcome).unwrap();
+        let told = claim_event(&view, &claim, &outcome).unwrap();
         let planned = Planner::new(&view, &settlement, &Pods::Seen).claim(&claim, &outcome);
         assert_eq!(is_failure(told.reason), planned.outcome.is_stuck(), "{outcome:?}");
     }

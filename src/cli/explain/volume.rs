@@ -3,7 +3,7 @@
 use super::nearness::{self, Miss};
 use super::report::{Candidate, Explanation, Object};
 use super::world::World;
-use crate::binding::{Asker, ObjectKey, ReleasedFor, VolumeOutcome, fit};
+use crate::binding::{FitCheck, ObjectKey, ReleasedFor, VolumeOutcome, fit};
 use crate::cli::exit::Failure;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::VolumeFate;
@@ -73,8 +73,8 @@ pub(super) fn explain(world: &World, name: &VolumeName) -> Result<Explanation, F
     Ok(explanation)
 }
 
-fn immediate() -> Asker<'static> {
-    Asker::Controller(BindingMode::Immediate)
+fn immediate() -> FitCheck<'static> {
+    FitCheck::Controller(BindingMode::Immediate)
 }
 
 /// Whether the claim was never bound and has no volume.
@@ -87,7 +87,7 @@ fn told(volume: &Volume, outcome: &VolumeOutcome, waiting: usize) -> (bool, Stri
     let holder = volume.reservation.key().map(ToString::to_string).unwrap_or_default();
     match outcome {
         VolumeOutcome::Bound(_) => (false, String::new()),
-        VolumeOutcome::Offered | VolumeOutcome::GivenBack(_) | VolumeOutcome::Unseen => {
+        VolumeOutcome::Offered | VolumeOutcome::Unreserved(_) | VolumeOutcome::Unseen => {
             let text = match &volume.reservation {
                 Reservation::Free if waiting == 0 => "no claim waits for a volume".to_owned(),
                 Reservation::Free => format!("it fits none of the {waiting} claims that wait"),

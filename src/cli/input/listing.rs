@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use arcstr::ArcStr;
 
-use crate::binding::{Collection, Listed};
+use crate::binding::{Collection, ListedCollections};
 
 /// The kind of a snapshot: a list that knows when it was taken.
 pub(in crate::cli) const SNAPSHOT_KIND: &str = "Snapshot";
@@ -115,7 +115,7 @@ impl Listing {
     }
 
     /// Adds what it proves to `listed`.
-    pub(in crate::cli) fn conclude(&self, listed: &mut Listed) {
+    pub(in crate::cli) fn conclude(&self, listed: &mut ListedCollections) {
         let kinds: Vec<Collection> = match self.form {
             Form::Part => Vec::new(),
             Form::List => self.found.iter().copied().collect(),
@@ -142,7 +142,11 @@ pub(in crate::cli) fn labels(collections: &BTreeSet<Collection>) -> String {
 }
 
 /// That `source` does not hold all of these, and the command that makes a dump that does.
-pub(in crate::cli) fn lacks(source: &str, listed: &Listed, open: &BTreeSet<Collection>) -> String {
+pub(in crate::cli) fn lacks(
+    source: &str,
+    listed: &ListedCollections,
+    open: &BTreeSet<Collection>,
+) -> String {
     let mut parts: Vec<String> = Vec::new();
     for collection in open {
         let only: Vec<String> =
@@ -163,7 +167,7 @@ pub(in crate::cli) fn lacks(source: &str, listed: &Listed, open: &BTreeSet<Colle
 mod tests {
     use super::*;
 
-    fn listed(kind: &str, is_page: bool, found: &[(&str, &str)]) -> Listed {
+    fn listed(kind: &str, is_page: bool, found: &[(&str, &str)]) -> ListedCollections {
         let mut listing = Listing::of(kind, is_page);
         for (kind, namespace) in found {
             listing.see(collection(kind).unwrap());
@@ -171,7 +175,7 @@ mod tests {
                 listing.see_namespace(&(*namespace).into());
             }
         }
-        let mut listed = Listed::default();
+        let mut listed = ListedCollections::default();
         listing.conclude(&mut listed);
         listed
     }
@@ -191,10 +195,10 @@ mod tests {
     fn a_page_and_an_object_that_stands_alone_prove_nothing() {
         assert_eq!(
             listed("PersistentVolume", false, &[("PersistentVolume", "")]),
-            Listed::default()
+            ListedCollections::default()
         );
-        assert_eq!(listed("PersistentVolumeList", true, &[]), Listed::default());
-        assert_eq!(listed("DeploymentList", false, &[]), Listed::default());
+        assert_eq!(listed("PersistentVolumeList", true, &[]), ListedCollections::default());
+        assert_eq!(listed("DeploymentList", false, &[]), ListedCollections::default());
     }
 
     #[test]

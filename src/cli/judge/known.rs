@@ -14,7 +14,7 @@ use crate::api::server::claim::Growth;
 use crate::api::volume::Wanted;
 use crate::api::{claim, class, namespace, node, volume};
 use crate::binding::{
-    Answer, Collection, Listed, LiveReads, Observed, OwnerFate, PodUse, Read, View,
+    Collection, ListedCollections, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View,
 };
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{Cluster, Refusal};
@@ -40,7 +40,7 @@ pub struct Known {
     /// How far it reaches.
     pub reach: Reach,
     /// Which kinds of objects it holds completely.
-    pub listed: Listed,
+    pub listed: ListedCollections,
     view: View,
     objects: BTreeMap<ObjectKey, Value>,
     changed: BTreeSet<ObjectKey>,
@@ -57,7 +57,7 @@ pub struct Known {
 impl Known {
     /// Nothing known yet; what a cluster lists is complete.
     pub fn new(reach: Reach) -> Self {
-        let mut listed = Listed::default();
+        let mut listed = ListedCollections::default();
         if let Reach::Cluster(_) = reach {
             let lists = [Collection::Volumes, Collection::Claims, Collection::Classes];
             for collection in lists {
@@ -79,7 +79,7 @@ impl Known {
     }
 
     /// What a dump shows.
-    pub(in crate::cli) fn of_dump(view: View, listed: Listed) -> Self {
+    pub(in crate::cli) fn of_dump(view: View, listed: ListedCollections) -> Self {
         Self { listed, view, ..Self::new(Reach::Dump) }
     }
 
@@ -133,7 +133,7 @@ impl Known {
         match self.view.class(class).map(|class| class.expansion) {
             Some(Expansion::Allowed) => Growth::Allowed,
             None if !self.listed.has(Collection::Classes) => Growth::Unknown,
-            Some(Expansion::Refused) | None => Growth::Denied,
+            Some(Expansion::NotAllowed) | None => Growth::Denied,
         }
     }
 
@@ -213,9 +213,9 @@ impl Known {
     /// Puts the answer to one read, if there is one without asking a cluster.
     fn settle(&self, read: &Read, live: &mut LiveReads) -> bool {
         fn put<K: Ord + Clone, T>(
-            answers: &mut BTreeMap<K, Answer<T>>,
+            answers: &mut BTreeMap<K, ReadResult<T>>,
             key: &K,
-            answer: Option<Answer<T>>,
+            answer: Option<ReadResult<T>>,
         ) -> bool {
             answer.map(|answer| answers.insert(key.clone(), answer)).is_some()
         }
@@ -250,36 +250,36 @@ impl Known {
         }
     }
 
-    fn pod_use(&self, key: &ClaimKey) -> Option<Answer<PodUse>> {
+    fn pod_use(&self, key: &ClaimKey) -> Option<ReadResult<PodUse>> {
         if self.used.contains(key) {
-            return Some(Answer::Found(Arc::new(PodUse::Used)));
+            return Some(ReadResult::Found(Arc::new(PodUse::Used)));
         }
         let is_whole = self.listed.has_in(Collection::ClaimUses, &key.namespace);
         let items = self.pods.get(&*key.namespace);
         let items = items.filter(|_| is_whole).or(is_whole.then_some(const { &Vec::new() }))?;
         let used = pod_use(&json!({"items": items}).to_string(), key);
-        Some(used.map_or(Answer::Failed, |used| Answer::Found(Arc::new(used))))
+        Some(used.map_or(ReadResult::Failed, |used| ReadResult::Found(Arc::new(used))))
     }
 
     /// The pods that use a claim; whoever names them does without where a dump does not show all.
-    fn live_pods(&self, key: &ClaimKey) -> Option<Answer<Vec<Pod>>> {
+    fn live_pods(&self, key: &ClaimKey) -> Option<ReadResult<Vec<Pod>>> {
         if let Reach::Cluster(_) = self.reach {
             return None;
         }
         if !self.listed.has_in(Collection::Pods, &key.namespace) {
-            return Some(Answer::Failed);
+            return Some(ReadResult::Failed);
         }
         let items = self.pods.get(&*key.namespace).map_or(&[][..], Vec::as_slice);
         let page = users_page(&json!({"items": items}).to_string(), key);
-        Some(page.map_or(Answer::Failed, |page| Answer::Found(Arc::new(page.users))))
+        Some(page.map_or(ReadResult::Failed, |page| ReadResult::Found(Arc::new(page.users))))
     }
 
     /// A dump shows owners of the kinds that it lists whole.
-    fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Option<Answer<OwnerFate>> {
+    fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Option<ReadResult<OwnerState>> {
         let of_uid = |uid: Option<&Uid>| {
             let is_same = uid == Some(&owner.uid);
-            let fate = if is_same { OwnerFate::Alive } else { OwnerFate::Replaced };
-            Answer::Found(Arc::new(fate))
+            let fate = if is_same { OwnerState::Alive } else { OwnerState::Replaced };
+            ReadResult::Found(Arc::new(fate))
         };
         match (&*owner.api_version, &*owner.kind) {
             ("v1", "PersistentVolumeClaim") => {
@@ -287,9 +287,9 @@ impl Known {
                 let found =
                     self.object_of(&claim_key(&key.namespace, &key.name), self.view.claim(&key))?;
                 Some(match found {
-                    Answer::Found(claim) => of_uid(claim.uid.as_ref()),
-                    Answer::NotFound => Answer::NotFound,
-                    Answer::Unreadable | Answer::Failed => Answer::Failed,
+                    ReadResult::Found(claim) => of_uid(claim.uid.as_ref()),
+                    ReadResult::NotFound => ReadResult::NotFound,
+                    ReadResult::Unreadable | ReadResult::Failed => ReadResult::Failed,
                 })
             }
             ("v1", "Pod") => {
@@ -300,12 +300,12 @@ impl Known {
                     .find(is_it)
                     .map(|pod| of_uid(pod["metadata"]["uid"].as_str().map(Uid::new).as_ref()));
                 let is_whole = self.listed.has_in(Collection::Pods, namespace);
-                found.or(is_whole.then_some(Answer::NotFound))
+                found.or(is_whole.then_some(ReadResult::NotFound))
             }
             ("v1", "Node") if namespace.is_empty() => {
                 let found = self.nodes.iter().find(|(node, _)| node.name == owner.name);
                 let found = found.map(|(_, uid)| of_uid(uid.as_ref()));
-                found.or(self.listed.has(Collection::Nodes).then_some(Answer::NotFound))
+                found.or(self.listed.has(Collection::Nodes).then_some(ReadResult::NotFound))
             }
             _ => None,
         }
@@ -324,29 +324,29 @@ impl Known {
         self.store(key.clone(), object).map_err(|error| unreadable(&error))
     }
 
-    fn namespace(&self, name: &ArcStr) -> Option<Answer<Namespace>> {
-        let found = self.view.namespace_of(name).cloned().map(Answer::Found);
+    fn namespace(&self, name: &ArcStr) -> Option<ReadResult<Namespace>> {
+        let found = self.view.namespace_of(name).cloned().map(ReadResult::Found);
         match self.reach {
             Reach::Cluster(_) => None,
             Reach::Input | Reach::Dump => {
-                found.or(self.listed.has(Collection::Namespaces).then_some(Answer::NotFound))
+                found.or(self.listed.has(Collection::Namespaces).then_some(ReadResult::NotFound))
             }
         }
     }
 
-    fn any_node(&self, term: &NodeTerm) -> Option<Answer<()>> {
+    fn any_node(&self, term: &NodeTerm) -> Option<ReadResult<()>> {
         let is_one = self.nodes.iter().any(|(node, _)| term.admits(node));
-        let found = is_one.then(|| Answer::Found(Arc::new(())));
-        found.or(self.listed.has(Collection::Nodes).then_some(Answer::NotFound))
+        let found = is_one.then(|| ReadResult::Found(Arc::new(())));
+        found.or(self.listed.has(Collection::Nodes).then_some(ReadResult::NotFound))
     }
 
-    fn default_class(&self) -> Option<Answer<Class>> {
-        let found = self.view.default_class().cloned().map(Answer::Found);
+    fn default_class(&self) -> Option<ReadResult<Class>> {
+        let found = self.view.default_class().cloned().map(ReadResult::Found);
         match self.reach {
             // Among classes that a dump does not hold may be a newer one.
             Reach::Dump => {
                 let is_whole = self.listed.has(Collection::Classes);
-                is_whole.then(|| found.unwrap_or(Answer::NotFound))
+                is_whole.then(|| found.unwrap_or(ReadResult::NotFound))
             }
             Reach::Input => found,
             Reach::Cluster(_) => None,
@@ -354,13 +354,13 @@ impl Known {
     }
 
     /// The answer about one object, if there is one without asking a cluster.
-    fn object_of<T>(&self, key: &ObjectKey, found: Option<&Arc<T>>) -> Option<Answer<T>> {
+    fn object_of<T>(&self, key: &ObjectKey, found: Option<&Arc<T>>) -> Option<ReadResult<T>> {
         let asks = matches!(self.reach, Reach::Cluster(_)) && !self.changed.contains(key);
         match found {
             _ if asks => None,
-            Some(object) => Some(Answer::Found(Arc::clone(object))),
+            Some(object) => Some(ReadResult::Found(Arc::clone(object))),
             None if self.may_have(key) => None,
-            None => Some(Answer::NotFound),
+            None => Some(ReadResult::NotFound),
         }
     }
 }

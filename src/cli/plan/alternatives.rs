@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::binding::{ChosenBy, Left, View, Write};
+use crate::binding::{ChosenBy, Remaining, View, Write};
 use crate::cli::preview::outcome::ByHash;
 use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
 use crate::model::{
@@ -35,22 +35,22 @@ pub(super) fn alternatives<'a>(
                     reserved.insert(&claim.key, free.count(place, claim));
                 }
             }
-            Write::Name { claim, chosen: ChosenBy::Binder, .. } => {
+            Write::SetVolumeName { claim, chosen: ChosenBy::Binder, .. } => {
                 counts.extend(reserved.remove_entry(&claim.name));
             }
-            Write::Unreserve { volume, left: Left::Nothing } => {
+            Write::Unreserve { volume, left: Remaining::Nothing } => {
                 if let Some(volume) = after.volume(&volume.name) {
                     let place = free.place(volume);
                     free.put(place);
                 }
             }
             Write::Reserve { chosen: ChosenBy::Other, .. }
-            | Write::Unreserve { left: Left::Name, .. }
+            | Write::Unreserve { left: Remaining::Name, .. }
             | Write::Phase { .. }
-            | Write::Name { chosen: ChosenBy::Other, .. }
+            | Write::SetVolumeName { chosen: ChosenBy::Other, .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
-            | Write::Ask { .. }
+            | Write::SetProvisioner { .. }
             | Write::MigrateClaim { .. }
             | Write::MigrateVolume { .. } => {}
         }
@@ -102,7 +102,7 @@ impl<'a> Free<'a> {
         let by_labels = after.claims().any(|claim| claim.selector.is_some());
         let mut free = Self { by_labels, ..Self::default() };
         let given_back: BTreeSet<&VolumeName> =
-            writes.iter().filter_map(Write::gives_back).collect();
+            writes.iter().filter_map(Write::unreserves).collect();
         let was_free = |volume: &Volume| !given_back.contains(&volume.name);
         let taken = writes.iter().filter_map(taken).map(|name| {
             let volume = after.volume(name)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::admission::{Denied, judge_manifests};
-use crate::binding::{Listed, Settlement, View, settle};
+use crate::binding::{ListedCollections, Settlement, View, settle};
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::Cluster;
 use crate::cli::input::dump::batch::{Other, Purpose};
@@ -22,7 +22,7 @@ pub(in crate::cli) struct SettledCluster {
     /// Whether the pods are known that claims wait for.
     pub(in crate::cli) pods: Pods,
     /// Which kinds of objects were all seen.
-    pub(in crate::cli) listed: Listed,
+    pub(in crate::cli) listed: ListedCollections,
     /// The files, or `cluster`.
     pub(in crate::cli) source: String,
     /// Objects of other kinds, as JSON.
@@ -59,6 +59,6 @@ impl SettledCluster {
 /// The claims in the order in which those that wait are served.
 fn order(view: &View) -> Vec<ClaimKey> {
     let mut claims: Vec<&Claim> = view.claims().map(AsRef::as_ref).collect();
-    claims.sort_by(|a, b| a.turn().cmp(&b.turn()));
+    claims.sort_by(|a, b| a.creation_order().cmp(&b.creation_order()));
     claims.into_iter().map(|claim| claim.key.clone()).collect()
 }

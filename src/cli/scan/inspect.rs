@@ -16,7 +16,7 @@ use crate::cli::report::{
     Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
 };
 use crate::client::ask::settle_blocking;
-use crate::model::{Claim, Created, Quantity, Volume};
+use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
 use crate::rules::judging::exemption::carried;
 use crate::rules::mutations::changed_since;
 use crate::rules::{
@@ -197,7 +197,7 @@ fn of_judgement(
 
 /// What is at stake with an object.
 struct Stake<'a> {
-    created: Option<Created>,
+    created: Option<CreationTimestamp>,
     size: &'a Quantity,
     now: Timestamp,
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use crate::api::node::node;
 use crate::api::pods::any_pod;
-use crate::binding::{Answer, Collection, Confirmation, Listed, LiveReads, PodUse, Read, View};
+use crate::binding::{
+    Collection, Confirmation, ListedCollections, LiveReads, PodUse, Read, ReadResult, View,
+};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{Cluster, Refusal, listed};
@@ -30,7 +32,7 @@ pub(super) struct Stock {
     /// What could not be seen, with what to do.
     pub notes: Vec<String>,
     /// Which kinds of objects were all seen.
-    pub listed: Listed,
+    pub listed: ListedCollections,
     nodes: Vec<Node>,
     /// Claims that pods use.
     used: BTreeSet<ClaimKey>,
@@ -106,7 +108,8 @@ impl Stock {
         match read {
             Read::AnyNode(term) => {
                 let is_one = self.nodes.iter().any(|node| term.admits(node));
-                let answer = if is_one { Answer::Found(Arc::new(())) } else { Answer::NotFound };
+                let answer =
+                    if is_one { ReadResult::Found(Arc::new(())) } else { ReadResult::NotFound };
                 let is_known = is_one || is_whole;
                 is_known && live.any_nodes.insert(term.clone(), answer).is_none()
             }
@@ -114,7 +117,8 @@ impl Stock {
                 let is_used = self.used.contains(key);
                 let used = if is_used { PodUse::Used } else { PodUse::Unused };
                 let is_known = is_used || is_whole;
-                is_known && live.pods.insert(key.clone(), Answer::Found(Arc::new(used))).is_none()
+                is_known
+                    && live.pods.insert(key.clone(), ReadResult::Found(Arc::new(used))).is_none()
             }
             Read::Volume(_)
             | Read::Claim(_)

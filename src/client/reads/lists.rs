@@ -8,7 +8,7 @@ use super::{decoded, escaped};
 use crate::api::class::class;
 use crate::api::list::items;
 use crate::api::pods::{PodPage, pod_page, users_page};
-use crate::binding::{Answer, Observed, PodUse, View};
+use crate::binding::{Observed, PodUse, ReadResult, View};
 use crate::model::{ClaimKey, Class, NodeTerm, Pod};
 
 /// Pods on one page of a list: a pod has some 10 KiB, and a namespace may hold thousands.
@@ -24,7 +24,7 @@ enum Turn<T> {
 }
 
 /// Whether pods use the claim.
-pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> Answer<PodUse> {
+pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> ReadResult<PodUse> {
     let until_used = |page: &str| {
         Ok(match pod_page(page, key)? {
             PodPage::Used => Turn::Done(PodUse::Used),
@@ -36,7 +36,7 @@ pub(super) async fn pod_use(reader: &LiveReader, key: &ClaimKey) -> Answer<PodUs
 }
 
 /// All pods that use the claim and have not finished.
-pub(super) async fn live_pods(reader: &LiveReader, key: &ClaimKey) -> Answer<Vec<Pod>> {
+pub(super) async fn live_pods(reader: &LiveReader, key: &ClaimKey) -> ReadResult<Vec<Pod>> {
     let mut users = Vec::new();
     let all = |page: &str| {
         let page = users_page(page, key)?;
@@ -51,7 +51,7 @@ async fn pods<T>(
     reader: &LiveReader,
     key: &ClaimKey,
     mut take: impl FnMut(&str) -> Result<Turn<T>, serde_json::Error>,
-) -> Answer<T> {
+) -> ReadResult<T> {
     let list = reader.places.lists.list(&key.namespace).await;
     let space = escaped(&key.namespace);
     let (mut token, mut count) = (String::new(), PODS_COUNT_MAX);
@@ -69,37 +69,37 @@ async fn pods<T>(
             Err(missing) => Err(missing),
         };
         // A list is never absent: that it is not found says nothing.
-        let Ok(text) = text else { return Answer::Failed };
+        let Ok(text) = text else { return ReadResult::Failed };
         match take(&text) {
-            Ok(Turn::Done(found)) => return Answer::Found(Arc::new(found)),
+            Ok(Turn::Done(found)) => return ReadResult::Found(Arc::new(found)),
             Ok(Turn::More(next)) => token = next,
             Err(error) => {
                 tracing::warn!(%error, "the API server sent pods that cannot be read");
-                return Answer::Failed;
+                return ReadResult::Failed;
             }
         }
     }
 }
 
 /// Whether there is a node that the term admits.
-pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> Answer<()> {
-    let Some(query) = term.query() else { return Answer::NotFound };
+pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> ReadResult<()> {
+    let Some(query) = term.query() else { return ReadResult::NotFound };
     let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
     let path = format!("/api/v1/nodes?limit=1&labelSelector={labels}&fieldSelector={fields}");
     match fetch(reader, "", &path).await {
         Ok(text) => match items(&text) {
-            Ok(nodes) if nodes.is_empty() => Answer::NotFound,
-            Ok(_) => Answer::Found(Arc::new(())),
+            Ok(nodes) if nodes.is_empty() => ReadResult::NotFound,
+            Ok(_) => ReadResult::Found(Arc::new(())),
             Err(error) => decoded(Err(error)),
         },
-        Err(_) => Answer::Failed,
+        Err(_) => ReadResult::Failed,
     }
 }
 
 /// The class that claims without a class get.
-pub(super) async fn default_class(reader: &LiveReader) -> Answer<Class> {
+pub(super) async fn default_class(reader: &LiveReader) -> ReadResult<Class> {
     let Ok(text) = fetch(reader, "", "/apis/storage.k8s.io/v1/storageclasses").await else {
-        return Answer::Failed;
+        return ReadResult::Failed;
     };
     let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());
     let classes: Vec<Class> = match classes {
@@ -111,5 +111,5 @@ pub(super) async fn default_class(reader: &LiveReader) -> Answer<Class> {
         view.apply(Observed::Class(Arc::new(class)));
     }
     let found = view.default_class().map(Arc::clone);
-    found.map_or(Answer::NotFound, Answer::Found)
+    found.map_or(ReadResult::NotFound, ReadResult::Found)
 }

@@ -21,7 +21,7 @@ use crate::api::class::class;
 use crate::api::namespace::namespace;
 use crate::api::node::node;
 use crate::api::volume::{Wanted, volume};
-use crate::binding::{Answer, LiveReads, Read};
+use crate::binding::{LiveReads, Read, ReadResult};
 
 /// Live reads through one client. Clones share its places, so that all who read through one of them together keep
 /// within the bounds.
@@ -152,24 +152,24 @@ async fn get<T>(
     namespace: &str,
     path: &str,
     decode: impl FnOnce(&str) -> Result<T, serde_json::Error>,
-) -> Answer<T> {
+) -> ReadResult<T> {
     match fetch(reader, namespace, path).await {
         Ok(text) => decoded(decode(&text)),
         Err(missing) => missing.into(),
     }
 }
 
-fn decoded<T>(read: Result<T, serde_json::Error>) -> Answer<T> {
+fn decoded<T>(read: Result<T, serde_json::Error>) -> ReadResult<T> {
     match read {
-        Ok(object) => Answer::Found(Arc::new(object)),
+        Ok(object) => ReadResult::Found(Arc::new(object)),
         Err(error) => {
             tracing::warn!(%error, "the API server sent an object that cannot be read");
-            Answer::Unreadable
+            ReadResult::Unreadable
         }
     }
 }
 
-impl<T> From<Missing> for Answer<T> {
+impl<T> From<Missing> for ReadResult<T> {
     fn from(missing: Missing) -> Self {
         match missing {
             Missing::Absent => Self::NotFound,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::text::{Missing, fetch};
 use super::{LiveReader, decoded, escaped};
 use crate::api::list::{items, resource_of};
-use crate::binding::{Answer, OwnerFate};
+use crate::binding::{OwnerState, ReadResult};
 use crate::model::{Owner, Uid};
 
 /// Kinds that own claims and volumes every day, and where they are: no question about them needs two requests.
@@ -46,15 +46,19 @@ struct OwnedMetadata {
 }
 
 /// What became of the owner of an object in this namespace; the name is empty where there is none.
-pub(super) async fn fate(reader: &LiveReader, namespace: &str, owner: &Owner) -> Answer<OwnerFate> {
-    let hidden = || Answer::Found(Arc::new(OwnerFate::Hidden));
+pub(super) async fn fate(
+    reader: &LiveReader,
+    namespace: &str,
+    owner: &Owner,
+) -> ReadResult<OwnerState> {
+    let hidden = || ReadResult::Found(Arc::new(OwnerState::Hidden));
     if namespace.is_empty() && is_node(owner) {
         return node_fate(reader, owner).await;
     }
     let path = match path(reader, namespace, owner).await {
         Ok(Some(path)) => path,
         Ok(None) | Err(Missing::Forbidden) => return hidden(),
-        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return Answer::Failed,
+        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return ReadResult::Failed,
     };
     match fetch(reader, namespace, &path).await {
         Ok(text) => fate_of(&text, owner),
@@ -69,25 +73,25 @@ fn is_node(owner: &Owner) -> bool {
 
 /// The same of a node that owns a volume: by a list of one, because the webhook may list nodes and not get them.
 /// The owners of claims are looked for by GET alone, so that nobody learns from them which nodes there are.
-async fn node_fate(reader: &LiveReader, owner: &Owner) -> Answer<OwnerFate> {
+async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState> {
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
     let text = match fetch(reader, "", &path).await {
         Ok(text) => text,
-        Err(Missing::Forbidden) => return Answer::Found(Arc::new(OwnerFate::Hidden)),
+        Err(Missing::Forbidden) => return ReadResult::Found(Arc::new(OwnerState::Hidden)),
         // A list is never absent: that it is not found says nothing.
-        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return Answer::Failed,
+        Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return ReadResult::Failed,
     };
     match items(&text).map(|nodes| nodes.first().copied()) {
         Ok(Some(node)) => fate_of(node, owner),
-        Ok(None) => Answer::NotFound,
+        Ok(None) => ReadResult::NotFound,
         Err(error) => decoded(Err(error)),
     }
 }
 
-fn fate_of(text: &str, owner: &Owner) -> Answer<OwnerFate> {
+fn fate_of(text: &str, owner: &Owner) -> ReadResult<OwnerState> {
     decoded(serde_json::from_str::<Owned>(text).map(|found| {
         let is_same = Uid::new(&*found.metadata.uid) == owner.uid;
-        if is_same { OwnerFate::Alive } else { OwnerFate::Replaced }
+        if is_same { OwnerState::Alive } else { OwnerState::Replaced }
     }))
 }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::turns::Waiters;
 use super::{CHECK_PAUSE, Engine};
-use crate::binding::{Answer, LiveReads, ObjectKey, Observed, View, Write};
+use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View, Write};
 use crate::model::{Claim, ResourceVersion, Volume};
 
 /// An object with a write under way. The view shows the write as done.
@@ -99,7 +99,7 @@ impl Engine {
         let owner = self.close(object, Found::AsBefore, now).filter(|_| self.is_leading);
         let Some(owner) = owner else { return };
         if let ObjectKey::Claim(claim) = &owner {
-            let promised = self.view.withdraw(claim);
+            let promised = self.view.forget_assumed(claim);
             self.offer_again(promised, now);
         }
         self.queue.fail(owner, now);
@@ -185,22 +185,22 @@ pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
 pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<Found> {
     match object {
         ObjectKey::Volume(name) => match live.volumes.get(name)? {
-            Answer::Found(volume) => Some(Found::Now(Observed::Volume(Arc::clone(volume)))),
-            Answer::NotFound | Answer::Unreadable => Some(Found::Gone),
-            Answer::Failed => None,
+            ReadResult::Found(volume) => Some(Found::Now(Observed::Volume(Arc::clone(volume)))),
+            ReadResult::NotFound | ReadResult::Unreadable => Some(Found::Gone),
+            ReadResult::Failed => None,
         },
         ObjectKey::Claim(key) => match live.claims.get(key)? {
-            Answer::Found(claim) => Some(Found::Now(Observed::Claim(Arc::clone(claim)))),
-            Answer::NotFound | Answer::Unreadable => Some(Found::Gone),
-            Answer::Failed => None,
+            ReadResult::Found(claim) => Some(Found::Now(Observed::Claim(Arc::clone(claim)))),
+            ReadResult::NotFound | ReadResult::Unreadable => Some(Found::Gone),
+            ReadResult::Failed => None,
         },
     }
 }
 
-fn found<T>(answer: &Answer<T>) -> Option<Arc<T>> {
+fn found<T>(answer: &ReadResult<T>) -> Option<Arc<T>> {
     match answer {
-        Answer::Found(object) => Some(Arc::clone(object)),
-        Answer::NotFound | Answer::Unreadable | Answer::Failed => None,
+        ReadResult::Found(object) => Some(Arc::clone(object)),
+        ReadResult::NotFound | ReadResult::Unreadable | ReadResult::Failed => None,
     }
 }
 

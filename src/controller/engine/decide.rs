@@ -6,7 +6,7 @@ use super::recycling::{Wait, gives_files};
 use super::tell::Why;
 use super::{Engine, READS_COUNT_MAX, Task};
 use crate::binding::{
-    Answer, Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, PrebindOutcome, Read,
+    Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, PrebindOutcome, Read, ReadResult,
     Reclaim, Write, decide_claim, decide_prebind, decide_volume,
 };
 use crate::controller::mode::Mode;
@@ -30,7 +30,7 @@ impl Engine {
         }
         match key {
             ObjectKey::Claim(claim) => {
-                let promised = self.view.withdraw(claim);
+                let promised = self.view.forget_assumed(claim);
                 let task = self.take_turn(key, now);
                 self.offer_again(promised, now);
                 task
@@ -136,7 +136,7 @@ impl Engine {
     fn prebound(&self, evidence: &Evidence<'_>, key: &ClaimKey) -> Option<Decided> {
         let Mode::Prebind = self.mode else { return None };
         let Decision { next, why } = decide_prebind(evidence, key);
-        let is_ours = next != Next::Settled || why.is_announced();
+        let is_ours = next != Next::Settled || why.has_event();
         is_ours.then_some(Decided { next, counterpart: None, why: Why::Prebind(why) })
     }
 
@@ -144,11 +144,11 @@ impl Engine {
         self.queue.succeed(key);
         let waits = match &why {
             Why::Claim(outcome) => outcome.waits_for_any(),
-            Why::Prebind(outcome) => matches!(outcome, PrebindOutcome::NothingFits(_)),
+            Why::Prebind(outcome) => matches!(outcome, PrebindOutcome::NoMatchingVolume(_)),
             Why::Volume(_) => false,
         };
         if let (ObjectKey::Claim(claim), true) = (key, waits) {
-            self.view.wait(claim);
+            self.view.add_pending(claim);
         }
         self.telling.note(&self.view, key, why, now);
     }
@@ -201,9 +201,9 @@ impl Engine {
         let Some(volume) = self.view.volume(name) else { return };
         let Reservation::Held(key, uid) = &volume.reservation else { return };
         let is_gone = match live.claims.get(key) {
-            Some(Answer::NotFound) => true,
-            Some(Answer::Found(claim)) => claim.uid.as_ref() != Some(uid),
-            Some(Answer::Unreadable | Answer::Failed) | None => false,
+            Some(ReadResult::NotFound) => true,
+            Some(ReadResult::Found(claim)) => claim.uid.as_ref() != Some(uid),
+            Some(ReadResult::Unreadable | ReadResult::Failed) | None => false,
         };
         if is_gone {
             let uid = uid.clone();

@@ -199,7 +199,7 @@ impl Engine {
         }
         self.queue.clear();
         self.reads.clear();
-        self.view.forget_turns();
+        self.view.forget_pending();
         self.turns.clear();
         self.telling.clear();
         self.recyclers.clear();
@@ -380,7 +380,7 @@ impl Engine {
         volumes.extend(self.view.volumes().map(|volume| volume.name.clone()));
         let mut claims = Vec::with_capacity(self.view.claims_count());
         claims.extend(self.view.claims());
-        claims.sort_unstable_by(|a, b| a.turn().cmp(&b.turn()));
+        claims.sort_unstable_by(|a, b| a.creation_order().cmp(&b.creation_order()));
         let claims = claims.into_iter().map(|claim| claim.key.clone()).collect();
         self.queue.begin(volumes, claims);
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Engine;
 use crate::api::managers::InTree;
 use crate::binding::{
-    Announcement, Asker, Choice, ObjectKey, Severity, Subject, choose, fit, ranks_alike,
+    Choice, EventType, FitCheck, ObjectEvent, ObjectKey, choose, fit, ranks_alike,
 };
 use crate::controller::mode::Mode;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
@@ -67,7 +67,7 @@ impl Engine {
              --controllers=*,-persistentvolume-binder-controller, then {}",
             self.remedy
         );
-        self.tell_of(&volume, Severity::Warning, "ForeignBinder", text);
+        self.tell_of(&volume, EventType::Warning, "ForeignBinder", text);
     }
 
     /// This loop, with what a person does for it to bind again.
@@ -118,9 +118,9 @@ impl Engine {
         {
             return;
         }
-        let asker = Asker::Controller(BindingMode::Immediate);
+        let asker = FitCheck::Controller(BindingMode::Immediate);
         let text = match choose(&self.view, &claim, asker) {
-            Choice::Kept(other) | Choice::Free(other)
+            Choice::Reserved(other) | Choice::Free(other)
                 if other.name != old.name && !ranks_alike(&other, old) =>
             {
                 format!(
@@ -128,10 +128,10 @@ impl Engine {
                     claim.key, other.name
                 )
             }
-            Choice::Kept(_) | Choice::Free(_) | Choice::KeptOutOfReach(_) => return,
+            Choice::Reserved(_) | Choice::Free(_) | Choice::ReservedUnreachable(_) => return,
             // One that was just created is no news: it was not Available when it was seen last.
-            Choice::Nothing if old.phase == VolumePhase::Pending => return,
-            Choice::Nothing => match fit(old, &claim, self.view.home(&claim), asker) {
+            Choice::NoMatch if old.phase == VolumePhase::Pending => return,
+            Choice::NoMatch => match fit(old, &claim, self.view.home(&claim), asker) {
                 Ok(_) => return,
                 Err(mismatches) => format!(
                     "kept for claim \"{}\" although it would not have been chosen here: {}",
@@ -141,15 +141,21 @@ impl Engine {
             },
         };
         self.divergences += 1;
-        self.tell_of(new, Severity::Normal, "DifferentChoice", text);
+        self.tell_of(new, EventType::Normal, "DifferentChoice", text);
     }
 
-    fn tell_of(&mut self, volume: &Volume, severity: Severity, reason: &'static str, text: String) {
+    fn tell_of(
+        &mut self,
+        volume: &Volume,
+        severity: EventType,
+        reason: &'static str,
+        text: String,
+    ) {
         if !self.is_leading {
             return;
         }
-        let on = Subject::Volume(volume.name.clone());
-        let announcement = Announcement::new(on, severity, reason, text);
+        let on = ObjectKey::Volume(volume.name.clone());
+        let announcement = ObjectEvent::new(on, severity, reason, text);
         self.telling.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);
     }
 }

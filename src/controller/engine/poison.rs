@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 use super::Engine;
-use crate::binding::{Announcement, ObjectKey, Observed, Severity, Subject};
+use crate::binding::{EventType, ObjectEvent, ObjectKey, Observed};
 use crate::client::resource::{Identity, Watched};
 use crate::client::watch::Unreadable;
 use crate::model::{ClaimKey, VolumeName};
@@ -41,7 +41,7 @@ impl Engine {
             let text = format!(
                 "Bindery cannot read the object and leaves it alone: {reason}; repair it, or make it anew"
             );
-            let told = Announcement::new(on, Severity::Warning, "Unreadable", text);
+            let told = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
             self.telling.tell_unseen(&key, told, uid.clone(), version.clone());
         }
     }
@@ -69,15 +69,15 @@ impl Poison {
 }
 
 /// What is told of whom; events are for volumes and claims.
-fn subject(watched: Watched, identity: &Identity) -> Option<(ObjectKey, Subject)> {
+fn subject(watched: Watched, identity: &Identity) -> Option<(ObjectKey, ObjectKey)> {
     match watched {
         Watched::Volumes => {
             let name = VolumeName::new(identity.name.clone());
-            Some((ObjectKey::Volume(name.clone()), Subject::Volume(name)))
+            Some((ObjectKey::Volume(name.clone()), ObjectKey::Volume(name)))
         }
         Watched::Claims => {
             let key = ClaimKey::new(identity.namespace.clone(), identity.name.clone());
-            Some((ObjectKey::Claim(key.clone()), Subject::Claim(key)))
+            Some((ObjectKey::Claim(key.clone()), ObjectKey::Claim(key)))
         }
         Watched::Classes | Watched::Pods | Watched::Namespaces => None,
     }

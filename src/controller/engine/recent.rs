@@ -54,7 +54,7 @@ impl Engine {
             let replied = self.replies.0.get(*name);
             replied.is_some_and(|replied| now.duration_since(*replied) < AGE_MAX)
         };
-        let names = named.into_iter().chain(self.view.kept_for(key));
+        let names = named.into_iter().chain(self.view.reserved_for(key));
         Recent::Volumes(names.filter(is_recent).cloned().collect())
     }
 }

@@ -13,7 +13,7 @@ use super::tell::Why;
 use super::{Engine, Task};
 use crate::binding::{
     ObjectKey, Observed, Recycling, ReleasedFor, VolumeOutcome, Write, after_recycling,
-    announce_recycling, share_files,
+    recycling_event, share_files,
 };
 use crate::model::{
     ReclaimPolicy, Reservation, ResourceVersion, Uid, Volume, VolumeName, VolumePhase,
@@ -227,7 +227,7 @@ impl Engine {
             }
         }
         let about = ObjectKey::Volume(name.clone());
-        self.telling.tell_once(&self.view, &about, announce_recycling(volume, &end));
+        self.telling.tell_once(&self.view, &about, recycling_event(volume, &end));
         Some(write)
     }
 }
@@ -245,7 +245,7 @@ fn order(volume: &Volume, purpose: Purpose) -> RecycleOrder {
 /// Whether a write gives the files of a volume to a claim, or offers them.
 pub(super) fn gives_files(write: &Write) -> bool {
     match write {
-        Write::Reserve { .. } | Write::Unreserve { .. } | Write::Name { .. } => true,
+        Write::Reserve { .. } | Write::Unreserve { .. } | Write::SetVolumeName { .. } => true,
         Write::Phase { phase, .. } => match phase {
             VolumePhase::Available | VolumePhase::Bound => true,
             VolumePhase::Pending
@@ -255,7 +255,7 @@ pub(super) fn gives_files(write: &Write) -> bool {
         },
         Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. }
+        | Write::SetProvisioner { .. }
         | Write::MigrateClaim { .. }
         | Write::MigrateVolume { .. } => false,
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::binding::{
-    Announcement, ClaimOutcome, ObjectKey, PrebindOutcome, Subject, View, VolumeOutcome,
-    announce_claim, announce_prebind, announce_volume,
+    ClaimOutcome, ObjectEvent, ObjectKey, PrebindOutcome, View, VolumeOutcome, claim_event,
+    prebind_event, volume_events,
 };
 use crate::model::{ResourceVersion, Uid};
 
@@ -28,7 +28,7 @@ const RETRY: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// What is told.
-    pub announcement: Announcement,
+    pub announcement: ObjectEvent,
     /// The uid of the object.
     pub uid: Option<Uid>,
     /// Its resourceVersion.
@@ -76,7 +76,7 @@ impl Telling {
             return;
         }
         self.drop(key);
-        if why.is_announced() {
+        if why.has_event() {
             let due = self.wait(key, now + PATIENCE);
             self.told.insert(key.clone(), Told { why, uid, due, count: 0 });
         }
@@ -90,7 +90,7 @@ impl Telling {
     }
 
     /// Tells something that happened once.
-    pub(super) fn tell_once(&mut self, view: &View, about: &ObjectKey, announcement: Announcement) {
+    pub(super) fn tell_once(&mut self, view: &View, about: &ObjectKey, announcement: ObjectEvent) {
         if let Some((uid, version)) = identity(view, &announcement.on) {
             let about = about.clone();
             self.ready.push_back(Notice { announcement, uid, version, count: 1, about });
@@ -101,7 +101,7 @@ impl Telling {
     pub(super) fn tell_unseen(
         &mut self,
         about: &ObjectKey,
-        announcement: Announcement,
+        announcement: ObjectEvent,
         uid: Uid,
         version: ResourceVersion,
     ) {
@@ -162,25 +162,25 @@ impl Telling {
 }
 
 impl Why {
-    fn is_announced(&self) -> bool {
+    fn has_event(&self) -> bool {
         match self {
-            Self::Claim(outcome) => outcome.is_announced(),
-            Self::Prebind(outcome) => outcome.is_announced(),
-            Self::Volume(outcome) => outcome.is_announced(),
+            Self::Claim(outcome) => outcome.has_event(),
+            Self::Prebind(outcome) => outcome.has_event(),
+            Self::Volume(outcome) => outcome.has_event(),
         }
     }
 
-    fn announcements(&self, view: &View, key: &ObjectKey) -> Vec<Announcement> {
+    fn announcements(&self, view: &View, key: &ObjectKey) -> Vec<ObjectEvent> {
         match (self, key) {
             (Self::Claim(outcome), ObjectKey::Claim(key)) => {
                 let claim = view.claim(key);
-                claim.and_then(|claim| announce_claim(view, claim, outcome)).into_iter().collect()
+                claim.and_then(|claim| claim_event(view, claim, outcome)).into_iter().collect()
             }
             (Self::Volume(outcome), ObjectKey::Volume(name)) => {
-                view.volume(name).map(|volume| announce_volume(volume, outcome)).unwrap_or_default()
+                view.volume(name).map(|volume| volume_events(volume, outcome)).unwrap_or_default()
             }
             (Self::Prebind(outcome), ObjectKey::Claim(key)) => {
-                announce_prebind(key, outcome).into_iter().collect()
+                prebind_event(key, outcome).into_iter().collect()
             }
             (Self::Claim(_) | Self::Prebind(_), ObjectKey::Volume(_))
             | (Self::Volume(_), ObjectKey::Claim(_)) => Vec::new(),
@@ -189,12 +189,12 @@ impl Why {
 }
 
 /// Uid and version of the object that is spoken of; nothing if it is gone.
-fn identity(view: &View, on: &Subject) -> Option<(Option<Uid>, Option<ResourceVersion>)> {
+fn identity(view: &View, on: &ObjectKey) -> Option<(Option<Uid>, Option<ResourceVersion>)> {
     match on {
-        Subject::Claim(key) => {
+        ObjectKey::Claim(key) => {
             view.claim(key).map(|claim| (claim.uid.clone(), claim.version.clone()))
         }
-        Subject::Volume(name) => {
+        ObjectKey::Volume(name) => {
             view.volume(name).map(|volume| (volume.uid.clone(), volume.version.clone()))
         }
     }

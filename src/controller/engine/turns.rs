@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::Engine;
 use crate::binding::{
-    Basis, Confirmation, Evidence, Listed, LiveReads, Next, ObjectKey, Write, decide_claim,
+    Confirmation, Evidence, ListedCollections, LiveReads, Next, ObjectKey, ObjectRef, Write,
+    decide_claim,
 };
 use crate::controller::mode::Mode;
 use crate::model::{ClaimKey, Reservation, Volume, VolumeName};
@@ -54,7 +55,7 @@ impl Engine {
     /// What cannot be reserved yet is kept for the claim all the same.
     pub(super) fn promise(&mut self, write: &Write) {
         if let Write::Reserve { volume, claim, .. } = write {
-            self.view.promise(&volume.name, &claim.name);
+            self.view.assume_reserved(&volume.name, &claim.name);
         }
     }
 
@@ -72,7 +73,7 @@ impl Engine {
                     if !reads.iter().all(is_new) {
                         return;
                     }
-                    live.answer_from(&self.view, Listed::everything(), &reads);
+                    live.answer_from(&self.view, ListedCollections::everything(), &reads);
                 }
                 Next::Settled | Next::Reclaim(_) => return,
             }
@@ -81,9 +82,11 @@ impl Engine {
 
     /// Whether a decision about `key` has to wait because `write` takes what somebody else comes first to.
     pub(super) fn awaits_turn(&mut self, key: &ObjectKey, write: &Write) -> bool {
-        let Write::Reserve { volume: Basis { name, .. }, claim, .. } = write else { return false };
+        let Write::Reserve { volume: ObjectRef { name, .. }, claim, .. } = write else {
+            return false;
+        };
         let is_free = |volume: &Arc<Volume>| volume.reservation == Reservation::Free;
-        let is_others = self.view.promised_to(name).is_some_and(|holder| *holder != claim.name)
+        let is_others = self.view.assumed_for(name).is_some_and(|holder| *holder != claim.name)
             || self.reads.is_awaited_by(&ObjectKey::Volume(name.clone()));
         let awaits = is_others && self.view.volume(name).is_some_and(is_free);
         if awaits {
@@ -106,7 +109,7 @@ impl Engine {
     /// unless it is not over. Whether it is, and the volume is still nobody's.
     pub(super) fn end_turn(&mut self, name: &VolumeName, now: Instant) -> bool {
         let volume = ObjectKey::Volume(name.clone());
-        if self.view.is_promised(name) || self.reads.is_awaited_by(&volume) {
+        if self.view.is_assumed(name) || self.reads.is_awaited_by(&volume) {
             return false;
         }
         let is_taken = self.changes.contains_key(&volume);

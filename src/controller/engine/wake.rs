@@ -86,7 +86,7 @@ impl Engine {
         if self.mode != Mode::Prebind || !is_free {
             return Vec::new();
         }
-        let waiting = self.view.waiting_for(volume).take(RESYNC_COUNT);
+        let waiting = self.view.pending_for(volume).take(RESYNC_COUNT);
         waiting.map(|claim| ObjectKey::Claim(claim.key.clone())).collect()
     }
 
@@ -95,7 +95,7 @@ impl Engine {
         let before = self.view.claim(key);
         let named = [before, now].into_iter().flatten();
         let named = named.filter_map(|claim| claim.volume.as_ref());
-        let volumes = named.chain(self.view.kept_for(key)).cloned().map(ObjectKey::Volume);
+        let volumes = named.chain(self.view.reserved_for(key)).cloned().map(ObjectKey::Volume);
         let own = now.map(|_| ObjectKey::Claim(key.clone()));
         own.into_iter().chain(volumes).collect()
     }

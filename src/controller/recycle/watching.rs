@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::Worker;
 use super::api::{Made, PodStatus, Terminated};
 use super::pod::Volume;
-use crate::binding::{Severity, announce_recycler_pod};
+use crate::binding::{EventType, recycler_pod_event};
 use crate::client::announce::{About, announce};
 use crate::controller::engine::RecycleOrder;
 
@@ -110,9 +110,9 @@ impl Worker {
             }
             let count = passed_on.counts.entry(event.reason.clone()).or_default();
             *count += 1;
-            let is_grave = event.r#type == Severity::Warning.as_str();
-            let severity = if is_grave { Severity::Warning } else { Severity::Normal };
-            let announcement = announce_recycler_pod(&order.volume, severity, &event.message);
+            let is_grave = event.r#type == EventType::Warning.as_str();
+            let severity = if is_grave { EventType::Warning } else { EventType::Normal };
+            let announcement = recycler_pod_event(&order.volume, severity, &event.message);
             let about = About {
                 uid: order.uid.as_ref(),
                 version: order.version.as_ref(),

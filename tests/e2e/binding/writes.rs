@@ -3,7 +3,7 @@
 
 use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
-    Evidence, Listed, LiveReads, Next, View, Write, decide_claim, decide_volume,
+    Evidence, ListedCollections, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
 use bindery::client::resource::Watched;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
@@ -77,7 +77,7 @@ impl Couple {
                 return None;
             }
             for wanted in &reads {
-                live.answer_from(&view, Listed::everything(), wanted);
+                live.answer_from(&view, ListedCollections::everything(), wanted);
             }
         }
         panic!("the same reads are wanted again")

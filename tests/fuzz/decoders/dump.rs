@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bindery::api::{list, node};
-use bindery::binding::{Listed, Observed, View, settle};
+use bindery::binding::{ListedCollections, Observed, View, settle};
 use bindery::client::resource::Watched;
 use bindery::document::{self, Node, is_json};
 use bindery::model::{ClaimKey, Uid};
@@ -132,8 +132,8 @@ fn check_settled(mut view: View) {
     let mut order: Vec<ClaimKey> = view.claims().map(|claim| claim.key.clone()).collect();
     order.sort();
     let count = order.len() + view.volumes().count();
-    let writes = settle(&mut view, &order, Listed::everything()).writes.len();
+    let writes = settle(&mut view, &order, ListedCollections::everything()).writes.len();
     assert!(writes <= count * WRITES_EACH_MAX, "{writes} writes for {count} objects");
-    let again = settle(&mut view, &order, Listed::everything()).writes;
+    let again = settle(&mut view, &order, ListedCollections::everything()).writes;
     assert!(again.is_empty(), "not settled: {again:?}");
 }

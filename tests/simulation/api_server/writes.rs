@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use bindery::api::write::write_patch;
-use bindery::binding::{Basis, ChosenBy, Left, NewStatus, Write};
+use bindery::binding::{ChosenBy, NewStatus, ObjectRef, Remaining, Write};
 use bindery::model::annotations::{EXTERNAL_DELETION, IN_TREE_DELETION};
 use bindery::model::{
     AccessModes, ClaimKey, ClassName, Quantity, ResourceVersion, Uid, VolumeName, VolumePhase,
@@ -24,7 +24,7 @@ enum Decided {
 }
 
 impl Decided {
-    fn basis<N>(self, object: N, name: &str) -> Basis<N> {
+    fn basis<N>(self, object: N, name: &str) -> ObjectRef<N> {
         let uid = match self {
             Self::Newest | Self::Older => format!("${{{name}.uid}}"),
             Self::Another => ANOTHER.to_owned(),
@@ -34,14 +34,14 @@ impl Decided {
             Self::Older => "1".to_owned(),
         };
         let (uid, version) = (Some(Uid::new(uid)), Some(ResourceVersion::new(version)));
-        Basis { name: object, uid, version }
+        ObjectRef { name: object, uid, version }
     }
 
-    fn volume(self) -> Basis<VolumeName> {
+    fn volume(self) -> ObjectRef<VolumeName> {
         self.basis(VolumeName::new("bind-pv"), "bind-pv")
     }
 
-    fn claim(self, name: &str) -> Basis<ClaimKey> {
+    fn claim(self, name: &str) -> ObjectRef<ClaimKey> {
         self.basis(ClaimKey::new("default", name), name)
     }
 
@@ -72,7 +72,7 @@ impl Decided {
                 tenant: None,
             },
             phase(VolumePhase::Bound, ""),
-            Write::Name {
+            Write::SetVolumeName {
                 claim: data(),
                 volume: VolumeName::new("bind-pv"),
                 chosen: ChosenBy::Binder,
@@ -81,11 +81,15 @@ impl Decided {
             status(data(), bound(modes(&["ReadOnlyMany"]), None)),
             status(data(), NewStatus::Lost),
             status(self.claim("bind-gone"), NewStatus::Pending),
-            Write::Unreserve { volume: self.volume(), left: Left::Nothing },
-            Write::Unreserve { volume: self.volume(), left: Left::Name },
+            Write::Unreserve { volume: self.volume(), left: Remaining::Nothing },
+            Write::Unreserve { volume: self.volume(), left: Remaining::Name },
             Write::SetClass { claim: classless(), class: ClassName::new("grow") },
-            Write::Ask { claim: classless(), provisioner: "a.b".into(), migrated_to: None },
-            Write::Ask {
+            Write::SetProvisioner {
+                claim: classless(),
+                provisioner: "a.b".into(),
+                migrated_to: None,
+            },
+            Write::SetProvisioner {
                 claim: classless(),
                 provisioner: "kubernetes.io/aws-ebs".into(),
                 migrated_to: Some("ebs.csi.aws.com"),
@@ -138,5 +142,5 @@ fn every_write_of_the_core_is_recorded() {
         &steps,
         &Write::Reserve { volume, claim: claim.clone(), chosen, tenant: None }
     ));
-    assert!(is_recorded(&steps, &Write::Name { claim, volume: named, chosen }));
+    assert!(is_recorded(&steps, &Write::SetVolumeName { claim, volume: named, chosen }));
 }

@@ -4,7 +4,7 @@
 //! volume away again; `plan` takes every write for done. Not here: taking one back (a newer observation
 //! does).
 
-use super::step::{Basis, ChosenBy, Left, NewStatus, Write};
+use super::decision::{ChosenBy, NewStatus, ObjectRef, Remaining, Write};
 use super::view::View;
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, MIGRATED_TO,
@@ -25,7 +25,7 @@ impl View {
                         volume.labels = volume.labels.with(TENANT, tenant.as_deref());
                     }
                 });
-                self.is_served(&claim.name);
+                self.remove_pending(&claim.name);
             }
             Write::Unreserve { volume, left } => {
                 self.change_volume(&volume.name, |volume| unreserve(volume, *left));
@@ -33,18 +33,20 @@ impl View {
             Write::Phase { volume, phase, .. } => {
                 self.change_volume(&volume.name, |volume| volume.phase = phase.clone());
             }
-            Write::Name { claim, volume, chosen } => self.change_claim(&claim.name, |claim| {
-                claim.volume = Some(volume.clone());
-                claim.annotations.insert(BIND_COMPLETED, YES);
-                mark(&mut claim.annotations, *chosen);
-            }),
+            Write::SetVolumeName { claim, volume, chosen } => {
+                self.change_claim(&claim.name, |claim| {
+                    claim.volume = Some(volume.clone());
+                    claim.annotations.insert(BIND_COMPLETED, YES);
+                    mark(&mut claim.annotations, *chosen);
+                });
+            }
             Write::Status { claim, status } => {
                 self.change_claim(&claim.name, |claim| report(claim, status));
             }
             Write::SetClass { claim, class } => self.change_claim(&claim.name, |claim| {
                 claim.class_field = ClassRequest::Named(class.clone());
             }),
-            Write::Ask { claim, provisioner, migrated_to } => {
+            Write::SetProvisioner { claim, provisioner, migrated_to } => {
                 self.change_claim(&claim.name, |claim| {
                     claim.annotations.insert(STORAGE_PROVISIONER, provisioner);
                     claim.annotations.insert(BETA_STORAGE_PROVISIONER, provisioner);
@@ -69,7 +71,7 @@ impl View {
     }
 }
 
-fn reserve(volume: &mut Volume, claim: &Basis<ClaimKey>, chosen: ChosenBy) {
+fn reserve(volume: &mut Volume, claim: &ObjectRef<ClaimKey>, chosen: ChosenBy) {
     volume.reservation = match &claim.uid {
         Some(uid) => Reservation::Held(claim.name.clone(), uid.clone()),
         None => Reservation::Named(claim.name.clone()),
@@ -80,10 +82,10 @@ fn reserve(volume: &mut Volume, claim: &Basis<ClaimKey>, chosen: ChosenBy) {
     }
 }
 
-fn unreserve(volume: &mut Volume, left: Left) {
+fn unreserve(volume: &mut Volume, left: Remaining) {
     volume.reservation = match (left, volume.reservation.key()) {
-        (Left::Name, Some(key)) => Reservation::Named(key.clone()),
-        (Left::Name, None) | (Left::Nothing, _) => Reservation::Free,
+        (Remaining::Name, Some(key)) => Reservation::Named(key.clone()),
+        (Remaining::Name, None) | (Remaining::Nothing, _) => Reservation::Free,
     };
     volume.annotations.remove(BOUND_BY_CONTROLLER);
 }

@@ -4,10 +4,10 @@
 //! phase comes before the claim is touched, because volume protection looks at the phase alone: a
 //! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
 
+use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Write};
 use super::evidence::{Evidence, Read};
 use super::pairing::{Pairing, pairing};
-use super::step::{Basis, ChosenBy, NewStatus, Next, Write};
-use super::tenant::{OwedLabel, owed_label};
+use super::tenant::{NewTenantLabel, new_tenant_label};
 use crate::model::annotations::PRE_RESIZE_CAPACITY;
 use crate::model::{
     Claim, ClaimPhase, Deletion, Quantity, Reservation, Stage, TenantLabel, Volume, VolumePhase,
@@ -30,7 +30,7 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
     }
     if volume.phase != VolumePhase::Bound {
         return Next::Write(Write::Phase {
-            volume: Basis::of_volume(volume),
+            volume: ObjectRef::of_volume(volume),
             phase: VolumePhase::Bound,
             message: String::new(),
         });
@@ -40,8 +40,8 @@ pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> N
         if volume.deletion == Deletion::Terminating {
             return Next::Settled;
         }
-        let name = Write::Name {
-            claim: Basis::of_claim(claim),
+        let name = Write::SetVolumeName {
+            claim: ObjectRef::of_claim(claim),
             volume: volume.name.clone(),
             chosen: if claim.volume.is_none() { ChosenBy::Binder } else { ChosenBy::Other },
         };
@@ -60,13 +60,13 @@ pub(super) fn reserve(
 ) -> Next {
     let tenant = match evidence.tenant_label() {
         TenantLabel::Manual => None,
-        TenantLabel::Auto => match owed_label(volume, &claim.key.namespace, evidence) {
-            OwedLabel::Nothing => None,
-            OwedLabel::Tenant(tenant) => Some(tenant.into()),
-            OwedLabel::Unknown(_) => return Next::Settled,
+        TenantLabel::Auto => match new_tenant_label(volume, &claim.key.namespace, evidence) {
+            NewTenantLabel::Nothing => None,
+            NewTenantLabel::Tenant(tenant) => Some(tenant.into()),
+            NewTenantLabel::Unknown(_) => return Next::Settled,
         },
     };
-    let (volume, claim) = (Basis::of_volume(volume), Basis::of_claim(claim));
+    let (volume, claim) = (ObjectRef::of_volume(volume), ObjectRef::of_claim(claim));
     Next::Write(Write::Reserve { volume, claim, chosen, tenant })
 }
 
@@ -87,8 +87,8 @@ fn is_held(volume: &Volume, claim: &Claim) -> bool {
 fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
     match pairing(volume, claim) {
         Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => ChosenBy::Other,
-        Pairing::Strangers
-        | Pairing::Asked
+        Pairing::Unrelated
+        | Pairing::Requested
         | Pairing::ClaimElsewhere
         | Pairing::VolumeElsewhere => ChosenBy::Binder,
     }
@@ -106,7 +106,7 @@ fn bound_status(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Next
         capacity: is_new.then(|| reported_capacity(volume)),
         attributes_class: volume.attributes_class.clone().filter(|_| is_new),
     };
-    let write = Write::Status { claim: Basis::of_claim(claim), status };
+    let write = Write::Status { claim: ObjectRef::of_claim(claim), status };
     if is_new { on_recent_news(evidence, volume, write) } else { Next::Write(write) }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::listed::Listed;
+use super::collections::ListedCollections;
 use super::view::View;
 use crate::model::{
     Claim, ClaimKey, Class, ClassName, Namespace, Node, NodeTerm, NonEmpty, Owner, Pod,
@@ -75,7 +75,7 @@ pub enum Read {
 
 /// What became of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwnerFate {
+pub enum OwnerState {
     /// It lives.
     Alive,
     /// Another object has its name.
@@ -98,7 +98,7 @@ pub enum PodUse {
 
 /// The outcome of one live read.
 #[derive(Clone, Debug)]
-pub enum Answer<T> {
+pub enum ReadResult<T> {
     /// The object as it is.
     Found(Arc<T>),
     /// It does not exist.
@@ -113,27 +113,27 @@ pub enum Answer<T> {
 #[derive(Clone, Debug, Default)]
 pub struct LiveReads {
     /// Claims by name.
-    pub claims: BTreeMap<ClaimKey, Answer<Claim>>,
+    pub claims: BTreeMap<ClaimKey, ReadResult<Claim>>,
     /// Volumes by name.
-    pub volumes: BTreeMap<VolumeName, Answer<Volume>>,
+    pub volumes: BTreeMap<VolumeName, ReadResult<Volume>>,
     /// Classes by name.
-    pub classes: BTreeMap<ClassName, Answer<Class>>,
+    pub classes: BTreeMap<ClassName, ReadResult<Class>>,
     /// Use of claims by pods.
-    pub pods: BTreeMap<ClaimKey, Answer<PodUse>>,
+    pub pods: BTreeMap<ClaimKey, ReadResult<PodUse>>,
     /// All pods that use a claim and have not finished.
-    pub live_pods: BTreeMap<ClaimKey, Answer<Vec<Pod>>>,
+    pub live_pods: BTreeMap<ClaimKey, ReadResult<Vec<Pod>>>,
     /// Nodes by name.
-    pub nodes: BTreeMap<Box<str>, Answer<Node>>,
+    pub nodes: BTreeMap<Box<str>, ReadResult<Node>>,
     /// Whether there is a node that a term admits.
-    pub any_nodes: BTreeMap<NodeTerm, Answer<()>>,
+    pub any_nodes: BTreeMap<NodeTerm, ReadResult<()>>,
     /// Namespaces by name.
-    pub namespaces: BTreeMap<ArcStr, Answer<Namespace>>,
+    pub namespaces: BTreeMap<ArcStr, ReadResult<Namespace>>,
     /// Owners, by the namespace of what they own.
-    pub owners: BTreeMap<(ArcStr, Owner), Answer<OwnerFate>>,
+    pub owners: BTreeMap<(ArcStr, Owner), ReadResult<OwnerState>>,
     /// The default class.
-    pub default_class: Option<Answer<Class>>,
+    pub default_class: Option<ReadResult<Class>>,
     /// Leases by namespace and name.
-    pub leases: BTreeMap<(ArcStr, Box<str>), Answer<()>>,
+    pub leases: BTreeMap<(ArcStr, Box<str>), ReadResult<()>>,
     /// Volumes that need no read, as the view shows them as they were a moment ago.
     pub recent: Recent,
 }
@@ -154,11 +154,11 @@ pub enum Recent {
 impl LiveReads {
     /// How `read` turned out.
     pub fn confirmation(&self, read: &Read) -> Confirmation {
-        fn of<T>(answer: Option<&Answer<T>>) -> Confirmation {
+        fn of<T>(answer: Option<&ReadResult<T>>) -> Confirmation {
             match answer {
                 None => Confirmation::NotTried,
-                Some(Answer::Failed | Answer::Unreadable) => Confirmation::Failed,
-                Some(Answer::Found(_) | Answer::NotFound) => Confirmation::Settled,
+                Some(ReadResult::Failed | ReadResult::Unreadable) => Confirmation::Failed,
+                Some(ReadResult::Found(_) | ReadResult::NotFound) => Confirmation::Settled,
             }
         }
         match read {
@@ -196,7 +196,7 @@ impl LiveReads {
     /// Answers `reads` from a view that shows what `listed` says: what is not in it does not exist only if all
     /// of its kind is. The other reads fail. How running pods use claims, and what nodes there are, no view
     /// shows.
-    pub fn answer_from(&mut self, view: &View, listed: &Listed, reads: &NonEmpty<Read>) {
+    pub fn answer_from(&mut self, view: &View, listed: &ListedCollections, reads: &NonEmpty<Read>) {
         for read in reads.iter() {
             let absent = listed.settles(read);
             match read {
@@ -211,7 +211,7 @@ impl LiveReads {
                 }
                 Read::LivePods(key) if absent => {
                     let pods = view.pods_of(key).map(|pod| Pod::clone(pod)).collect();
-                    self.live_pods.insert(key.clone(), Answer::Found(Arc::new(pods)));
+                    self.live_pods.insert(key.clone(), ReadResult::Found(Arc::new(pods)));
                 }
                 Read::Namespace(name) => {
                     self.namespaces.insert(name.clone(), seen(view.namespace_of(name), absent));
@@ -241,46 +241,46 @@ impl LiveReads {
     fn fail(&mut self, read: &Read) {
         match read {
             Read::Claim(key) => {
-                self.claims.insert(key.clone(), Answer::Failed);
+                self.claims.insert(key.clone(), ReadResult::Failed);
             }
             Read::Volume(name) => {
-                self.volumes.insert(name.clone(), Answer::Failed);
+                self.volumes.insert(name.clone(), ReadResult::Failed);
             }
             Read::Class(name) => {
-                self.classes.insert(name.clone(), Answer::Failed);
+                self.classes.insert(name.clone(), ReadResult::Failed);
             }
             Read::PodsUsing(key) => {
-                self.pods.insert(key.clone(), Answer::Failed);
+                self.pods.insert(key.clone(), ReadResult::Failed);
             }
             Read::LivePods(key) => {
-                self.live_pods.insert(key.clone(), Answer::Failed);
+                self.live_pods.insert(key.clone(), ReadResult::Failed);
             }
             Read::Node(name) => {
-                self.nodes.insert(name.clone(), Answer::Failed);
+                self.nodes.insert(name.clone(), ReadResult::Failed);
             }
             Read::AnyNode(term) => {
-                self.any_nodes.insert(term.clone(), Answer::Failed);
+                self.any_nodes.insert(term.clone(), ReadResult::Failed);
             }
             Read::Namespace(name) => {
-                self.namespaces.insert(name.clone(), Answer::Failed);
+                self.namespaces.insert(name.clone(), ReadResult::Failed);
             }
             Read::Owner(namespace, owner) => {
-                self.owners.insert((namespace.clone(), owner.clone()), Answer::Failed);
+                self.owners.insert((namespace.clone(), owner.clone()), ReadResult::Failed);
             }
-            Read::DefaultClass => self.default_class = Some(Answer::Failed),
+            Read::DefaultClass => self.default_class = Some(ReadResult::Failed),
             Read::Lease(namespace, name) => {
-                self.leases.insert((namespace.clone(), name.clone()), Answer::Failed);
+                self.leases.insert((namespace.clone(), name.clone()), ReadResult::Failed);
             }
         }
     }
 }
 
 /// The answer about an object of which a view shows this; `is_whole` if it shows all of its kind.
-fn seen<T>(object: Option<&Arc<T>>, is_whole: bool) -> Answer<T> {
+fn seen<T>(object: Option<&Arc<T>>, is_whole: bool) -> ReadResult<T> {
     match object {
-        Some(object) => Answer::Found(Arc::clone(object)),
-        None if is_whole => Answer::NotFound,
-        None => Answer::Failed,
+        Some(object) => ReadResult::Found(Arc::clone(object)),
+        None if is_whole => ReadResult::NotFound,
+        None => ReadResult::Failed,
     }
 }
 
@@ -360,7 +360,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether a live read found that the volume exists in a form that cannot be read.
     pub fn is_unreadable(&self, name: &VolumeName) -> bool {
-        matches!(self.live.volumes.get(name), Some(Answer::Unreadable))
+        matches!(self.live.volumes.get(name), Some(ReadResult::Unreadable))
     }
 
     /// The class of this name.
@@ -394,7 +394,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What became of an owner of an object in this namespace; never known from the view.
-    pub fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Lookup<'a, OwnerFate> {
+    pub fn owner(&self, namespace: &ArcStr, owner: &Owner) -> Lookup<'a, OwnerState> {
         resolve(self.live.owners.get(&(namespace.clone(), owner.clone())), None)
     }
 
@@ -409,9 +409,9 @@ impl<'a> Evidence<'a> {
     }
 
     /// The volumes kept for a claim of this name, in order, as far as the view shows them.
-    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &'a Volume> {
+    pub fn reserved_for(&self, key: &ClaimKey) -> impl Iterator<Item = &'a Volume> {
         let evidence = *self;
-        let volumes = self.view.kept_for(key);
+        let volumes = self.view.reserved_for(key);
         volumes.filter_map(move |name| evidence.volume(name).present())
     }
 
@@ -431,11 +431,11 @@ impl<'a> Evidence<'a> {
     }
 }
 
-fn resolve<'a, T>(live: Option<&'a Answer<T>>, seen: Option<&'a Arc<T>>) -> Lookup<'a, T> {
+fn resolve<'a, T>(live: Option<&'a ReadResult<T>>, seen: Option<&'a Arc<T>>) -> Lookup<'a, T> {
     match live {
-        Some(Answer::Found(object)) => Lookup::Present(object),
-        Some(Answer::NotFound) => Lookup::Absent,
-        Some(Answer::Failed | Answer::Unreadable) | None => match seen {
+        Some(ReadResult::Found(object)) => Lookup::Present(object),
+        Some(ReadResult::NotFound) => Lookup::Absent,
+        Some(ReadResult::Failed | ReadResult::Unreadable) | None => match seen {
             Some(object) => Lookup::Present(object),
             None => Lookup::Unknown,
         },

@@ -13,7 +13,7 @@ use crate::model::{
 
 /// Who asks whether a volume fits.
 #[derive(Clone, Copy, Debug)]
-pub enum Asker<'a> {
+pub enum FitCheck<'a> {
     /// The binder, which knows how the claim's class binds.
     Controller(BindingMode),
     /// The scheduler, for a pod on this node.
@@ -29,7 +29,7 @@ pub enum Asker<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// It is kept for this claim.
-    Kept,
+    Reserved,
     /// It is free and matches.
     Free,
 }
@@ -43,12 +43,12 @@ pub fn fit(
     volume: &Volume,
     claim: &Claim,
     home: Option<&Namespace>,
-    asker: Asker<'_>,
+    asker: FitCheck<'_>,
 ) -> Result<Fit, NonEmpty<Mismatch>> {
     let kept = match pairing(volume, claim) {
-        Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => Fit::Kept,
-        Pairing::Strangers
-        | Pairing::Asked
+        Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => Fit::Reserved,
+        Pairing::Unrelated
+        | Pairing::Requested
         | Pairing::ClaimElsewhere
         | Pairing::VolumeElsewhere => Fit::Free,
     };
@@ -57,8 +57,8 @@ pub fn fit(
     found.extend(is_foreign(volume, claim, home).then_some(Mismatch::ForeignNamespace));
     found.extend(lasting_mismatches(volume, claim, asker));
     match asker {
-        Asker::Prebind => found.extend(class_mismatch(volume, claim)),
-        Asker::Controller(binding_mode) => {
+        FitCheck::Prebind => found.extend(class_mismatch(volume, claim)),
+        FitCheck::Controller(binding_mode) => {
             if kept == Fit::Free {
                 found.extend(free_mismatches(volume, claim));
                 if binding_mode == BindingMode::WaitForFirstConsumer {
@@ -66,7 +66,7 @@ pub fn fit(
                 }
             }
         }
-        Asker::Scheduler(node) => {
+        FitCheck::Scheduler(node) => {
             if kept == Fit::Free {
                 found.extend(free_mismatches(volume, claim));
             }
@@ -100,13 +100,15 @@ pub(super) fn is_foreign(volume: &Volume, claim: &Claim, home: Option<&Namespace
 fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
     match pairing(volume, claim) {
         Pairing::ClaimElsewhere => Some(Mismatch::ClaimElsewhere),
-        Pairing::Strangers | Pairing::VolumeElsewhere => {
+        Pairing::Unrelated | Pairing::VolumeElsewhere => {
             let holder = volume.reservation.key()?.clone();
             Some(Mismatch::ReservedForOther { holder })
         }
-        Pairing::Asked | Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => {
-            None
-        }
+        Pairing::Requested
+        | Pairing::Reserved
+        | Pairing::Held
+        | Pairing::Agreed
+        | Pairing::Bound => None,
     }
 }
 
@@ -114,7 +116,7 @@ fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
 ///
 /// Kubernetes leaves access modes to its index, and thereby never finds a volume kept for a claim
 /// that lacks a requested mode; the answer is the same.
-fn lasting_mismatches(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Vec<Mismatch> {
+fn lasting_mismatches(volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if too_small(volume, claim, asker) {
         found.push(Mismatch::TooSmall {
@@ -147,10 +149,10 @@ fn lasting_mismatches(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Vec<M
 }
 
 /// Sizes are compared exactly, but for a prebind, where Kubernetes compares whole units, rounded up.
-fn too_small(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
+fn too_small(volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> bool {
     match asker {
-        Asker::Controller(_) | Asker::Scheduler(_) => volume.capacity < claim.request,
-        Asker::Prebind => volume.capacity.rounded_up_units() < claim.request.rounded_up_units(),
+        FitCheck::Controller(_) | FitCheck::Scheduler(_) => volume.capacity < claim.request,
+        FitCheck::Prebind => volume.capacity.rounded_up_units() < claim.request.rounded_up_units(),
     }
 }
 
@@ -163,7 +165,7 @@ fn free_mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
         found.push(Mismatch::Selector { term: term.to_string() });
     }
     found.extend(class_mismatch(volume, claim));
-    if claim.content == Content::Copied && pairing(volume, claim) != Pairing::Asked {
+    if claim.content == Content::Copied && pairing(volume, claim) != Pairing::Requested {
         found.push(Mismatch::DataSource);
     }
     found

@@ -1,9 +1,8 @@
-//! Free volumes, ordered so that the best one for a claim is found without looking at the others.
+//! An ordered index of free volumes: the best one for a claim is found without a scan.
 //!
-//! A claim can only take a volume of its class, volume mode and attributes class, so these choose a
-//! shelf. On a shelf volumes stand by their set of access modes, fewest modes first, then by size and
-//! name: the first that fits is the best. Not here: whether a volume fits (`fit`), and volumes that are
-//! kept for a claim or promised to one (`View`).
+//! A claim can only bind a volume of its class, volume mode and attributes class. These form the key. Under a key
+//! the volumes are ordered by access modes (fewest first), then size, then name: the first that fits is the best.
+//! Not here: whether a volume fits (`fit`), and volumes that are reserved for a claim (`View`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,34 +14,33 @@ use crate::model::{
 /// The free volumes of a view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FreeVolumes {
-    shelves: BTreeMap<Shelf, BTreeMap<ModeSet, BTreeSet<Offer>>>,
+    by_key: BTreeMap<MatchKey, BTreeMap<ModeSet, BTreeSet<Candidate>>>,
 }
 
-/// What a volume and a claim must have in common.
+/// The fields that a volume and a claim must have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shelf {
+pub(super) struct MatchKey {
     class: Option<ClassName>,
     mode: VolumeMode,
     attributes_class: Option<ClassName>,
 }
 
-/// A set of access modes; sets with fewer modes come first, so that a volume that could serve others
-/// too is the last to go.
+/// A set of access modes. Sets with fewer modes come first: the most versatile volume is bound last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ModeSet {
     count: usize,
     modes: AccessModes,
 }
 
-/// A volume on its shelf.
+/// A free volume, ordered by size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Offer {
+struct Candidate {
     size: Quantity,
     name: VolumeName,
 }
 
-impl Shelf {
-    /// The shelf on which a volume stands.
+impl MatchKey {
+    /// Returns the key under which a volume is indexed.
     pub(super) fn of_volume(volume: &Volume) -> Self {
         Self {
             class: owned(volume.class().as_class()),
@@ -51,7 +49,7 @@ impl Shelf {
         }
     }
 
-    /// The shelf from which a claim is served.
+    /// Returns the key under which volumes for a claim are indexed.
     pub(super) fn of_claim(claim: &Claim) -> Self {
         Self {
             class: owned(claim.class().wanted()),
@@ -62,76 +60,76 @@ impl Shelf {
 }
 
 impl FreeVolumes {
-    /// Takes in a volume, if it is one that a claim could be given.
+    /// Adds a volume if it is free.
     pub(super) fn insert(&mut self, volume: &Volume) {
         if is_free(volume) {
-            let (shelf, modes, offer) = place(volume);
-            self.shelves.entry(shelf).or_default().entry(modes).or_default().insert(offer);
+            let (match_key, modes, candidate) = place(volume);
+            self.by_key.entry(match_key).or_default().entry(modes).or_default().insert(candidate);
         }
     }
 
-    /// Takes out a volume as it was put in.
+    /// Removes a volume that was added in this form.
     pub(super) fn remove(&mut self, volume: &Volume) {
         if is_free(volume) {
             self.take(volume);
         }
     }
 
-    /// Takes out a volume that was free. Its class, modes and size are those with which it was put in.
+    /// Removes a volume that was free and has changed since, but not in class, modes and size.
     pub(super) fn take(&mut self, volume: &Volume) {
-        let (shelf, modes, offer) = place(volume);
-        let Some(sets) = self.shelves.get_mut(&shelf) else { return };
-        if let Some(offers) = sets.get_mut(&modes) {
-            offers.remove(&offer);
-            if offers.is_empty() {
+        let (match_key, modes, candidate) = place(volume);
+        let Some(sets) = self.by_key.get_mut(&match_key) else { return };
+        if let Some(candidates) = sets.get_mut(&modes) {
+            candidates.remove(&candidate);
+            if candidates.is_empty() {
                 sets.remove(&modes);
             }
         }
         if sets.is_empty() {
-            self.shelves.remove(&shelf);
+            self.by_key.remove(&match_key);
         }
     }
 
-    /// Names of the free volumes that `claim` could be given by class, modes and size, best first:
-    /// fewest access modes, canonical order of the modes, smallest size, name.
+    /// Returns the free volumes that match `claim` in class, modes and size, best first: fewest access modes,
+    /// canonical order of the modes, smallest size, name.
     ///
     /// **Differs from Kubernetes** in ties only: there, sets of equally many modes and volumes of equal
     /// size come in random order.
     ///
     /// Costs O(k log n) to the first name, for k sets of access modes and n volumes.
     pub(super) fn candidates(&self, claim: &Claim) -> impl Iterator<Item = &VolumeName> {
-        let shelf = Shelf::of_claim(claim);
-        let smallest = Offer { size: claim.request.clone(), name: VolumeName::new("") };
+        let match_key = MatchKey::of_claim(claim);
+        let smallest = Candidate { size: claim.request.clone(), name: VolumeName::new("") };
         let requested = claim.access_modes.clone();
-        let sets = self.shelves.get(&shelf).into_iter().flatten();
+        let sets = self.by_key.get(&match_key).into_iter().flatten();
         let offering = sets.filter(move |(set, _)| set.modes.offers(&requested));
         offering
-            .flat_map(move |(_, offers)| offers.range(smallest.clone()..))
-            .map(|offer| &offer.name)
+            .flat_map(move |(_, candidates)| candidates.range(smallest.clone()..))
+            .map(|candidate| &candidate.name)
     }
 }
 
-/// Whether a claim that nobody named it for may be given the volume.
+/// Returns whether the volume can be bound to any claim that matches it.
 pub(super) fn is_free(volume: &Volume) -> bool {
     volume.phase == VolumePhase::Available
         && volume.reservation == Reservation::Free
         && volume.deletion == Deletion::NotAsked
 }
 
-/// Whether nothing but their names says which of two volumes a claim is given first.
+/// Returns whether only the names decide which of two volumes is bound first.
 pub fn ranks_alike(one: &Volume, other: &Volume) -> bool {
-    let (shelf, modes, offer) = place(one);
-    let (other_shelf, other_modes, other_offer) = place(other);
-    shelf == other_shelf && modes == other_modes && offer.size == other_offer.size
+    let (match_key, modes, candidate) = place(one);
+    let (other_key, other_modes, other_candidate) = place(other);
+    match_key == other_key && modes == other_modes && candidate.size == other_candidate.size
 }
 
-fn place(volume: &Volume) -> (Shelf, ModeSet, Offer) {
+fn place(volume: &Volume) -> (MatchKey, ModeSet, Candidate) {
     let modes = volume.access_modes.clone();
     let set = ModeSet { count: modes.count(), modes };
     (
-        Shelf::of_volume(volume),
+        MatchKey::of_volume(volume),
         set,
-        Offer { size: volume.capacity.clone(), name: volume.name.clone() },
+        Candidate { size: volume.capacity.clone(), name: volume.name.clone() },
     )
 }
 

@@ -4,7 +4,7 @@
 //! Kubernetes: `pv_controller_base.go`, `updateMigrationAnnotations`, `modifyDeletionFinalizers`. Every
 //! plug-in that can move has moved in all releases that are supported, so that none moves back.
 
-use super::step::{Basis, Write};
+use super::decision::{ObjectRef, Write};
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, EXTERNAL_DELETION, IN_TREE_DELETION, MIGRATED_TO, PROVISIONED_BY,
     STORAGE_PROVISIONER,
@@ -45,7 +45,7 @@ pub(super) fn mark_claim(claim: &Claim) -> Option<Write> {
     }
     let driver = driver(asked);
     is_marked_wrongly(annotations, driver)
-        .then(|| Write::MigrateClaim { claim: Basis::of_claim(claim), driver })
+        .then(|| Write::MigrateClaim { claim: ObjectRef::of_claim(claim), driver })
 }
 
 /// The write that marks a provisioned volume with the driver that serves the plug-in which made it, and
@@ -75,7 +75,7 @@ pub(super) fn mark_volume(volume: &Volume) -> Option<Write> {
     if is_marked && removed.is_empty() {
         return None;
     }
-    Some(Write::MigrateVolume { volume: Basis::of_volume(volume), driver, removed })
+    Some(Write::MigrateVolume { volume: ObjectRef::of_volume(volume), driver, removed })
 }
 
 /// Whether the mark is not `driver`; an empty one is none.

@@ -4,58 +4,60 @@
 //! Pure: it decides from values and never asks for more than it is given; what it would have to
 //! know is part of its answer. Verdicts on requests are in `rules`.
 
-mod announcement;
 mod assume;
 mod bind;
 mod by_class;
+mod by_storage;
 mod choice;
 mod claim;
-mod common;
+mod claimant;
+mod collections;
+mod decision;
+mod events;
 mod evidence;
 mod fit;
+mod fit_counts;
 mod index;
-mod listed;
+mod interning;
 mod migration;
 mod mismatch;
 mod objects;
-mod offer;
 mod pairing;
-mod pods;
+mod pending_claims;
+mod pending_pods;
 mod prebind;
 mod recycle;
 mod reservations;
 mod settle;
-mod step;
-mod storages;
-mod tally;
 mod tenant;
 #[cfg(test)]
 mod tests;
 mod unproven;
 mod view;
 mod volume;
-mod waiting;
 
-pub use announcement::{
-    Announcement, Severity, Subject, announce_claim, announce_prebind, announce_recycler_pod,
-    announce_recycling, announce_volume,
-};
+pub use by_storage::LostVolume;
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
-pub use evidence::{
-    Answer, Confirmation, Evidence, LiveReads, Lookup, OwnerFate, PodUse, Read, Recent,
+pub use collections::{Collection, ListedCollections};
+pub use decision::{
+    ChosenBy, Decision, NewStatus, Next, ObjectKey, ObjectRef, Reclaim, Remaining, Write,
 };
-pub use fit::{Asker, Fit, fit};
+pub use events::{
+    EventType, ObjectEvent, claim_event, prebind_event, recycler_pod_event, recycling_event,
+    volume_events,
+};
+pub use evidence::{
+    Confirmation, Evidence, LiveReads, Lookup, OwnerState, PodUse, Read, ReadResult, Recent,
+};
+pub use fit::{Fit, FitCheck, fit};
+pub use fit_counts::{FitCounts, count_fits};
 pub use index::ranks_alike;
-pub use listed::{Collection, Listed};
 pub use mismatch::Mismatch;
 pub use pairing::{Pairing, pairing};
-pub use prebind::{NotOurs, PrebindOutcome, decide_prebind};
+pub use prebind::{PrebindOutcome, SkipReason, decide_prebind};
 pub use recycle::{Recycling, after_recycling, share_files};
 pub use settle::{Settlement, settle};
-pub use step::{Basis, ChosenBy, Decision, Left, NewStatus, Next, ObjectKey, Reclaim, Write};
-pub use storages::LostVolume;
-pub use tally::{Tally, tally};
-pub use tenant::{OwedLabel, owed_label};
+pub use tenant::{NewTenantLabel, new_tenant_label};
 pub use view::{Observed, View};
 pub use volume::{ReleasedFor, VolumeOutcome, decide_volume};

@@ -9,9 +9,9 @@ use crate::model::{Claim, Reservation, Volume};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pairing {
     /// Neither points at the other.
-    Strangers,
+    Unrelated,
     /// The claim names the volume, which is kept for nobody.
-    Asked,
+    Requested,
     /// The volume is kept for a claim of this name; the claim names no volume.
     Reserved,
     /// The volume is kept for exactly this claim, which names no volume yet.
@@ -41,14 +41,14 @@ enum Toward {
 /// Kubernetes: `pkg/volume/util`, `IsVolumeBoundToClaim`.
 pub fn pairing(volume: &Volume, claim: &Claim) -> Pairing {
     match (volume_toward(volume, claim), claim_toward(claim, volume)) {
-        (Toward::Nobody, Toward::This | Toward::ThisByName) => Pairing::Asked,
+        (Toward::Nobody, Toward::This | Toward::ThisByName) => Pairing::Requested,
         (Toward::ThisByName, Toward::Nobody) => Pairing::Reserved,
         (Toward::ThisByName, Toward::This | Toward::ThisByName) => Pairing::Agreed,
         (Toward::This, Toward::Nobody) => Pairing::Held,
         (Toward::This, Toward::This | Toward::ThisByName) => Pairing::Bound,
         (Toward::This | Toward::ThisByName, Toward::Other) => Pairing::ClaimElsewhere,
         (Toward::Other, Toward::This | Toward::ThisByName) => Pairing::VolumeElsewhere,
-        (Toward::Nobody | Toward::Other, Toward::Nobody | Toward::Other) => Pairing::Strangers,
+        (Toward::Nobody | Toward::Other, Toward::Nobody | Toward::Other) => Pairing::Unrelated,
     }
 }
 

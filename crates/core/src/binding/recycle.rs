@@ -3,7 +3,7 @@
 //! Kubernetes: `pv_controller.go`, `recycleVolumeOperation`. Not here: that a volume is to be recycled
 //! (`volume`), the recycler itself, and whether pods still use the storage, which it asks before.
 
-use super::step::{Basis, Write};
+use super::decision::{ObjectRef, Write};
 use super::view::View;
 use super::volume::give_back;
 use crate::model::{ReclaimPolicy, StorageKind, Volume, VolumePhase};
@@ -43,7 +43,7 @@ pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
     Some(match end {
         Recycling::Done => give_back(volume),
         Recycling::Failed(_) | Recycling::NoRecycler => Write::Phase {
-            volume: Basis::of_volume(volume),
+            volume: ObjectRef::of_volume(volume),
             phase: VolumePhase::Failed,
             message: end.message(),
         },
@@ -77,7 +77,7 @@ pub(super) fn spared<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> 
 mod tests {
     use std::sync::Arc;
 
-    use super::super::step::Left;
+    use super::super::decision::Remaining;
     use super::*;
     use crate::binding::Observed;
     use crate::binding::tests::volume;
@@ -90,7 +90,7 @@ mod tests {
         let by_person = recycled();
         let mut by_binder = recycled();
         by_binder.annotations.insert(BOUND_BY_CONTROLLER, "yes");
-        for (volume, expected) in [(by_person, Left::Name), (by_binder, Left::Nothing)] {
+        for (volume, expected) in [(by_person, Remaining::Name), (by_binder, Remaining::Nothing)] {
             let write = after_recycling(&volume, &Recycling::Done).unwrap();
             assert!(matches!(write, Write::Unreserve { left, .. } if left == expected));
         }

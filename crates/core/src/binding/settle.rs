@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::claim::{ClaimOutcome, decide_claim};
+use super::collections::{Collection, ListedCollections};
+use super::decision::{Decision, Next, ObjectKey, Write};
 use super::evidence::{Confirmation, Evidence, LiveReads, Recent};
-use super::listed::{Collection, Listed};
-use super::step::{Decision, Next, ObjectKey, Write};
 use super::unproven::{self, Ground, Open, Rivals};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};
@@ -43,7 +43,7 @@ impl Settlement {
 /// Settles the cluster that `view` shows, of which it holds what `listed` says: what is not in it does not exist
 /// where all of its kind is, and else is not known. Claims are taken in `order`; `view` shows the end of it
 /// afterwards.
-pub fn settle(view: &mut View, order: &[ClaimKey], listed: &Listed) -> Settlement {
+pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -> Settlement {
     let claims = order.iter().map(|key| (key.clone(), ClaimOutcome::Unseen));
     let mut claims: Vec<(ClaimKey, ClaimOutcome)> = claims.collect();
     let names = view.volumes().map(|volume| (volume.name.clone(), VolumeOutcome::Unseen));
@@ -72,7 +72,7 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &Listed) -> Settlemen
 /// A cluster on its way to the end.
 struct Settling<'a> {
     view: &'a mut View,
-    listed: &'a Listed,
+    listed: &'a ListedCollections,
     /// What was written so far.
     writes: Vec<Write>,
     /// What was asked since the last write; of classes ever, as nobody writes those.
@@ -116,7 +116,7 @@ impl Settling<'_> {
             }
             *outcome = self.follow(key);
             if outcome.waits_for_any() {
-                self.view.wait(key);
+                self.view.add_pending(key);
             }
         }
     }
@@ -270,10 +270,10 @@ mod tests {
                 view.apply(Observed::Claim(Arc::new(asking(name, "5Gi"))));
             }
             let keys = order.map(|name| ClaimKey::new("db", name));
-            let settlement = settle(&mut view, &keys, Listed::everything());
+            let settlement = settle(&mut view, &keys, ListedCollections::everything());
             assert_eq!(bound(&settlement, first), "Bound(\"pv-a\")");
             let second = if first == "a" { "b" } else { "a" };
-            assert_eq!(bound(&settlement, second), "NothingFits");
+            assert_eq!(bound(&settlement, second), "NoMatchingVolume");
             // The volume becomes Available, then the four steps.
             assert_eq!(settlement.writes.len(), 5);
             let claim = view.claim(&ClaimKey::new("db", first)).unwrap();
@@ -296,7 +296,7 @@ mod tests {
             view.apply(Observed::Claim(Arc::new(claim)));
         }
         let keys = ["a", "b"].map(|name| ClaimKey::new("db", name));
-        let settlement = settle(&mut view, &keys, Listed::everything());
+        let settlement = settle(&mut view, &keys, ListedCollections::everything());
         assert_eq!(bound(&settlement, "b"), "Bound(\"pv-named\")");
         assert_eq!(bound(&settlement, "a"), "Bound(\"pv-left\")");
     }

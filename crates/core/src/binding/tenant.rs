@@ -9,7 +9,7 @@ use crate::model::{NamespaceName, Volume};
 
 /// The tenant's label that a volume gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OwedLabel<'a> {
+pub enum NewTenantLabel<'a> {
     /// None: the volume carries a mark, or the namespace belongs to no tenant.
     Nothing,
     /// That of this tenant.
@@ -19,19 +19,21 @@ pub enum OwedLabel<'a> {
 }
 
 /// The label that `volume` gets when it is reserved for a claim of `namespace`. A mark is never changed.
-pub fn owed_label<'a>(
+pub fn new_tenant_label<'a>(
     volume: &Volume,
     namespace: &NamespaceName,
     evidence: &Evidence<'a>,
-) -> OwedLabel<'a> {
+) -> NewTenantLabel<'a> {
     if volume.carries_mark() || namespace.is_empty() {
-        return OwedLabel::Nothing;
+        return NewTenantLabel::Nothing;
     }
     match evidence.namespace(namespace) {
         // A label of a namespace changes once in its life; what the watch shows is good enough.
-        Lookup::Present(home) => home.tenant().map_or(OwedLabel::Nothing, OwedLabel::Tenant),
-        Lookup::Absent => OwedLabel::Nothing,
-        Lookup::Unknown => OwedLabel::Unknown(Read::Namespace(namespace.clone())),
+        Lookup::Present(home) => {
+            home.tenant().map_or(NewTenantLabel::Nothing, NewTenantLabel::Tenant)
+        }
+        Lookup::Absent => NewTenantLabel::Nothing,
+        Lookup::Unknown => NewTenantLabel::Unknown(Read::Namespace(namespace.clone())),
     }
 }
 
@@ -41,7 +43,7 @@ mod tests {
 
     use super::*;
     use crate::binding::tests::volume;
-    use crate::binding::{Answer, LiveReads, Observed, View};
+    use crate::binding::{LiveReads, Observed, ReadResult, View};
     use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};
     use crate::model::{Deletion, Labels, Namespace};
 
@@ -64,19 +66,19 @@ mod tests {
     fn a_volume_without_a_mark_gets_the_tenant_of_the_namespace() {
         let live = LiveReads::default();
         for (tenant, label, listed, expected) in [
-            (Some("blue"), None, None, OwedLabel::Tenant("blue")),
-            (Some(""), None, None, OwedLabel::Nothing),
-            (None, None, None, OwedLabel::Nothing),
-            (Some("blue"), Some("red"), None, OwedLabel::Nothing),
-            (Some("blue"), Some("blue"), None, OwedLabel::Nothing),
-            (Some("blue"), Some(""), None, OwedLabel::Nothing),
-            (Some("blue"), None, Some("db"), OwedLabel::Nothing),
-            (Some("blue"), None, Some(""), OwedLabel::Nothing),
+            (Some("blue"), None, None, NewTenantLabel::Tenant("blue")),
+            (Some(""), None, None, NewTenantLabel::Nothing),
+            (None, None, None, NewTenantLabel::Nothing),
+            (Some("blue"), Some("red"), None, NewTenantLabel::Nothing),
+            (Some("blue"), Some("blue"), None, NewTenantLabel::Nothing),
+            (Some("blue"), Some(""), None, NewTenantLabel::Nothing),
+            (Some("blue"), None, Some("db"), NewTenantLabel::Nothing),
+            (Some("blue"), None, Some(""), NewTenantLabel::Nothing),
         ] {
             let mut view = View::default();
             view.apply(Observed::Namespace(namespace(tenant)));
             let evidence = Evidence::new(&view, &live);
-            let found = owed_label(&marked(label, listed), &"db".into(), &evidence);
+            let found = new_tenant_label(&marked(label, listed), &"db".into(), &evidence);
             assert_eq!(found, expected, "{tenant:?} {label:?} {listed:?}");
         }
     }
@@ -85,19 +87,19 @@ mod tests {
     #[test]
     fn whose_an_unseen_namespace_is_a_live_read_tells() {
         let view = View::default();
-        let owed = |answer: Option<Answer<Namespace>>| {
+        let owed = |answer: Option<ReadResult<Namespace>>| {
             let mut live = LiveReads::default();
             live.namespaces.extend(answer.map(|answer| ("db".into(), answer)));
-            let found = owed_label(&volume(), &"db".into(), &Evidence::new(&view, &live));
+            let found = new_tenant_label(&volume(), &"db".into(), &Evidence::new(&view, &live));
             format!("{found:?}")
         };
         let unknown = "Unknown(Namespace(\"db\"))";
         assert_eq!(owed(None), unknown);
-        assert_eq!(owed(Some(Answer::Failed)), unknown);
-        assert_eq!(owed(Some(Answer::NotFound)), "Nothing");
-        assert_eq!(owed(Some(Answer::Found(namespace(Some("blue"))))), "Tenant(\"blue\")");
+        assert_eq!(owed(Some(ReadResult::Failed)), unknown);
+        assert_eq!(owed(Some(ReadResult::NotFound)), "Nothing");
+        assert_eq!(owed(Some(ReadResult::Found(namespace(Some("blue"))))), "Tenant(\"blue\")");
         let live = LiveReads::default();
-        let nobody = owed_label(&volume(), &"".into(), &Evidence::new(&view, &live));
-        assert_eq!(nobody, OwedLabel::Nothing);
+        let nobody = new_tenant_label(&volume(), &"".into(), &Evidence::new(&view, &live));
+        assert_eq!(nobody, NewTenantLabel::Nothing);
     }
 }

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{ClaimOutcome, Loss};
-use super::fit::{Asker, fit, unmatched_term};
-use super::listed::{Collection, Listed};
+use super::collections::{Collection, ListedCollections};
+use super::decision::ObjectKey;
+use super::fit::{FitCheck, fit, unmatched_term};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
-use super::step::ObjectKey;
 use super::view::View;
 use super::volume::{VolumeOutcome, is_surplus};
 use crate::model::{
@@ -57,7 +57,7 @@ pub(super) struct Ground<'a> {
     /// What is shown.
     pub view: &'a View,
     /// Of what all is shown.
-    pub listed: &'a Listed,
+    pub listed: &'a ListedCollections,
     /// What is open about other objects.
     pub open: &'a BTreeMap<ObjectKey, Open>,
     /// Who else may take a volume.
@@ -130,7 +130,7 @@ fn searched(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Vec<Collectio
         ClaimOutcome::WaitsForConsumer
         | ClaimOutcome::WaitsForPods(_)
         | ClaimOutcome::WaitsForProvisioner(_) => vec![Collection::Volumes],
-        ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) => {
+        ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_) => {
             let default = (claim.class() == ClassRequest::Unset).then_some(Collection::Classes);
             [Collection::Volumes].into_iter().chain(default).collect()
         }
@@ -150,9 +150,9 @@ fn searched(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Vec<Collectio
 fn of_pair(volume: &Volume, claim: &Claim) -> Vec<Collection> {
     match pairing(volume, claim) {
         Pairing::Held | Pairing::Agreed | Pairing::Bound => Vec::new(),
-        Pairing::Asked => vec![Collection::Claims],
+        Pairing::Requested => vec![Collection::Claims],
         Pairing::Reserved => vec![Collection::Volumes],
-        Pairing::Strangers | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => {
+        Pairing::Unrelated | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => {
             let is_bound = claim.stage() == Stage::Completed;
             let better = (!is_bound).then_some(Collection::Volumes);
             [Collection::Claims].into_iter().chain(better).collect()
@@ -178,7 +178,7 @@ fn of_holders(
         return Open::new();
     }
     let would_fit =
-        |volume: &Volume| fit(&freed(volume), claim, view.home(claim), Asker::Prebind).is_ok();
+        |volume: &Volume| fit(&freed(volume), claim, view.home(claim), FitCheck::Prebind).is_ok();
     let held = view.volumes().map(|volume| (volume, ground.of_holder(volume)));
     let mut open = held.filter(|(volume, open)| !open.is_empty() && would_fit(volume));
     open.next().map_or_else(Open::new, |(_, open)| open)
@@ -200,7 +200,7 @@ fn of_tenant(
     let waits = matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_));
     let is_unfit = matches!(outcome, ClaimOutcome::Unfit(..) | ClaimOutcome::Lost(Loss::Unfit(..)));
     let named = outcome.volume().filter(|_| is_unfit);
-    let kept = has_searched.then(|| view.kept_for(&claim.key)).into_iter().flatten();
+    let kept = has_searched.then(|| view.reserved_for(&claim.key)).into_iter().flatten();
     let kept = named.into_iter().chain(kept).filter_map(|name| view.volume(name));
     let free = (has_searched && !waits).then(|| view.free_for(claim)).into_iter().flatten();
     let free = free.filter(|volume| unmatched_term(volume, claim).is_none());
@@ -210,7 +210,7 @@ fn of_tenant(
 /// Whether nothing speaks against the two if the claim's namespace belongs to the volume's tenant.
 fn is_tenants(volume: &Volume, claim: &Claim) -> bool {
     let Audience::OfTenant(_) = volume.audience(&claim.key.namespace) else { return false };
-    fit(volume, claim, None, Asker::Prebind)
+    fit(volume, claim, None, FitCheck::Prebind)
         .err()
         .is_some_and(|found| found.iter().all(|one| *one == Mismatch::ForeignNamespace))
 }
@@ -230,7 +230,7 @@ pub(super) fn of_volume(ground: Ground<'_>, volume: &Volume, outcome: &VolumeOut
         VolumeOutcome::Unseen
         | VolumeOutcome::ClaimUnknown
         | VolumeOutcome::Bound(_)
-        | VolumeOutcome::GivenBack(_)
+        | VolumeOutcome::Unreserved(_)
         | VolumeOutcome::Released(_) => Open::new(),
         VolumeOutcome::Offered
         | VolumeOutcome::Unusable

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 
 use super::by_class::VolumesByClass;
+use super::by_storage::{LostVolume, VolumesByStorage};
+use super::decision::ObjectKey;
 use super::index::{FreeVolumes, is_free};
 use super::objects::Objects;
-use super::pods::WaitingPods;
+use super::pending_claims::PendingClaims;
+use super::pending_pods::PendingPods;
 use super::reservations::Reservations;
-use super::step::ObjectKey;
-use super::storages::{LostVolume, Storages};
-use super::waiting::WaitingClaims;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Namespace,
     NamespaceName, Pod, PodKey, Reservation, ResourceVersion, Storage, Uid, Volume, VolumeClass,
@@ -89,22 +89,22 @@ pub struct View {
     claims: Objects<Claim>,
     classes: BTreeMap<ClassName, Arc<Class>>,
     namespaces: BTreeMap<ArcStr, Arc<Namespace>>,
-    storages: Storages,
+    storages: VolumesByStorage,
     reservations: Reservations,
     by_class: VolumesByClass,
     free: FreeVolumes,
-    pods: WaitingPods,
+    pods: PendingPods,
     /// Claims that name a volume and are not bound, by the volume.
     naming: BTreeMap<VolumeName, BTreeSet<ClaimKey>>,
-    promises: Promises,
-    waiting: WaitingClaims,
+    assumed: AssumedReservations,
+    waiting: PendingClaims,
     dead: BTreeSet<Uid>,
 }
 
 /// Free volumes that are kept for claims which wait for a reply: as good as given, though no object says
 /// so yet.
 #[derive(Clone, Debug, Default)]
-struct Promises {
+struct AssumedReservations {
     by_volume: BTreeMap<VolumeName, ClaimKey>,
     by_claim: BTreeMap<ClaimKey, VolumeName>,
 }
@@ -113,7 +113,7 @@ impl View {
     /// A view that does not index which volumes are on which storage, nor which claims lost theirs: nobody asks it
     /// for either, and it may hold a hundred thousand volumes.
     pub fn for_binding() -> Self {
-        Self { storages: Storages::off(), ..Self::default() }
+        Self { storages: VolumesByStorage::off(), ..Self::default() }
     }
 
     /// Takes in one observation.
@@ -193,7 +193,7 @@ impl View {
     }
 
     /// Names of the volumes whose reservation names this claim, with any uid, in order.
-    pub fn kept_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
+    pub fn reserved_for(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
         self.reservations.of(key)
     }
 
@@ -223,7 +223,7 @@ impl View {
 
     /// Notes that the claim was decided to wait for any volume that fits. It holds until the claim is
     /// observed again, or has a volume.
-    pub fn wait(&mut self, key: &ClaimKey) {
+    pub fn add_pending(&mut self, key: &ClaimKey) {
         if let Some(claim) = self.claims.get(key) {
             self.waiting.insert(claim);
         }
@@ -231,38 +231,38 @@ impl View {
 
     /// The waiting claims that `volume` could serve by class, modes and size, in the order in which they
     /// are served: by age, then by namespace and name.
-    pub fn waiting_for(&self, volume: &Volume) -> impl Iterator<Item = &Arc<Claim>> {
+    pub fn pending_for(&self, volume: &Volume) -> impl Iterator<Item = &Arc<Claim>> {
         self.waiting.served_by(volume).filter_map(|key| self.claims.get(key))
     }
 
     /// Gives a free volume to a claim before that can be written: for every other claim it is taken.
     /// Whoever has the promise keeps it.
-    pub fn promise(&mut self, name: &VolumeName, key: &ClaimKey) {
-        self.withdraw(key);
-        if self.is_promised(name) {
+    pub fn assume_reserved(&mut self, name: &VolumeName, key: &ClaimKey) {
+        self.forget_assumed(key);
+        if self.is_assumed(name) {
             return;
         }
         if let Some(volume) = self.volumes.get(name) {
             self.free.remove(volume);
-            self.promises.by_volume.insert(name.clone(), key.clone());
-            self.promises.by_claim.insert(key.clone(), name.clone());
+            self.assumed.by_volume.insert(name.clone(), key.clone());
+            self.assumed.by_claim.insert(key.clone(), name.clone());
         }
     }
 
     /// Whether the volume is promised to a claim.
-    pub fn is_promised(&self, name: &VolumeName) -> bool {
-        self.promised_to(name).is_some()
+    pub fn is_assumed(&self, name: &VolumeName) -> bool {
+        self.assumed_for(name).is_some()
     }
 
     /// The claim to which the volume is promised.
-    pub fn promised_to(&self, name: &VolumeName) -> Option<&ClaimKey> {
-        self.promises.by_volume.get(name)
+    pub fn assumed_for(&self, name: &VolumeName) -> Option<&ClaimKey> {
+        self.assumed.by_volume.get(name)
     }
 
     /// Takes back what was promised to the claim, if anything: the volume is as free as it is.
-    pub fn withdraw(&mut self, key: &ClaimKey) -> Option<VolumeName> {
-        let name = self.promises.by_claim.remove(key)?;
-        self.promises.by_volume.remove(&name);
+    pub fn forget_assumed(&mut self, key: &ClaimKey) -> Option<VolumeName> {
+        let name = self.assumed.by_claim.remove(key)?;
+        self.assumed.by_volume.remove(&name);
         if let Some(volume) = self.volumes.get(&name) {
             self.free.insert(volume);
         }
@@ -270,11 +270,11 @@ impl View {
     }
 
     /// Forgets which claims wait and what was promised: whoever decides begins anew.
-    pub fn forget_turns(&mut self) {
-        self.waiting = WaitingClaims::default();
-        let promised: Vec<ClaimKey> = self.promises.by_claim.keys().cloned().collect();
+    pub fn forget_pending(&mut self) {
+        self.waiting = PendingClaims::default();
+        let promised: Vec<ClaimKey> = self.assumed.by_claim.keys().cloned().collect();
         for key in promised {
-            self.withdraw(&key);
+            self.forget_assumed(&key);
         }
     }
 
@@ -386,7 +386,7 @@ impl View {
         let new = Arc::clone(held);
         match (was_free, is_free(&new)) {
             (true, false) => self.free.take(&new),
-            (false, true) if !self.is_promised(name) => self.free.insert(&new),
+            (false, true) if !self.is_assumed(name) => self.free.insert(&new),
             (true, true) | (false, _) => {}
         }
         self.index_reservation(name, &old, &new.reservation);
@@ -395,9 +395,9 @@ impl View {
     /// Changes what the binder writes of a claim where it stands.
     pub(super) fn change_claim(&mut self, key: &ClaimKey, change: impl FnOnce(&mut Claim)) {
         let Some(held) = self.claims.get_mut(key) else { return };
-        let old = named_in_vain(held).cloned();
+        let old = named_while_unbound(held).cloned();
         change(Arc::make_mut(held));
-        let new = named_in_vain(held).cloned();
+        let new = named_while_unbound(held).cloned();
         self.index_named(key, old.as_ref(), new.as_ref());
         self.waiting.remove(key);
     }
@@ -416,7 +416,7 @@ impl View {
             }
         }
         if let Some(new) = new
-            && !self.is_promised(name)
+            && !self.is_assumed(name)
         {
             self.free.insert(new);
         }
@@ -427,7 +427,7 @@ impl View {
 
     fn index_claim(&mut self, key: &ClaimKey, old: Option<&Claim>, new: Option<&Claim>) {
         self.waiting.remove(key);
-        self.index_named(key, old.and_then(named_in_vain), new.and_then(named_in_vain));
+        self.index_named(key, old.and_then(named_while_unbound), new.and_then(named_while_unbound));
     }
 
     fn index_reservation(&mut self, name: &VolumeName, old: &Reservation, new: &Reservation) {
@@ -463,12 +463,12 @@ impl View {
     }
 
     /// A claim that was given a volume waits no more.
-    pub(super) fn is_served(&mut self, key: &ClaimKey) {
+    pub(super) fn remove_pending(&mut self, key: &ClaimKey) {
         self.waiting.remove(key);
     }
 }
 
 /// The volume that a claim names without being bound.
-fn named_in_vain(claim: &Claim) -> Option<&VolumeName> {
+fn named_while_unbound(claim: &Claim) -> Option<&VolumeName> {
     claim.volume.as_ref().filter(|_| claim.phase != ClaimPhase::Bound)
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::pairs::Pairs;
-pub use super::pairs::Unordered;
+pub use super::pairs::PairsBuilder;
 
 /// On a claim: the binder finished its half. Presence alone counts.
 pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -136,7 +136,7 @@ pub struct Annotations(Pairs);
 
 impl Annotations {
     /// Those that were gathered. Error: a key that is there twice.
-    pub fn new(gathered: Unordered) -> Result<Self, Box<str>> {
+    pub fn new(gathered: PairsBuilder) -> Result<Self, Box<str>> {
         gathered.sorted().map(Self)
     }
 
@@ -150,7 +150,7 @@ impl Annotations {
         self.get(key).is_some()
     }
 
-    /// Puts `value` under `key`. For a few of them; many are gathered as [`Unordered`].
+    /// Puts `value` under `key`. For a few of them; many are gathered as [`PairsBuilder`].
     pub fn insert(&mut self, key: &str, value: &str) {
         self.0 = self.0.with(key, Some(value));
     }

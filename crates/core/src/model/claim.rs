@@ -23,7 +23,7 @@ pub struct Claim {
     /// Its resourceVersion; absent where none was sent.
     pub version: Option<ResourceVersion>,
     /// When it was created; absent before it is stored.
-    pub created: Option<Created>,
+    pub created: Option<CreationTimestamp>,
     /// Whether somebody asked to delete it.
     pub deletion: Deletion,
     /// The annotations that decisions read.
@@ -69,9 +69,9 @@ pub enum Content {
 
 /// `metadata.creationTimestamp`, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Created(i64);
+pub struct CreationTimestamp(i64);
 
-impl Created {
+impl CreationTimestamp {
     /// The time of this many seconds since 1970.
     pub fn at(seconds: i64) -> Self {
         Self(seconds)
@@ -101,7 +101,7 @@ impl Claim {
 
     /// Its place among those that wait: the oldest first, then by namespace and name. One without a time
     /// is not stored yet.
-    pub fn turn(&self) -> (bool, Option<Created>, &ClaimKey) {
+    pub fn creation_order(&self) -> (bool, Option<CreationTimestamp>, &ClaimKey) {
         (self.created.is_none(), self.created, &self.key)
     }
 }

@@ -140,5 +140,5 @@ pub enum Expansion {
     /// `allowVolumeExpansion: true`.
     Allowed,
     /// False or absent.
-    Refused,
+    NotAllowed,
 }

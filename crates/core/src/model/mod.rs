@@ -25,7 +25,7 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Content, Created, Reported, Stage};
+pub use claim::{Claim, ClaimPhase, Content, CreationTimestamp, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };

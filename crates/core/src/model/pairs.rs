@@ -22,7 +22,7 @@ struct Kept {
 
 /// Pairs while they are gathered, in any order.
 #[derive(Debug, Default)]
-pub struct Unordered {
+pub struct PairsBuilder {
     text: String,
     cuts: Vec<Cut>,
 }
@@ -61,7 +61,7 @@ impl Pairs {
         let pairs = || others().chain(value.map(|value| (key, value)));
         let bytes = pairs().map(|(key, value)| key.len() + value.len()).sum();
         let (text, cuts) = (String::with_capacity(bytes), Vec::with_capacity(pairs().count()));
-        let mut gathered = Unordered { text, cuts };
+        let mut gathered = PairsBuilder { text, cuts };
         for (key, value) in pairs() {
             gathered.push(key, value);
         }
@@ -76,7 +76,7 @@ impl Pairs {
     }
 }
 
-impl Unordered {
+impl PairsBuilder {
     /// What a pair takes beside its text.
     pub const ENTRY_BYTES: usize = size_of::<Cut>();
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn gathered(pairs: &[(&str, &str)]) -> Result<Pairs, Box<str>> {
-        let mut unordered = Unordered::default();
+        let mut unordered = PairsBuilder::default();
         for (key, value) in pairs {
             unordered.push(key, value);
         }

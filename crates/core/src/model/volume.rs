@@ -8,7 +8,7 @@ use arcstr::ArcStr;
 
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, LEGACY_CLASS};
-use super::claim::Created;
+use super::claim::CreationTimestamp;
 use super::class::VolumeClass;
 use super::finalizers::Finalizers;
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
@@ -27,7 +27,7 @@ pub struct Volume {
     /// Its resourceVersion; absent where none was sent.
     pub version: Option<ResourceVersion>,
     /// When it was created; absent before it is stored.
-    pub created: Option<Created>,
+    pub created: Option<CreationTimestamp>,
     /// Whether somebody asked to delete it.
     pub deletion: Deletion,
     /// Its labels, which claims select by.

@@ -1,7 +1,7 @@
 //! A claim that asks for a copy of a data source and would be given a volume without it.
 
 use super::prelude::*;
-use crate::binding::{Asker, Choice, choose};
+use crate::binding::{FitCheck, Choice, choose};
 use crate::model::{BindingMode, Claim, ClassRequest, Content, Provisioner};
 
 pub(super) static RULE: Rule = Rule {
@@ -64,7 +64,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if new.content == Content::Empty || new.volume.is_some() {
         return Vec::new();
     }
-    let is_reserved = evidence.kept_for(&new.key).next().is_some();
+    let is_reserved = evidence.reserved_for(&new.key).next().is_some();
     let without_driver = || by_class(new, evidence);
     let found = if is_reserved { None } else { without_driver().or_else(|| by_volume(new, evidence)) };
     found.into_iter().collect()
@@ -96,7 +96,7 @@ fn by_class(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
 /// A volume that is free fits it but for the data.
 fn by_volume(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let empty = Claim { content: Content::Empty, ..new.clone() };
-    let asker = Asker::Controller(BindingMode::Immediate);
+    let asker = FitCheck::Controller(BindingMode::Immediate);
     let Choice::Free(volume) = choose(evidence.view(), &empty, asker) else { return None };
     let lookup = evidence.volume(&volume.name);
     lookup.present()?;

@@ -3,7 +3,7 @@
 use super::judging::actor::Actor;
 use super::judging::change::{AddedOwners, OWNERS_ADDED_MAX};
 use super::prelude::*;
-use crate::binding::OwnerFate;
+use crate::binding::OwnerState;
 use crate::model::{ClaimKey, NamespaceName, Owner};
 
 pub(super) static RULE: Rule = Rule {
@@ -120,15 +120,15 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let dependency = Dependency::on(Read::Owner(namespace.clone(), owner.clone()), lookup);
         let is_node = namespace.is_empty() && &*owner.api_version == "v1" && &*owner.kind == "Node";
         match lookup {
-            Lookup::Present(OwnerFate::Hidden) => {
+            Lookup::Present(OwnerState::Hidden) => {
                 let volume = change.volume().and_then(Transition::proposed)?;
                 let (key, of_pair) = bound(volume, evidence)?;
                 return Some(hidden(owner, &what, key).depending_on(dependency).depending_on(of_pair));
             }
-            Lookup::Present(OwnerFate::Alive) if is_node => {
+            Lookup::Present(OwnerState::Alive) if is_node => {
                 return Some(owned_by_node(owner, &what).depending_on(dependency));
             }
-            Lookup::Present(OwnerFate::Alive | OwnerFate::Replaced)
+            Lookup::Present(OwnerState::Alive | OwnerState::Replaced)
             | Lookup::Absent
             | Lookup::Unknown => {}
         }
@@ -167,10 +167,10 @@ fn hidden(owner: &Owner, what: &str, key: &ClaimKey) -> Violation {
     Violation::new(FIELD, text)
 }
 
-fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerFate>) -> Option<Violation> {
+fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Violation> {
     let why = match fate {
-        Lookup::Present(OwnerFate::Alive | OwnerFate::Hidden) => return None,
-        Lookup::Present(OwnerFate::Replaced) => "has another uid",
+        Lookup::Present(OwnerState::Alive | OwnerState::Hidden) => return None,
+        Lookup::Present(OwnerState::Replaced) => "has another uid",
         Lookup::Absent | Lookup::Unknown => "does not exist",
     };
     Some(gone(owner, what, why))
@@ -178,7 +178,7 @@ fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerFate>) -> Option<Vio
 
 /// What a claim's owner that does not live is told as: whoever writes claims may see nothing beyond their
 /// namespace, so that another uid under the name and no object of the name are one answer.
-fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerFate>) -> Option<Violation> {
+fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Violation> {
     missing(owner, what, fate)?;
     Some(gone(owner, what, "does not exist with this uid"))
 }

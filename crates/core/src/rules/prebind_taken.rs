@@ -185,7 +185,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     if is_chosen_anew {
         return None;
     }
-    let rival = evidence.kept_for(key).find(|rival| is_rival(rival, new, claim))?;
+    let rival = evidence.reserved_for(key).find(|rival| is_rival(rival, new, claim))?;
     let text = format!(
         "volume \"{}\" is already kept for claim \"{key}\"; one of the two would be kept for \
          nobody; leave spec.claimRef of \"{}\" out or clear the other",

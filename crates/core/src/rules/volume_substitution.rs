@@ -1,7 +1,7 @@
 //! A new volume under the name of one that a claim has lost.
 
 use super::prelude::*;
-use crate::binding::{Asker, Mismatch, fit};
+use crate::binding::{FitCheck, Mismatch, fit};
 use crate::model::{Claim, ClaimKey, NonEmpty, Stage, Volume};
 
 pub(super) static RULE: Rule = Rule {
@@ -81,7 +81,7 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
     }
     let Some(claim) = lookup.present().filter(points_here) else { return Vec::new() };
     let dependency = Dependency::on(Read::Claim(key.clone()), lookup);
-    let mismatches = fit(new, claim, None, Asker::Prebind).err();
+    let mismatches = fit(new, claim, None, FitCheck::Prebind).err();
     let mismatches = mismatches.iter().flat_map(NonEmpty::iter);
     let mut found: Vec<Violation> = mismatches
         .filter_map(|mismatch| of_mismatch(mismatch, claim, new))

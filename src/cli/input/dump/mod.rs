@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 use self::batch::{Other, Purpose, Share, Taken, Unread, namespace_of, read_share};
 use self::item::{Item, sections};
 use self::new_object::{Manifest, is_stored, set_default_class, stored};
-use crate::binding::{ClaimOutcome, Collection, Listed, Observed, View};
+use crate::binding::{ClaimOutcome, Collection, ListedCollections, Observed, View};
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{Cluster, Refusal};
 use crate::cli::input::listing::{Listing, lacks};
@@ -36,7 +36,7 @@ pub(in crate::cli) struct State {
     /// Whether the view shows the pods that claims wait for.
     pub(in crate::cli) pods: Pods,
     /// Which kinds of objects were all seen.
-    pub(in crate::cli) listed: Listed,
+    pub(in crate::cli) listed: ListedCollections,
     /// The files, or `cluster`.
     pub(in crate::cli) source: String,
     /// Objects without a uid, in the order of the input: they are still to be applied.

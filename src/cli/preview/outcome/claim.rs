@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Planner, class, wasted};
-use crate::binding::{Asker, Choice, ClaimOutcome, Observed, Tally, View, Write, choose, tally};
+use crate::binding::{
+    Choice, ClaimOutcome, FitCheck, FitCounts, Observed, View, Write, choose, count_fits,
+};
 use crate::cli::preview::planned::{Blocker, ClaimFate, Given, PlannedClaim};
 use crate::model::{Claim, Reservation, Volume, VolumePhase};
 
@@ -13,8 +15,8 @@ impl Planner<'_> {
     pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
         let fate = self.fate(claim, outcome);
         let starves_for_any =
-            matches!(outcome, ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_));
-        let counts = if starves_for_any { self.counts(claim) } else { Tally::default() };
+            matches!(outcome, ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_));
+        let counts = if starves_for_any { self.counts(claim) } else { FitCounts::default() };
         let blocked_by = if starves_for_any { self.blocker(claim) } else { None };
         let reason = self.reason(claim, outcome, &counts, blocked_by.as_ref());
         let volume = match outcome {
@@ -26,7 +28,7 @@ impl Planner<'_> {
             | ClaimOutcome::WaitsForConsumer
             | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
-            | ClaimOutcome::NothingFits
+            | ClaimOutcome::NoMatchingVolume
             | ClaimOutcome::NoClass(_)
             | ClaimOutcome::NoVolume(_)
             | ClaimOutcome::Unfit(..)
@@ -65,9 +67,9 @@ impl Planner<'_> {
             | ClaimOutcome::Terminating
             | ClaimOutcome::GetsDefaultClass(_) => ClaimFate::Waits,
             ClaimOutcome::Unknown | ClaimOutcome::Unseen => ClaimFate::Unknown,
-            ClaimOutcome::NothingFits | ClaimOutcome::NoClass(_) | ClaimOutcome::NoVolume(_) => {
-                ClaimFate::Starves
-            }
+            ClaimOutcome::NoMatchingVolume
+            | ClaimOutcome::NoClass(_)
+            | ClaimOutcome::NoVolume(_) => ClaimFate::Starves,
             ClaimOutcome::Unfit(..) | ClaimOutcome::Taken(_) => ClaimFate::Conflict,
             ClaimOutcome::Lost(_) => ClaimFate::Lost,
         }
@@ -75,15 +77,15 @@ impl Planner<'_> {
 
     /// As what the binder looks at it. What a scheduler has to choose, it does not give, however well it
     /// fits.
-    fn asker(&self, claim: &Claim) -> Asker<'static> {
-        Asker::Controller(self.after.binding_mode(claim))
+    fn asker(&self, claim: &Claim) -> FitCheck<'static> {
+        FitCheck::Controller(self.after.binding_mode(claim))
     }
 
     /// For each volume the first reason against it.
-    fn counts(&mut self, claim: &Claim) -> Tally {
+    fn counts(&mut self, claim: &Claim) -> FitCounts {
         let asker = self.asker(claim);
-        if self.after.kept_for(&claim.key).next().is_some() {
-            return tally(self.after, claim, asker);
+        if self.after.reserved_for(&claim.key).next().is_some() {
+            return count_fits(self.after, claim, asker);
         }
         let asked = format!(
             "{} {} {:?} {} {:?} {:?} {:?}",
@@ -98,7 +100,7 @@ impl Planner<'_> {
         if let Some(counts) = self.counted.get(&asked) {
             return counts.clone();
         }
-        let counts = tally(self.after, claim, asker);
+        let counts = count_fits(self.after, claim, asker);
         self.counted.insert(asked, counts.clone());
         counts
     }
@@ -112,7 +114,7 @@ impl Planner<'_> {
                 let winner = after.volume(&volume.name)?.reservation.key()?.clone();
                 Some(Blocker { claim: winner.to_string(), volume: volume.name.to_string() })
             }
-            Choice::Kept(_) | Choice::KeptOutOfReach(_) | Choice::Nothing => None,
+            Choice::Reserved(_) | Choice::ReservedUnreachable(_) | Choice::NoMatch => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::planned::{PlannedClaim, PlannedVolume};
-use crate::binding::{Settlement, Tally, View, Write};
+use crate::binding::{FitCounts, Settlement, View, Write};
 use crate::cli::input::dump::Pods;
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Planner<'a> {
     given: Option<View>,
     /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail
     /// for the same.
-    counted: BTreeMap<String, Tally>,
+    counted: BTreeMap<String, FitCounts>,
 }
 
 impl<'a> Planner<'a> {
@@ -61,13 +61,13 @@ impl<'a> Planner<'a> {
 /// The volumes that claims came to name, and those claims.
 fn named(writes: &[Write]) -> impl Iterator<Item = (&VolumeName, &ClaimKey)> {
     writes.iter().filter_map(|write| match write {
-        Write::Name { claim, volume, .. } => Some((volume, &claim.name)),
+        Write::SetVolumeName { claim, volume, .. } => Some((volume, &claim.name)),
         Write::Reserve { .. }
         | Write::Unreserve { .. }
         | Write::Phase { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. }
+        | Write::SetProvisioner { .. }
         | Write::MigrateClaim { .. }
         | Write::MigrateVolume { .. } => None,
     })

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::Planner;
-use crate::binding::{ClaimOutcome, Loss, Mismatch, ObjectKey, Tally};
+use crate::binding::{ClaimOutcome, FitCounts, Loss, Mismatch, ObjectKey};
 use crate::cli::input::dump::Pods;
 use crate::cli::input::listing::labels;
 use crate::cli::preview::planned::Blocker;
@@ -15,7 +15,7 @@ impl Planner<'_> {
         &self,
         claim: &Claim,
         outcome: &ClaimOutcome,
-        counts: &Tally,
+        counts: &FitCounts,
         blocker: Option<&Blocker>,
     ) -> Option<String> {
         Some(match outcome {
@@ -35,7 +35,7 @@ impl Planner<'_> {
             ClaimOutcome::WaitsForProvisioner(name) => {
                 format!("provisioner \"{name}\" is asked for it")
             }
-            ClaimOutcome::NothingFits => nothing_fits(counts, blocker),
+            ClaimOutcome::NoMatchingVolume => nothing_fits(counts, blocker),
             ClaimOutcome::NoClass(class) => {
                 format!("class \"{class}\" does not exist; {}", nothing_fits(counts, blocker))
             }
@@ -105,7 +105,7 @@ fn any_of(pods: &NonEmpty<impl fmt::Display>) -> String {
 }
 
 /// How many volumes fail for what, and who got the one that would have done.
-fn nothing_fits(counts: &Tally, blocker: Option<&Blocker>) -> String {
+fn nothing_fits(counts: &FitCounts, blocker: Option<&Blocker>) -> String {
     let mut text = counts.to_string();
     if let Some(Blocker { claim, volume }) = blocker {
         // Writing to a string cannot fail.

@@ -25,7 +25,7 @@ impl Planner<'_> {
             ) => (VolumeFate::Released, None),
             VolumeOutcome::Offered
             | VolumeOutcome::Serves(_)
-            | VolumeOutcome::GivenBack(_)
+            | VolumeOutcome::Unreserved(_)
             | VolumeOutcome::Unseen => match volume.reservation.key() {
                 None => (VolumeFate::Free, None),
                 Some(key) => (VolumeFate::Reserved, Some(key.clone())),

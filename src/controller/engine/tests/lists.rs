@@ -37,7 +37,7 @@ fn a_late_answer_brings_nothing_back() {
         let gone = Observed::ClaimGone(claim_key.clone());
         stage.engine.observe(gone, &ResourceVersion::new("105"), stage.now);
         let mut live = LiveReads::default();
-        live.claims.insert(claim_key.clone(), Answer::Found(Arc::new(claim)));
+        live.claims.insert(claim_key.clone(), ReadResult::Found(Arc::new(claim)));
         stage.engine.answered(&asked, &live, stage.now);
         let is_shown = stage.engine.view().claim(&claim_key).is_some();
         assert_eq!(is_shown, comes_back, "it was found at {version} and went at 105");
@@ -53,7 +53,7 @@ fn a_list_has_the_last_word_on_what_was_read_meanwhile() {
         stage.engine.begin_list(Watched::Claims);
         let claim = Arc::new(pvc("c", 104, 0));
         let mut live = LiveReads::default();
-        live.claims.insert(claim.key.clone(), Answer::Found(Arc::clone(&claim)));
+        live.claims.insert(claim.key.clone(), ReadResult::Found(Arc::clone(&claim)));
         stage.engine.answered(&asked, &live, stage.now);
         assert!(stage.engine.view().claim(&claim.key).is_some());
         if is_listed {

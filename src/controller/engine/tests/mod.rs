@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::{Engine, Task};
 use crate::api::claim::claim;
 use crate::api::volume::volume;
-use crate::binding::{Answer, LiveReads, ObjectKey, Observed, Read, Write};
+use crate::binding::{LiveReads, ObjectKey, Observed, Read, ReadResult, Write};
 use crate::client::resource::Watched;
 use crate::client::send::Sent;
 use crate::controller::mode::Mode;
@@ -185,7 +185,7 @@ fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
         Volume { class_field: Some(ClassName::new("bare")), ..pv("a", 1, "1Gi", "Pending") };
     let mut stage = Stage::of(&[volume], &[of_class(pvc("c", 3, 1)), of_class(pvc("d", 4, 2))]);
     let mut no_class = LiveReads::default();
-    no_class.classes.insert(ClassName::new("bare"), Answer::NotFound);
+    no_class.classes.insert(ClassName::new("bare"), ReadResult::NotFound);
     let Some(Task::Send(offer)) = stage.next() else { panic!("not offered") };
     // The older claim is promised the volume, the younger asks about the class.
     let asked = stage.read();
@@ -239,7 +239,7 @@ fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
 
 fn found(volume: Volume) -> LiveReads {
     let mut live = LiveReads::default();
-    live.volumes.insert(volume.name.clone(), Answer::Found(Arc::new(volume)));
+    live.volumes.insert(volume.name.clone(), ReadResult::Found(Arc::new(volume)));
     live
 }
 
@@ -270,7 +270,7 @@ fn a_check_that_fails_is_made_again() {
     for _ in 0..3 {
         let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
         let mut live = LiveReads::default();
-        live.volumes.insert(VolumeName::new("a"), Answer::Failed);
+        live.volumes.insert(VolumeName::new("a"), ReadResult::Failed);
         stage.engine.checked(&object, &live, stage.now);
         assert!(stage.next().is_none());
         stage.now = stage.engine.wakes_at().unwrap();
@@ -287,7 +287,7 @@ fn who_was_to_have_a_volume_that_cannot_be_read_gets_another() {
     stage.engine.sent(&write, Sent::Stale, stage.now);
     let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
     let mut live = LiveReads::default();
-    live.volumes.insert(VolumeName::new("best"), Answer::Unreadable);
+    live.volumes.insert(VolumeName::new("best"), ReadResult::Unreadable);
     stage.engine.checked(&object, &live, stage.now);
     assert_eq!(stage.write().object(), named("large"));
 }
@@ -318,7 +318,7 @@ fn held(version: u32) -> Volume {
 
 fn gone() -> LiveReads {
     let mut live = LiveReads::default();
-    live.claims.insert(ClaimKey::new("db", "c"), Answer::NotFound);
+    live.claims.insert(ClaimKey::new("db", "c"), ReadResult::NotFound);
     live
 }
 
@@ -381,7 +381,7 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
     let claim = Claim { class_field: ClassRequest::Named(fast()), ..pvc("c", 3, 9) };
     let fresh = Volume { class_field: Some(fast()), ..pv("v", 1, "1Gi", "Pending") };
     let mut live = LiveReads::default();
-    live.classes.insert(fast(), Answer::NotFound);
+    live.classes.insert(fast(), ReadResult::NotFound);
     let mut stage = Stage::of(&[], &[]);
     stage.see(Observed::Claim(Arc::new(claim)));
     stage.see(Observed::Volume(Arc::new(fresh)));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Stage, Task};
 use crate::api::volume::Wanted;
 use crate::api::volume::volume;
-use crate::binding::{Answer, LiveReads, Observed, Recycling};
+use crate::binding::{LiveReads, Observed, ReadResult, Recycling};
 use crate::controller::engine::{RecycleOrder, Recycled};
 use crate::model::{ClaimKey, ResourceVersion, Uid, Volume, VolumeName};
 
@@ -24,11 +24,11 @@ fn released(uid: &str, version: u32) -> Volume {
 /// The next order, where every read finds the volume as it is seen, and nobody who uses it.
 fn order(stage: &mut Stage) -> Option<RecycleOrder> {
     let mut live = LiveReads::default();
-    live.claims.insert(ClaimKey::new("db", "c"), Answer::NotFound);
-    live.live_pods.insert(ClaimKey::new("db", "c"), Answer::Found(Arc::new(Vec::new())));
+    live.claims.insert(ClaimKey::new("db", "c"), ReadResult::NotFound);
+    live.live_pods.insert(ClaimKey::new("db", "c"), ReadResult::Found(Arc::new(Vec::new())));
     for version in 200..220 {
         let volume = stage.engine.view().volume(&VolumeName::new("a")).cloned();
-        let volume = volume.map_or(Answer::NotFound, Answer::Found);
+        let volume = volume.map_or(ReadResult::NotFound, ReadResult::Found);
         live.volumes.insert(VolumeName::new("a"), volume);
         match stage.next()? {
             Task::Recycle(order) => return Some(order),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Stage, Task, pv, pvc};
-use crate::binding::{Observed, PrebindOutcome, Subject, View};
+use crate::binding::{ObjectKey, Observed, PrebindOutcome, View};
 use crate::controller::engine::tell::{Telling, Why};
 use crate::model::{Claim, ClaimKey, ResourceVersion, Uid};
 
@@ -46,7 +46,7 @@ fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again
     stage.now += Duration::from_secs(2);
     for _ in 0..3 {
         let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
-        let Subject::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
+        let ObjectKey::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
         assert_eq!(&*key.name, "d", "c is served");
         assert!(stage.next().is_none());
         stage.engine.told(&notice, false, stage.now);
@@ -78,7 +78,7 @@ fn another_claim_of_the_same_name_is_told_as_soon_as_the_first() {
 #[test]
 fn who_is_gone_is_not_spoken_of_any_more() {
     let (mut telling, view, stage) = (Telling::default(), View::default(), Stage::of(&[], &[]));
-    let nothing_fits = Why::Prebind(PrebindOutcome::NothingFits("n".into()));
+    let nothing_fits = Why::Prebind(PrebindOutcome::NoMatchingVolume("n".into()));
     telling.note(&view, &super::key("c"), nothing_fits, stage.now);
     let due = telling.wakes_at().expect("it is to be told");
     assert!(telling.next(&view, due).is_none(), "nobody is there to be told of");

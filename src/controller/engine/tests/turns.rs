@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Stage, pv, pvc};
-use crate::binding::{Answer, LiveReads, Observed, Read, Write};
+use crate::binding::{LiveReads, Observed, Read, ReadResult, Write};
 use crate::client::send::Sent;
 use crate::controller::engine::Task;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
@@ -25,27 +25,27 @@ fn volume(name: &str) -> Volume {
     Volume { class_field: Some(fast()), ..pv(name, 1, "1Gi", "Available") }
 }
 
-fn answer(class: Answer<Class>) -> LiveReads {
+fn answer(class: ReadResult<Class>) -> LiveReads {
     LiveReads { classes: [(fast(), class)].into(), ..LiveReads::default() }
 }
 
 /// There is no object of the class.
 fn absent() -> LiveReads {
-    answer(Answer::NotFound)
+    answer(ReadResult::NotFound)
 }
 
 /// Nobody knows.
 fn failed() -> LiveReads {
-    answer(Answer::Failed)
+    answer(ReadResult::Failed)
 }
 
 /// The class leaves the choice to the scheduler.
 fn delayed() -> LiveReads {
-    answer(Answer::Found(Arc::new(Class {
+    answer(ReadResult::Found(Arc::new(Class {
         name: fast(),
         provisioner: Provisioner::Static,
         binding_mode: BindingMode::WaitForFirstConsumer,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
     })))
 }
@@ -136,7 +136,7 @@ fn whoever_names_a_volume_waits_while_that_asks_whom_it_serves() {
     // One claim waits for any volume of its class, the other for this one.
     let mut stage = Stage::of(&[], &[of_fast(pvc("waits", 3, 1)), of_fast(names)]);
     let mut nothing = absent();
-    nothing.volumes.insert(VolumeName::new("v"), Answer::NotFound);
+    nothing.volumes.insert(VolumeName::new("v"), ReadResult::NotFound);
     for asked in [stage.read(), stage.read()] {
         stage.engine.answered(&asked, &nothing, stage.now);
     }
@@ -204,7 +204,7 @@ fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
         name: fast(),
         provisioner: Provisioner::Static,
         binding_mode: BindingMode::Immediate,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Marked { created: "2026-01-01T00:00:00Z".into() },
     };
     let classless = Claim { class_field: ClassRequest::Unset, ..pvc("old", 2, 0) };

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use bindery::binding::{Listed, Observed, View, settle};
+use bindery::binding::{ListedCollections, Observed, View, settle};
 use bindery::client::resource::Watched;
 use bindery::model::ClaimKey;
 use serde_json::Value;
@@ -102,7 +102,7 @@ fn follow(
         let mut next = view.clone();
         next.apply(object.clone());
         let order: Vec<ClaimKey> = next.claims().map(|claim| claim.key.clone()).collect();
-        settle(&mut next, &order, Listed::everything());
+        settle(&mut next, &order, ListedCollections::everything());
         follow(&next, objects, arrived | (1 << place), met, ends);
     }
     if is_last {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery::binding::{Asker, Mismatch, fit};
+use bindery::binding::{FitCheck, Mismatch, fit};
 use bindery::model::{
     Claim, ClaimKey, Deletion, Reservation, Stage, Volume, VolumeName, VolumePhase,
 };
@@ -145,7 +145,7 @@ fn agreed_pair_must_fit(seen: &Seen<'_>) -> Option<Explained> {
     let volume = seen.named()?;
     let is_agreed = volume.reservation == Reservation::Named(seen.ours.key.clone());
     let is_refused = seen.ours.stage() == Stage::Unbound && seen.is_bound_there_only();
-    let against = fit(volume, &seen.ours, None, Asker::Prebind).err()?;
+    let against = fit(volume, &seen.ours, None, FitCheck::Prebind).err()?;
     let is_unusable =
         against.iter().any(|mismatch| matches!(mismatch, Mismatch::VolumeMode { .. }));
     (is_agreed && is_refused && is_unusable).then(|| seen.explained(&[Some(&volume.name)]))
@@ -155,7 +155,7 @@ fn lost_claim_needs_its_volume(seen: &Seen<'_>) -> Option<Explained> {
     let volume = seen.named()?;
     let is_free = volume.reservation == Reservation::Free && volume.phase == VolumePhase::Available;
     let is_lost = seen.both.ours.claims[seen.name]["status"]["phase"] == "Lost";
-    let against = fit(volume, &seen.ours, None, Asker::Prebind).err()?;
+    let against = fit(volume, &seen.ours, None, FitCheck::Prebind).err()?;
     let is_serious = against.iter().any(is_serious);
     let explains = is_free && is_lost && is_serious && seen.is_bound_there_only();
     explains.then(|| seen.explained(&[Some(&volume.name)]))

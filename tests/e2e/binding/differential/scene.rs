@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bindery::binding::{Asker, Mismatch, View, fit};
+use bindery::binding::{FitCheck, Mismatch, View, fit};
 use bindery::client::resource::Watched;
 use bindery::model::{
     BindingMode, Claim, Deletion, Labels, Node, NonEmpty, Quantity, Reservation, Stage, Volume,
@@ -110,7 +110,7 @@ impl Scene {
             let against = |volume: &std::sync::Arc<Volume>| {
                 let mut found: Vec<Mismatch> =
                     fit(volume, claim, None, asker).err()?.iter().cloned().collect();
-                let on_node = fit(volume, claim, None, Asker::Scheduler(&node)).err();
+                let on_node = fit(volume, claim, None, FitCheck::Scheduler(&node)).err();
                 let on_node = on_node.iter().flat_map(NonEmpty::iter);
                 found.extend(on_node.filter(|found| **found == Mismatch::NodeAffinity).cloned());
                 Some(found)
@@ -192,13 +192,13 @@ impl Told {
 }
 
 /// As what the binder looks at a claim.
-pub(super) fn asker(view: &View, claim: &Claim) -> Asker<'static> {
+pub(super) fn asker(view: &View, claim: &Claim) -> FitCheck<'static> {
     let request = claim.class();
     let mode = match request.wanted() {
         VolumeClass::Classless => None,
         VolumeClass::Named(name) => view.class(name).map(|class| class.binding_mode),
     };
-    Asker::Controller(mode.unwrap_or(BindingMode::Immediate))
+    FitCheck::Controller(mode.unwrap_or(BindingMode::Immediate))
 }
 
 pub(super) fn name_of(object: &Value) -> &str {

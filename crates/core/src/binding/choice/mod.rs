@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::fit::{Asker, Fit, fit, is_foreign, unmatched_term};
+use super::fit::{Fit, FitCheck, fit, is_foreign, unmatched_term};
 use super::mismatch::Mismatch;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
@@ -13,13 +13,13 @@ use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// This volume is kept for it.
-    Kept(Arc<Volume>),
+    Reserved(Arc<Volume>),
     /// This volume is free, and none that is free fits better.
     Free(Arc<Volume>),
     /// A volume is kept for it that the asker cannot use, which rules out every other.
-    KeptOutOfReach(Arc<Volume>),
+    ReservedUnreachable(Arc<Volume>),
     /// None fits.
-    Nothing,
+    NoMatch,
 }
 
 /// The volume for `claim`, among those that `view` shows.
@@ -31,35 +31,35 @@ pub enum Choice {
 /// has fewer access modes (`pv_controller.go`, `findBestMatchForClaim`), and stays unused. A scheduler
 /// whose node cannot reach a kept volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).
-pub fn choose(view: &View, claim: &Claim, asker: Asker<'_>) -> Choice {
+pub fn choose(view: &View, claim: &Claim, asker: FitCheck<'_>) -> Choice {
     let home = view.home(claim);
     let mut kept: Vec<&Arc<Volume>> =
-        view.kept_for(&claim.key).filter_map(|name| view.volume(name)).collect();
+        view.reserved_for(&claim.key).filter_map(|name| view.volume(name)).collect();
     kept.sort_by(|a, b| standing(a).cmp(&standing(b)));
     for volume in kept {
         match fit(volume, claim, home, asker) {
-            Ok(Fit::Kept) => return Choice::Kept(Arc::clone(volume)),
+            Ok(Fit::Reserved) => return Choice::Reserved(Arc::clone(volume)),
             Ok(Fit::Free) => {}
             Err(mismatches) => {
                 if mismatches.iter().all(|mismatch| *mismatch == Mismatch::NodeAffinity) {
-                    return Choice::KeptOutOfReach(Arc::clone(volume));
+                    return Choice::ReservedUnreachable(Arc::clone(volume));
                 }
             }
         }
     }
-    if let Asker::Controller(BindingMode::WaitForFirstConsumer) = asker {
+    if let FitCheck::Controller(BindingMode::WaitForFirstConsumer) = asker {
         // No free volume is given before a pod has a node: not one of them needs a look.
-        return Choice::Nothing;
+        return Choice::NoMatch;
     }
     if claim.content == Content::Copied {
         // Nor is one given that the data was not copied to.
-        return Choice::Nothing;
+        return Choice::NoMatch;
     }
     // `fit` asks both too, and lists whatever else there is: tenancy and selectors may rule out thousands.
     let free = view.free_for(claim).filter(|volume| !is_foreign(volume, claim, home));
     let mut free = free.filter(|volume| unmatched_term(volume, claim).is_none());
     let free = free.find(|volume| fit(volume, claim, home, asker).is_ok());
-    free.map_or(Choice::Nothing, |volume| Choice::Free(Arc::clone(volume)))
+    free.map_or(Choice::NoMatch, |volume| Choice::Free(Arc::clone(volume)))
 }
 
 /// By what kept volumes are ordered: a uid first, then as free ones are.

@@ -10,7 +10,7 @@ use crate::model::{
     NodeAffinity, Quantity, Selector, Term, Uid, VolumeMode, VolumeName, VolumePhase,
 };
 
-const IMMEDIATE: Asker<'static> = Asker::Controller(BindingMode::Immediate);
+const IMMEDIATE: FitCheck<'static> = FitCheck::Controller(BindingMode::Immediate);
 
 fn view(volumes: &[Volume]) -> View {
     let mut view = View::default();
@@ -22,24 +22,24 @@ fn view(volumes: &[Volume]) -> View {
 
 fn name(choice: &Choice) -> Option<&str> {
     match choice {
-        Choice::Kept(volume) | Choice::Free(volume) => Some(volume.name.as_str()),
-        Choice::KeptOutOfReach(_) | Choice::Nothing => None,
+        Choice::Reserved(volume) | Choice::Free(volume) => Some(volume.name.as_str()),
+        Choice::ReservedUnreachable(_) | Choice::NoMatch => None,
     }
 }
 
 /// What Kubernetes finds, looking at one volume after the other, with ties settled as ours are and
 /// kept volumes looked for first.
-fn searched(volumes: &[Volume], claim: &Claim, asker: Asker<'_>) -> Option<String> {
+fn searched(volumes: &[Volume], claim: &Claim, asker: FitCheck<'_>) -> Option<String> {
     let fitting = |wanted: Fit| {
         let fits = move |volume: &&Volume| fit(volume, claim, None, asker) == Ok(wanted);
         volumes.iter().filter(fits).min_by_key(|volume| {
             let by_name_only = !matches!(volume.reservation, Reservation::Held(..));
             let modes = volume.access_modes.clone();
             let rank = (modes.count(), modes, volume.capacity.clone(), volume.name.clone());
-            (wanted == Fit::Kept && by_name_only, rank)
+            (wanted == Fit::Reserved && by_name_only, rank)
         })
     };
-    fitting(Fit::Kept).or_else(|| fitting(Fit::Free)).map(|volume| volume.name.to_string())
+    fitting(Fit::Reserved).or_else(|| fitting(Fit::Free)).map(|volume| volume.name.to_string())
 }
 
 fn modes() -> impl Strategy<Value = AccessModes> {
@@ -120,8 +120,8 @@ proptest! {
     #[test]
     fn the_choice_is_that_of_a_search_over_all_volumes(volumes in volumes(), claim in claims()) {
         let node = Node { name: "n1".into(), labels: Labels::default() };
-        let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
-        for asker in [IMMEDIATE, delayed, Asker::Scheduler(&node)] {
+        let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
+        for asker in [IMMEDIATE, delayed, FitCheck::Scheduler(&node)] {
             let choice = choose(&view(&volumes), &claim, asker);
             let expected = searched(&volumes, &claim, asker);
             prop_assert_eq!(name(&choice), expected.as_deref());
@@ -178,7 +178,7 @@ fn fewest_modes_win_over_size_and_ties_are_settled() {
         assert_eq!(name(&choice), Some(expected));
         volumes.retain(|volume| volume.name.as_str() != expected);
     }
-    assert_eq!(choose(&view(&volumes), &claim(), IMMEDIATE), Choice::Nothing);
+    assert_eq!(choose(&view(&volumes), &claim(), IMMEDIATE), Choice::NoMatch);
 }
 
 /// **Differs from Kubernetes**: a volume that is kept for the claim is found before a free one with
@@ -221,18 +221,18 @@ fn a_kept_volume_out_of_reach_of_the_node_rules_out_the_others() {
         ..sized("pv-kept", &["ReadWriteOnce"], "10Gi")
     };
     let volumes = [kept.clone(), sized("pv-free", &["ReadWriteOnce"], "10Gi")];
-    let choice = choose(&view(&volumes), &claim(), Asker::Scheduler(&node));
-    assert_eq!(choice, Choice::KeptOutOfReach(Arc::new(kept)));
+    let choice = choose(&view(&volumes), &claim(), FitCheck::Scheduler(&node));
+    assert_eq!(choice, Choice::ReservedUnreachable(Arc::new(kept)));
 }
 
 #[test]
 fn a_delayed_claim_is_given_only_what_is_kept_for_it() {
-    let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+    let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
     let free = sized("pv-free", &["ReadWriteOnce"], "10Gi");
-    assert_eq!(choose(&view(std::slice::from_ref(&free)), &claim(), delayed), Choice::Nothing);
+    assert_eq!(choose(&view(std::slice::from_ref(&free)), &claim(), delayed), Choice::NoMatch);
     let kept = Volume { reservation: Reservation::Named(claim().key), ..free };
     let choice = choose(&view(std::slice::from_ref(&kept)), &claim(), delayed);
-    assert_eq!(choice, Choice::Kept(Arc::new(kept)));
+    assert_eq!(choice, Choice::Reserved(Arc::new(kept)));
 }
 
 #[test]
@@ -240,10 +240,10 @@ fn a_claim_with_a_data_source_is_given_only_a_volume_that_names_it() {
     let copy = Claim { content: Content::Copied, ..claim() };
     let kept = Volume { reservation: Reservation::Named(copy.key.clone()), ..volume() };
     assert_eq!(choose(&view(&[volume()]), &claim(), IMMEDIATE), Choice::Free(volume().into()));
-    assert_eq!(choose(&view(&[volume()]), &copy, IMMEDIATE), Choice::Nothing);
+    assert_eq!(choose(&view(&[volume()]), &copy, IMMEDIATE), Choice::NoMatch);
     assert_eq!(
         choose(&view(std::slice::from_ref(&kept)), &copy, IMMEDIATE),
-        Choice::Kept(kept.into())
+        Choice::Reserved(kept.into())
     );
     let mismatches = fit(&volume(), &copy, None, IMMEDIATE).unwrap_err();
     assert_eq!(mismatches.iter().collect::<Vec<_>>(), [&Mismatch::DataSource]);

@@ -7,12 +7,12 @@ use arcstr::ArcStr;
 
 use super::bind::bind;
 use super::choice::{Choice, choose};
+use super::decision::{Decision, NewStatus, Next, ObjectRef, Write};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
-use super::fit::{Asker, fit};
+use super::fit::{FitCheck, fit};
 use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
-use super::step::{Basis, Decision, NewStatus, Next, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, SELECTED_NODE, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, NonEmpty,
@@ -42,7 +42,7 @@ pub enum ClaimOutcome {
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
     /// No volume fits, and nobody makes volumes of its class.
-    NothingFits,
+    NoMatchingVolume,
     /// No volume fits, and its class does not exist.
     NoClass(ClassName),
     /// The volume that it names does not exist.
@@ -87,7 +87,7 @@ impl ClaimOutcome {
             | Self::WaitsForConsumer
             | Self::WaitsForPods(_)
             | Self::WaitsForProvisioner(_)
-            | Self::NothingFits
+            | Self::NoMatchingVolume
             | Self::NoClass(_)
             | Self::Lost(Loss::Reference) => None,
         }
@@ -96,7 +96,7 @@ impl ClaimOutcome {
     /// Whether any volume that fits would do for the claim, should one come.
     pub fn waits_for_any(&self) -> bool {
         match self {
-            Self::NothingFits | Self::NoClass(_) | Self::WaitsForProvisioner(_) => true,
+            Self::NoMatchingVolume | Self::NoClass(_) | Self::WaitsForProvisioner(_) => true,
             Self::Unseen
             | Self::Terminating
             | Self::Unknown
@@ -152,8 +152,8 @@ fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
         Err(read) => return unknown(read),
     };
     let mode = class.map_or(BindingMode::Immediate, |class| class.binding_mode);
-    match choose(evidence.view(), claim, Asker::Controller(mode)) {
-        Choice::Kept(volume) | Choice::Free(volume) => {
+    match choose(evidence.view(), claim, FitCheck::Controller(mode)) {
+        Choice::Reserved(volume) | Choice::Free(volume) => {
             // Among those that the view shows. If one was read that is another by now, its view is late, and
             // shows it soon.
             let now = evidence.volume(&volume.name).present();
@@ -163,7 +163,7 @@ fn searching(evidence: &Evidence<'_>, claim: &Claim) -> Decision<ClaimOutcome> {
             };
             Decision { next, why: ClaimOutcome::Bound(volume.name.clone()) }
         }
-        Choice::KeptOutOfReach(_) | Choice::Nothing => without_volume(evidence, claim, class),
+        Choice::ReservedUnreachable(_) | Choice::NoMatch => without_volume(evidence, claim, class),
     }
 }
 
@@ -192,11 +192,11 @@ fn without_volume(
     match (claim.class(), class) {
         (ClassRequest::Unset, _) if default.is_some() => {
             let class = default.map_or_else(|| ClassName::new(""), |class| class.name.clone());
-            let write = Write::SetClass { claim: Basis::of_claim(claim), class: class.clone() };
+            let write = Write::SetClass { claim: ObjectRef::of_claim(claim), class: class.clone() };
             Decision { next: Next::Write(write), why: ClaimOutcome::GetsDefaultClass(class) }
         }
         (ClassRequest::Unset | ClassRequest::Classless, _) => {
-            pending(claim, ClaimOutcome::NothingFits)
+            pending(claim, ClaimOutcome::NoMatchingVolume)
         }
         (ClassRequest::Named(name), None) => {
             Decision { next: Next::Settled, why: ClaimOutcome::NoClass(name) }
@@ -211,7 +211,9 @@ fn of_class(evidence: &Evidence<'_>, claim: &Claim, class: &Class) -> Decision<C
         return pending(claim, waits(evidence, claim));
     }
     match &class.provisioner {
-        Provisioner::Static => Decision { next: Next::Settled, why: ClaimOutcome::NothingFits },
+        Provisioner::Static => {
+            Decision { next: Next::Settled, why: ClaimOutcome::NoMatchingVolume }
+        }
         Provisioner::Named(name) => asking(claim, name),
     }
 }
@@ -222,11 +224,11 @@ fn asking(claim: &Claim, provisioner: &str) -> Decision<ClaimOutcome> {
     let provisioner: Box<str> = migrated_to.unwrap_or(provisioner).into();
     if provisioner.starts_with(IN_TREE_PREFIX) {
         // A plug-in that Kubernetes does not have any more, and that no driver serves.
-        return Decision { next: Next::Settled, why: ClaimOutcome::NothingFits };
+        return Decision { next: Next::Settled, why: ClaimOutcome::NoMatchingVolume };
     }
     let is_asked = claim.annotations.get(STORAGE_PROVISIONER) == Some(&*provisioner);
     let why = ClaimOutcome::WaitsForProvisioner(provisioner.clone());
-    let ask = Write::Ask { claim: Basis::of_claim(claim), provisioner, migrated_to };
+    let ask = Write::SetProvisioner { claim: ObjectRef::of_claim(claim), provisioner, migrated_to };
     Decision { next: if is_asked { Next::Settled } else { Next::Write(ask) }, why }
 }
 
@@ -248,12 +250,12 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
         Lookup::Unknown => return unknown(Read::Volume(name.clone())),
     };
     match pairing(volume, claim) {
-        Pairing::Asked => asked(evidence, volume, claim),
+        Pairing::Requested => asked(evidence, volume, claim),
         Pairing::Agreed | Pairing::Bound => agreed(evidence, volume, claim),
         // The claim names this volume, so that the others cannot be.
         Pairing::VolumeElsewhere
         | Pairing::ClaimElsewhere
-        | Pairing::Strangers
+        | Pairing::Unrelated
         | Pairing::Reserved
         | Pairing::Held => taken(claim, name),
     }
@@ -273,7 +275,7 @@ fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
 
 fn asked(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
-    match fit(volume, claim, evidence.view().home(claim), Asker::Prebind) {
+    match fit(volume, claim, evidence.view().home(claim), FitCheck::Prebind) {
         Ok(_) => Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) },
         Err(mismatches) => pending(claim, ClaimOutcome::Unfit(name, mismatches)),
     }
@@ -288,7 +290,7 @@ fn asked(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<Cl
 fn agreed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let name = volume.name.clone();
     let home = evidence.view().home(claim);
-    let Err(mismatches) = fit(volume, claim, home, Asker::Prebind) else {
+    let Err(mismatches) = fit(volume, claim, home, FitCheck::Prebind) else {
         return Decision { next: bind(evidence, volume, claim), why: ClaimOutcome::Bound(name) };
     };
     let serious = mismatches.iter().filter(|mismatch| !is_bearable(mismatch)).cloned().collect();
@@ -397,7 +399,7 @@ fn against_return(
     let request = claim.reported.capacity.clone().unwrap_or(Quantity::ZERO);
     let as_reported = Claim { request, ..claim.clone() };
     let home = evidence.view().home(claim);
-    let mismatches = fit(volume, &as_reported, home, Asker::Prebind).err()?;
+    let mismatches = fit(volume, &as_reported, home, FitCheck::Prebind).err()?;
     let serious = |mismatch: &&Mismatch| match severity(mismatch) {
         Severity::Unusable | Severity::LessThanAsked => true,
         Severity::OtherClass | Severity::Situation => false,
@@ -406,21 +408,21 @@ fn against_return(
 }
 
 fn pending(claim: &Claim, why: ClaimOutcome) -> Decision<ClaimOutcome> {
-    let is_told = claim.phase == ClaimPhase::Pending && claim.reported == Reported::default();
-    Decision { next: status(claim, is_told, NewStatus::Pending), why }
+    let is_current = claim.phase == ClaimPhase::Pending && claim.reported == Reported::default();
+    Decision { next: status(claim, is_current, NewStatus::Pending), why }
 }
 
 /// Kubernetes: a claim that is Lost already is not written again.
 fn lost(claim: &Claim, loss: Loss) -> Decision<ClaimOutcome> {
-    let is_told = claim.phase == ClaimPhase::Lost;
-    Decision { next: status(claim, is_told, NewStatus::Lost), why: ClaimOutcome::Lost(loss) }
+    let is_current = claim.phase == ClaimPhase::Lost;
+    Decision { next: status(claim, is_current, NewStatus::Lost), why: ClaimOutcome::Lost(loss) }
 }
 
-fn status(claim: &Claim, is_told: bool, status: NewStatus) -> Next {
-    if is_told {
+fn status(claim: &Claim, is_current: bool, status: NewStatus) -> Next {
+    if is_current {
         return Next::Settled;
     }
-    Next::Write(Write::Status { claim: Basis::of_claim(claim), status })
+    Next::Write(Write::Status { claim: ObjectRef::of_claim(claim), status })
 }
 
 #[cfg(test)]

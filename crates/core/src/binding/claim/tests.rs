@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{ChosenBy, Listed, LiveReads, Observed, View};
+use crate::binding::{ChosenBy, ListedCollections, LiveReads, Observed, View};
 use crate::model::annotations::{BIND_COMPLETED, MIGRATED_TO};
 use crate::model::{
     AccessModes, Annotations, DefaultMark, Expansion, Pod, PodKey, Uid, VolumeMode, VolumePhase,
@@ -26,7 +26,7 @@ fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<
     for _ in 0..3 {
         let decision = decide_claim(&Evidence::new(&view, &live), &claims[0].key);
         let Next::Read(reads) = &decision.next else { return decision };
-        live.answer_from(&view, Listed::everything(), reads);
+        live.answer_from(&view, ListedCollections::everything(), reads);
     }
     panic!("the same reads are wanted again")
 }
@@ -40,12 +40,12 @@ fn told(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
         Next::Write(Write::Reserve { .. }) => "reserve",
         Next::Write(Write::Unreserve { .. }) => "unreserve",
         Next::Write(Write::Phase { .. }) => "phase",
-        Next::Write(Write::Name { .. }) => "name",
+        Next::Write(Write::SetVolumeName { .. }) => "name",
         Next::Write(Write::Status { status: NewStatus::Pending, .. }) => "pending",
         Next::Write(Write::Status { status: NewStatus::Lost, .. }) => "lost",
         Next::Write(Write::Status { status: NewStatus::Bound { .. }, .. }) => "bound",
         Next::Write(Write::SetClass { .. }) => "class",
-        Next::Write(Write::Ask { .. }) => "ask",
+        Next::Write(Write::SetProvisioner { .. }) => "ask",
         Next::Write(Write::MigrateClaim { .. }) => "migrate",
         Next::Write(Write::MigrateVolume { .. }) => "migrate volume",
     };
@@ -79,7 +79,7 @@ fn small() -> Volume {
 }
 
 fn class(mode: BindingMode, provisioner: Provisioner) -> Class {
-    let (name, expansion) = (ClassName::new("fast"), Expansion::Refused);
+    let (name, expansion) = (ClassName::new("fast"), Expansion::NotAllowed);
     Class { name, provisioner, binding_mode: mode, expansion, default: DefaultMark::Unmarked }
 }
 
@@ -109,8 +109,8 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
     let rows = [
         (vec![volume()], claim(), vec![], ("reserve", bound.clone())),
         (vec![held()], claim(), vec![], ("phase", bound.clone())),
-        (vec![small()], claim(), vec![], ("nothing", ClaimOutcome::NothingFits)),
-        (vec![], lost, vec![], ("pending", ClaimOutcome::NothingFits)),
+        (vec![small()], claim(), vec![], ("nothing", ClaimOutcome::NoMatchingVolume)),
+        (vec![], lost, vec![], ("pending", ClaimOutcome::NoMatchingVolume)),
         // **Differs from Kubernetes**: a claim that is being deleted gets no volume.
         (vec![volume()], going, vec![], ("nothing", ClaimOutcome::Terminating)),
         (vec![volume()], claim(), vec![default.clone()], ("reserve", bound.clone())),
@@ -120,7 +120,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
             vec![default.clone()],
             ("class", ClaimOutcome::GetsDefaultClass(default.name.clone())),
         ),
-        (vec![], classless, vec![default], ("nothing", ClaimOutcome::NothingFits)),
+        (vec![], classless, vec![default], ("nothing", ClaimOutcome::NoMatchingVolume)),
         (
             vec![],
             of_class(claim()),
@@ -131,8 +131,8 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
         (vec![fast.clone()], of_class(claim()), vec![], ("reserve", bound)),
         (vec![], of_class(claim()), vec![immediate.clone()], ("ask", waits.clone())),
         (vec![], asked, vec![immediate], ("nothing", waits.clone())),
-        (vec![], of_class(claim()), vec![fixed], ("nothing", ClaimOutcome::NothingFits)),
-        (vec![], of_class(claim()), vec![gone], ("nothing", ClaimOutcome::NothingFits)),
+        (vec![], of_class(claim()), vec![fixed], ("nothing", ClaimOutcome::NoMatchingVolume)),
+        (vec![], of_class(claim()), vec![gone], ("nothing", ClaimOutcome::NoMatchingVolume)),
         (
             vec![fast.clone()],
             of_class(claim()),
@@ -216,7 +216,7 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
             | ClaimOutcome::WaitsForConsumer
             | ClaimOutcome::WaitsForPods(_)
             | ClaimOutcome::WaitsForProvisioner(_)
-            | ClaimOutcome::NothingFits
+            | ClaimOutcome::NoMatchingVolume
             | ClaimOutcome::NoClass(_)
             | ClaimOutcome::Lost(_) => panic!("{decision:?}"),
         };
@@ -313,7 +313,8 @@ fn what_is_not_known_is_read_first() {
 fn the_binder_marks_what_it_chose_itself() {
     let chosen = |volume: Volume, claim: Claim| {
         let next = decided(&[volume], &[claim], &[]).next;
-        let Next::Write(Write::Reserve { chosen, .. } | Write::Name { chosen, .. }) = next else {
+        let Next::Write(Write::Reserve { chosen, .. } | Write::SetVolumeName { chosen, .. }) = next
+        else {
             panic!("{next:?}")
         };
         chosen

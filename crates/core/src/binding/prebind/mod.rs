@@ -7,9 +7,9 @@
 
 use super::bind::reserve;
 use super::choice::{Choice, choose};
+use super::decision::{ChosenBy, Decision, Next};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
-use super::fit::Asker;
-use super::step::{ChosenBy, Decision, Next};
+use super::fit::FitCheck;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClassName, Deletion, Pod, PodKey, Provisioner, Stage,
@@ -22,7 +22,7 @@ pub enum PrebindOutcome {
     /// Nobody saw it.
     Unseen,
     /// The other binder or the scheduler sees to it.
-    NotOurs(NotOurs),
+    Skipped(SkipReason),
     /// Something that decides is not known.
     Unknown,
     /// No pod that has not finished uses it.
@@ -30,22 +30,22 @@ pub enum PrebindOutcome {
     /// This pod, which uses it, has no node yet: the scheduler chooses.
     Scheduled(PodKey),
     /// Pods that use it have different nodes.
-    Scattered,
+    DifferentNodes,
     /// The node of its pods does not exist.
     NoNode(Box<str>),
     /// No volume that fits can be reached from this node.
-    NothingFits(Box<str>),
+    NoMatchingVolume(Box<str>),
     /// A volume is kept for it that its node cannot reach, which rules out every other.
-    KeptOutOfReach(VolumeName),
+    ReservedUnreachable(VolumeName),
     /// This volume is kept for it already: the other binder goes on.
-    Kept(VolumeName),
+    AlreadyReserved(VolumeName),
     /// This volume is reserved for it.
     Reserves(VolumeName),
 }
 
 /// Why a claim is left to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotOurs {
+pub enum SkipReason {
     /// It is being deleted.
     Terminating,
     /// It was bound.
@@ -74,10 +74,10 @@ pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<Prebi
     let Some(claim) = claim else { return settled(PrebindOutcome::Unseen) };
     let request = claim.class();
     let VolumeClass::Named(class) = request.wanted() else {
-        return settled(PrebindOutcome::NotOurs(NotOurs::NoClass));
+        return settled(PrebindOutcome::Skipped(SkipReason::NoClass));
     };
     if let Some(why) = not_ours(evidence, claim, class) {
-        return settled(PrebindOutcome::NotOurs(why));
+        return settled(PrebindOutcome::Skipped(why));
     }
     // Pods that wait are watched: without one that could be meant, nothing is read.
     if let Err(why) = common_node(evidence.view().pods_of(key).map(|pod| &**pod)) {
@@ -98,26 +98,26 @@ pub fn decide_prebind(evidence: &Evidence<'_>, key: &ClaimKey) -> Decision<Prebi
     }
 }
 
-fn not_ours(evidence: &Evidence<'_>, claim: &Claim, class: &ClassName) -> Option<NotOurs> {
+fn not_ours(evidence: &Evidence<'_>, claim: &Claim, class: &ClassName) -> Option<SkipReason> {
     if claim.stage() == Stage::Completed {
-        return Some(NotOurs::Completed);
+        return Some(SkipReason::Completed);
     }
     if claim.deletion == Deletion::Terminating {
-        return Some(NotOurs::Terminating);
+        return Some(SkipReason::Terminating);
     }
     if claim.volume.is_some() {
-        return Some(NotOurs::NamesVolume);
+        return Some(SkipReason::NamesVolume);
     }
     if claim.annotations.has(SELECTED_NODE) {
-        return Some(NotOurs::SelectedNode);
+        return Some(SkipReason::SelectedNode);
     }
     match evidence.class(class) {
         Lookup::Unknown => None,
-        Lookup::Absent => Some(NotOurs::NoClass),
+        Lookup::Absent => Some(SkipReason::NoClass),
         Lookup::Present(class) => match (class.binding_mode, &class.provisioner) {
-            (BindingMode::Immediate, _) => Some(NotOurs::Immediate),
+            (BindingMode::Immediate, _) => Some(SkipReason::Immediate),
             (BindingMode::WaitForFirstConsumer, Provisioner::Named(_)) => {
-                Some(NotOurs::Provisioned)
+                Some(SkipReason::Provisioned)
             }
             (BindingMode::WaitForFirstConsumer, Provisioner::Static) => None,
         },
@@ -134,7 +134,7 @@ fn common_node<'a>(pods: impl Iterator<Item = &'a Pod>) -> Result<&'a str, Prebi
         is_scattered |= *common.get_or_insert(node) != node;
     }
     if is_scattered {
-        return Err(PrebindOutcome::Scattered);
+        return Err(PrebindOutcome::DifferentNodes);
     }
     common.ok_or(PrebindOutcome::NoPods)
 }
@@ -145,12 +145,12 @@ fn on_node(evidence: &Evidence<'_>, claim: &Claim, name: &str) -> Decision<Prebi
         Lookup::Absent => return settled(PrebindOutcome::NoNode(name.into())),
         Lookup::Present(node) => node,
     };
-    match choose(evidence.view(), claim, Asker::Scheduler(node)) {
-        Choice::Nothing => settled(PrebindOutcome::NothingFits(name.into())),
-        Choice::KeptOutOfReach(volume) => {
-            settled(PrebindOutcome::KeptOutOfReach(volume.name.clone()))
+    match choose(evidence.view(), claim, FitCheck::Scheduler(node)) {
+        Choice::NoMatch => settled(PrebindOutcome::NoMatchingVolume(name.into())),
+        Choice::ReservedUnreachable(volume) => {
+            settled(PrebindOutcome::ReservedUnreachable(volume.name.clone()))
         }
-        Choice::Kept(volume) => settled(PrebindOutcome::Kept(volume.name.clone())),
+        Choice::Reserved(volume) => settled(PrebindOutcome::AlreadyReserved(volume.name.clone())),
         Choice::Free(volume) => {
             let next = reserve(evidence, &volume, claim, ChosenBy::Binder);
             Decision { next, why: PrebindOutcome::Reserves(volume.name.clone()) }

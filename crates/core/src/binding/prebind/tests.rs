@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{Answer, Listed, LiveReads, Observed, View, Write};
+use crate::binding::{ListedCollections, LiveReads, Observed, ReadResult, View, Write};
 use crate::model::annotations::{BIND_COMPLETED, BOUND_BY_CONTROLLER};
 use crate::model::{
     Class, ClassRequest, DefaultMark, Expansion, Labels, Node, NodeAffinity, NodeExpression,
@@ -42,7 +42,7 @@ fn world() -> World {
             name,
             provisioner: Provisioner::Static,
             binding_mode: BindingMode::WaitForFirstConsumer,
-            expansion: Expansion::Refused,
+            expansion: Expansion::NotAllowed,
             default: DefaultMark::Unmarked,
         }),
         volumes: vec![of_node("pv-a", "a"), of_node("pv-b", "b")],
@@ -76,16 +76,16 @@ impl World {
         for _ in 0..3 {
             let decision = decide_prebind(&Evidence::new(&view, &live), &claim().key);
             let Next::Read(wanted) = &decision.next else { return (reads, decision) };
-            live.answer_from(&view, Listed::everything(), wanted);
+            live.answer_from(&view, ListedCollections::everything(), wanted);
             for read in wanted.iter() {
                 reads.push(read.clone());
                 if let Read::LivePods(key) = read {
-                    let listed = Answer::Found(Arc::new(self.pods[1].clone()));
+                    let listed = ReadResult::Found(Arc::new(self.pods[1].clone()));
                     live.live_pods.insert(key.clone(), listed);
                 }
                 if let Read::Node(name) = read {
                     let found = self.node.clone().map(Arc::new);
-                    let answer = found.map_or(Answer::NotFound, Answer::Found);
+                    let answer = found.map_or(ReadResult::NotFound, ReadResult::Found);
                     live.nodes.insert(name.clone(), answer);
                 }
             }
@@ -118,7 +118,7 @@ fn a_volume_is_reserved_for_the_node_of_the_pods() {
     assert!(reserved.annotations.has(BOUND_BY_CONTROLLER));
     // The other binder goes on from there.
     let after = World { volumes: vec![Volume::clone(reserved)], ..world };
-    after.check(PrebindOutcome::Kept(VolumeName::new("pv-b")));
+    after.check(PrebindOutcome::AlreadyReserved(VolumeName::new("pv-b")));
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn pods_that_the_scheduler_may_still_place_are_left_to_it() {
         (vec![a.clone()], vec![], PrebindOutcome::NoPods),
         (vec![a.clone(), waits.clone()], vec![], scheduled.clone()),
         (vec![a.clone()], vec![a.clone(), waits], scheduled),
-        (vec![a.clone(), elsewhere.clone()], vec![], PrebindOutcome::Scattered),
-        (vec![a.clone()], vec![a.clone(), elsewhere], PrebindOutcome::Scattered),
+        (vec![a.clone(), elsewhere.clone()], vec![], PrebindOutcome::DifferentNodes),
+        (vec![a.clone()], vec![a.clone(), elsewhere], PrebindOutcome::DifferentNodes),
     ];
     for (watched, listed, expected) in rows {
         World { pods: [watched, listed], ..world() }.check(expected);
@@ -154,26 +154,26 @@ fn claims_that_another_binds_are_left_alone() {
     let claim = || world().claim;
     let named = Some(VolumeName::new("pv-b"));
     let rows = [
-        (Claim { deletion: Deletion::Terminating, ..claim() }, NotOurs::Terminating),
-        (with(BIND_COMPLETED), NotOurs::Completed),
-        (Claim { volume: named, ..claim() }, NotOurs::NamesVolume),
-        (with(SELECTED_NODE), NotOurs::SelectedNode),
-        (Claim { class_field: ClassRequest::Classless, ..claim() }, NotOurs::NoClass),
+        (Claim { deletion: Deletion::Terminating, ..claim() }, SkipReason::Terminating),
+        (with(BIND_COMPLETED), SkipReason::Completed),
+        (Claim { volume: named, ..claim() }, SkipReason::NamesVolume),
+        (with(SELECTED_NODE), SkipReason::SelectedNode),
+        (Claim { class_field: ClassRequest::Classless, ..claim() }, SkipReason::NoClass),
     ];
     for (claim, expected) in rows {
-        World { claim, ..world() }.check(PrebindOutcome::NotOurs(expected));
+        World { claim, ..world() }.check(PrebindOutcome::Skipped(expected));
     }
     let class = |provisioner: Provisioner, binding_mode: BindingMode| {
         Some(Class { provisioner, binding_mode, ..world().class.unwrap() })
     };
     let csi = Provisioner::Named("csi.example".into());
     let rows = [
-        (None, NotOurs::NoClass),
-        (class(Provisioner::Static, BindingMode::Immediate), NotOurs::Immediate),
-        (class(csi, BindingMode::WaitForFirstConsumer), NotOurs::Provisioned),
+        (None, SkipReason::NoClass),
+        (class(Provisioner::Static, BindingMode::Immediate), SkipReason::Immediate),
+        (class(csi, BindingMode::WaitForFirstConsumer), SkipReason::Provisioned),
     ];
     for (class, expected) in rows {
-        World { class, ..world() }.check(PrebindOutcome::NotOurs(expected));
+        World { class, ..world() }.check(PrebindOutcome::Skipped(expected));
     }
     World { claim: Claim { uid: None, ..claim() }, ..world() }.check(PrebindOutcome::Unseen);
 }
@@ -182,14 +182,14 @@ fn claims_that_another_binds_are_left_alone() {
 fn what_the_node_cannot_have_is_told() {
     World { node: None, ..world() }.check(PrebindOutcome::NoNode("n1".into()));
     let far = vec![of_node("pv-a", "a")];
-    World { volumes: far, ..world() }.check(PrebindOutcome::NothingFits("n1".into()));
+    World { volumes: far, ..world() }.check(PrebindOutcome::NoMatchingVolume("n1".into()));
     let used = vec![Volume { phase: VolumePhase::Bound, ..of_node("pv-b", "b") }];
-    World { volumes: used, ..world() }.check(PrebindOutcome::NothingFits("n1".into()));
+    World { volumes: used, ..world() }.check(PrebindOutcome::NoMatchingVolume("n1".into()));
     let reservation = Reservation::Named(claim().key);
     let kept = Volume { reservation, ..of_node("pv-a", "a") };
     let name = kept.name.clone();
     let volumes = vec![kept, of_node("pv-b", "b")];
-    World { volumes, ..world() }.check(PrebindOutcome::KeptOutOfReach(name));
+    World { volumes, ..world() }.check(PrebindOutcome::ReservedUnreachable(name));
 }
 
 /// The scheduler may choose a node while the claim's watch is behind.
@@ -198,19 +198,19 @@ fn nothing_is_written_on_what_is_only_watched() {
     let world = world();
     let (view, key) = (world.view(), claim().key);
     let mut live = LiveReads::default();
-    let pods = Answer::Found(Arc::new(world.pods[1].clone()));
+    let pods = ReadResult::Found(Arc::new(world.pods[1].clone()));
     live.live_pods.insert(key.clone(), pods);
-    let class = Answer::Found(Arc::new(world.class.clone().unwrap()));
+    let class = ReadResult::Found(Arc::new(world.class.clone().unwrap()));
     live.classes.insert(ClassName::new("local"), class);
-    live.nodes.insert("n1".into(), Answer::Found(Arc::new(world.node.clone().unwrap())));
+    live.nodes.insert("n1".into(), ReadResult::Found(Arc::new(world.node.clone().unwrap())));
     let decide = |live: &LiveReads| decide_prebind(&Evidence::new(&view, live), &key);
     assert_eq!(decide(&live).next, Next::reads(vec![Read::Claim(key.clone())]));
     let mut selected = world.claim.clone();
     selected.annotations.insert(SELECTED_NODE, "n2");
-    live.claims.insert(key.clone(), Answer::Found(Arc::new(selected)));
-    let outcome = PrebindOutcome::NotOurs(NotOurs::SelectedNode);
+    live.claims.insert(key.clone(), ReadResult::Found(Arc::new(selected)));
+    let outcome = PrebindOutcome::Skipped(SkipReason::SelectedNode);
     assert_eq!(decide(&live).why, outcome);
-    live.claims.insert(key.clone(), Answer::Found(Arc::new(world.claim.clone())));
+    live.claims.insert(key.clone(), ReadResult::Found(Arc::new(world.claim.clone())));
     assert!(matches!(decide(&live).next, Next::Write(Write::Reserve { .. })));
     for read in [Read::LivePods(key.clone()), Read::Node("n1".into())] {
         let mut failed = live.clone();

@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::world::{next, objects, worlds};
-use crate::binding::{Asker, Mismatch, Next, View, fit};
+use crate::binding::{FitCheck, Mismatch, Next, View, fit};
 use crate::model::{BindingMode, Labels, Node, NonEmpty};
 
 /// Enough that the rarest is there many times over.
@@ -49,8 +49,8 @@ fn everything_that_can_be_decided_is_decided_in_some_cluster() {
     claim Lost(Unfit
     claim Lost(Volume
     claim NoClass
+    claim NoMatchingVolume
     claim NoVolume
-    claim NothingFits
     claim Taken
     claim Terminating
     claim Unfit
@@ -61,7 +61,6 @@ fn everything_that_can_be_decided_is_decided_in_some_cluster() {
     volume AwaitsClaim
     volume Bound
     volume ClaimUnknown
-    volume GivenBack
     volume Offered
     volume OtherMode
     volume Released(Administrator
@@ -70,16 +69,17 @@ fn everything_that_can_be_decided_is_decided_in_some_cluster() {
     volume Released(Pods
     volume Released(Recycler
     volume Released(UnknownPolicy
+    volume Unreserved
     volume Unusable
     "#);
     insta::assert_snapshot!(lines[2], @r#"
-    Ask
     MigrateClaim
     MigrateVolume
-    Name
     Phase
     Reserve
     SetClass
+    SetProvisioner
+    SetVolumeName
     Status
     Unreserve
     "#);
@@ -87,9 +87,9 @@ fn everything_that_can_be_decided_is_decided_in_some_cluster() {
 
 fn note_mismatches(view: &View, mismatches: &mut BTreeSet<String>) {
     let node = Node { name: "n1".into(), labels: Labels::default() };
-    let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+    let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
     for (volume, claim) in view.volumes().flat_map(|v| view.claims().map(move |c| (v, c))) {
-        for asker in [delayed, Asker::Scheduler(&node)] {
+        for asker in [delayed, FitCheck::Scheduler(&node)] {
             let found = fit(volume, claim, view.home(claim), asker).err();
             let labels = found.iter().flat_map(NonEmpty::iter).map(Mismatch::label);
             mismatches.extend(labels.map(str::to_owned));

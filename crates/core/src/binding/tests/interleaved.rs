@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use super::world::{COUNT, Object, key, objects, volume_name};
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Evidence, Listed, LiveReads, Next, Observed, View, Write, decide_claim, decide_volume,
+    Evidence, ListedCollections, LiveReads, Next, Observed, View, Write, decide_claim,
+    decide_volume,
 };
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, ReclaimPolicy, Reservation, ResourceVersion, Stage, Uid, Volume,
@@ -122,10 +123,10 @@ impl Server {
                 let changed = Volume::clone(self.stored.volume(&basis.name)?);
                 self.put_volume(changed);
             }
-            Write::Name { claim: basis, .. }
+            Write::SetVolumeName { claim: basis, .. }
             | Write::Status { claim: basis, .. }
             | Write::SetClass { claim: basis, .. }
-            | Write::Ask { claim: basis, .. }
+            | Write::SetProvisioner { claim: basis, .. }
             | Write::MigrateClaim { claim: basis, .. } => {
                 let stored = self.stored.claim(&basis.name)?;
                 if (&stored.uid, &stored.version) != (&basis.uid, &basis.version) {
@@ -168,7 +169,7 @@ impl Binder {
                 Object::Claim(key) => decide_claim(&evidence, key).next,
             };
             let Next::Read(reads) = next else { break next };
-            live.answer_from(&server.stored, Listed::everything(), &reads);
+            live.answer_from(&server.stored, ListedCollections::everything(), &reads);
         };
         let Next::Write(write) = next else { return false };
         let stored = server.write(&write);

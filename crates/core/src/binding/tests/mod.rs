@@ -12,7 +12,7 @@ mod world;
 
 use proptest::prelude::*;
 
-use super::{Asker, Fit, Mismatch, fit, pairing};
+use super::{Fit, FitCheck, Mismatch, fit, pairing};
 use crate::model::{
     AccessModes, Annotations, Backend, BindingMode, Claim, ClaimKey, ClaimPhase, ClassName,
     ClassRequest, Content, Deletion, Finalizers, Labels, Node, NodeAffinity, NodeExpression,
@@ -99,38 +99,38 @@ fn every_combination_of_the_pointers_has_its_name() {
         }
     }
     insta::assert_snapshot!(rows.join("\n"), @r"
-    free, claim names nobody: Strangers
-    free, claim names this: Asked
-    free, claim names other: Strangers
+    free, claim names nobody: Unrelated
+    free, claim names this: Requested
+    free, claim names other: Unrelated
     by name, claim names nobody: Reserved
     by name, claim names this: Agreed
     by name, claim names other: ClaimElsewhere
     by uid, claim names nobody: Held
     by uid, claim names this: Bound
     by uid, claim names other: ClaimElsewhere
-    former, claim names nobody: Strangers
+    former, claim names nobody: Unrelated
     former, claim names this: VolumeElsewhere
-    former, claim names other: Strangers
-    other by name, claim names nobody: Strangers
+    former, claim names other: Unrelated
+    other by name, claim names nobody: Unrelated
     other by name, claim names this: VolumeElsewhere
-    other by name, claim names other: Strangers
-    other by uid, claim names nobody: Strangers
+    other by name, claim names other: Unrelated
+    other by uid, claim names nobody: Unrelated
     other by uid, claim names this: VolumeElsewhere
-    other by uid, claim names other: Strangers
-    incomplete, claim names nobody: Strangers
+    other by uid, claim names other: Unrelated
+    incomplete, claim names nobody: Unrelated
     incomplete, claim names this: VolumeElsewhere
-    incomplete, claim names other: Strangers
+    incomplete, claim names other: Unrelated
     ");
 }
 
-fn labels(volume: &Volume, claim: &Claim, asker: Asker<'_>) -> Vec<&'static str> {
+fn labels(volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> Vec<&'static str> {
     match fit(volume, claim, None, asker) {
         Ok(_) => Vec::new(),
         Err(mismatches) => mismatches.iter().map(Mismatch::label).collect(),
     }
 }
 
-const BINDER: Asker<'_> = Asker::Controller(BindingMode::Immediate);
+const BINDER: FitCheck<'_> = FitCheck::Controller(BindingMode::Immediate);
 
 /// A volume that is wrong in everything that can be wrong with a free one.
 fn misfit() -> Volume {
@@ -172,10 +172,10 @@ fn every_mismatch_is_told_at_once_and_in_order() {
     );
     let node = Node { name: "n1".into(), labels: Labels::default() };
     assert_eq!(
-        labels(&misfit(), &choosy(), Asker::Scheduler(&node)).last(),
+        labels(&misfit(), &choosy(), FitCheck::Scheduler(&node)).last(),
         Some(&"node_affinity")
     );
-    let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+    let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
     assert_eq!(labels(&volume(), &claim(), delayed), ["waits_for_consumer"]);
     let taken = Volume { reservation: Reservation::Named(ClaimKey::new("qa", "x")), ..volume() };
     assert_eq!(labels(&taken, &claim(), BINDER), ["reserved_for_other"]);
@@ -192,7 +192,7 @@ fn a_volume_that_is_kept_is_not_asked_about_class_selector_phase_or_delay() {
         [Reservation::Named(claim().key), Reservation::Held(claim().key, Uid::new("uid-1"))]
     {
         let kept = Volume { reservation, ..misfit() };
-        let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+        let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
         assert_eq!(
             labels(&kept, &choosy(), delayed),
             ["too_small", "volume_mode", "access_modes", "attributes_class", "terminating"]
@@ -205,12 +205,12 @@ fn a_volume_that_is_kept_is_not_asked_about_class_selector_phase_or_delay() {
 #[test]
 fn a_prebind_is_asked_what_no_waiting_changes() {
     assert_eq!(
-        labels(&misfit(), &choosy(), Asker::Prebind),
+        labels(&misfit(), &choosy(), FitCheck::Prebind),
         ["too_small", "volume_mode", "access_modes", "attributes_class", "terminating", "class"]
     );
     let nearly = Volume { capacity: quantity("9.2"), ..volume() };
     let wanting = Claim { request: quantity("9.7"), ..claim() };
-    assert_eq!(fit(&nearly, &wanting, None, Asker::Prebind), Ok(Fit::Free));
+    assert_eq!(fit(&nearly, &wanting, None, FitCheck::Prebind), Ok(Fit::Free));
     assert_eq!(labels(&nearly, &wanting, BINDER), ["too_small"]);
 }
 

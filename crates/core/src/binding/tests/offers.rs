@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Asker, Choice, Evidence, Listed, LiveReads, Next, Observed, Read, View, VolumeOutcome, Write,
-    choose, decide_volume,
+    Choice, Evidence, FitCheck, ListedCollections, LiveReads, Next, Observed, Read, View,
+    VolumeOutcome, Write, choose, decide_volume,
 };
 use crate::model::{
-    AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, Created,
+    AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, CreationTimestamp,
     DefaultMark, Deletion, Expansion, NonEmpty, Provisioner, Reservation, Selector, Term, Uid,
     Volume, VolumeName, VolumePhase,
 };
@@ -18,7 +18,7 @@ fn key(name: &str) -> ClaimKey {
 }
 
 fn asking(name: &str, size: &str, created: i64) -> Claim {
-    let created = Some(Created::at(created));
+    let created = Some(CreationTimestamp::at(created));
     Claim { key: key(name), uid: Some(Uid::new(name)), request: quantity(size), created, ..claim() }
 }
 
@@ -32,7 +32,7 @@ fn view(claims: &[Claim], volumes: &[Volume]) -> View {
     let mut view = View::default();
     for claim in claims {
         view.apply(Observed::Claim(Arc::new(claim.clone())));
-        view.wait(&claim.key);
+        view.add_pending(&claim.key);
     }
     for volume in volumes {
         view.apply(Observed::Volume(Arc::new(volume.clone())));
@@ -112,14 +112,18 @@ fn a_claim_of_a_class_that_was_not_seen_is_served_on_a_live_read_only() {
     let mut live = LiveReads::default();
     let decision = decide_volume(&Evidence::new(&view, &live), &VolumeName::new("pv-a"));
     assert_eq!(decision.next, Next::Read(one(Read::Class(fast.clone()))));
-    live.answer_from(&View::default(), Listed::everything(), &one(Read::Class(fast.clone())));
+    live.answer_from(
+        &View::default(),
+        ListedCollections::everything(),
+        &one(Read::Class(fast.clone())),
+    );
     let decision = decide_volume(&Evidence::new(&view, &live), &VolumeName::new("pv-a"));
     assert_eq!(decision.why, VolumeOutcome::Serves(key("a")));
     view.apply(Observed::Class(Arc::new(Class {
         name: fast,
         provisioner: Provisioner::Static,
         binding_mode: BindingMode::WaitForFirstConsumer,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
     })));
     assert_eq!(served(&view, "pv-a"), None);
@@ -130,19 +134,20 @@ fn a_promised_volume_is_taken_for_all_but_its_claim() {
     let available = Volume { phase: VolumePhase::Available, ..fresh("pv-a", "10Gi") };
     let claims = [asking("a", "1Gi", 1), asking("b", "1Gi", 2)];
     let mut view = view(&claims, std::slice::from_ref(&available));
-    let chosen =
-        |view: &View, claim: &Claim| choose(view, claim, Asker::Controller(BindingMode::Immediate));
+    let chosen = |view: &View, claim: &Claim| {
+        choose(view, claim, FitCheck::Controller(BindingMode::Immediate))
+    };
     let free = Choice::Free(Arc::new(available.clone()));
-    view.promise(&available.name, &claims[0].key);
-    assert_eq!(chosen(&view, &claims[1]), Choice::Nothing);
+    view.assume_reserved(&available.name, &claims[0].key);
+    assert_eq!(chosen(&view, &claims[1]), Choice::NoMatch);
     view.apply(Observed::Volume(Arc::new(available.clone())));
-    assert_eq!(chosen(&view, &claims[1]), Choice::Nothing, "a promise outlives an observation");
-    view.withdraw(&claims[0].key);
+    assert_eq!(chosen(&view, &claims[1]), Choice::NoMatch, "a promise outlives an observation");
+    view.forget_assumed(&claims[0].key);
     assert_eq!(chosen(&view, &claims[1]), free);
-    view.promise(&available.name, &claims[0].key);
+    view.assume_reserved(&available.name, &claims[0].key);
     view.apply(Observed::VolumeGone(available.name.clone()));
-    view.withdraw(&claims[0].key);
-    assert_eq!(chosen(&view, &claims[0]), Choice::Nothing);
+    view.forget_assumed(&claims[0].key);
+    assert_eq!(chosen(&view, &claims[0]), Choice::NoMatch);
 }
 
 #[test]

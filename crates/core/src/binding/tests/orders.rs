@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::world::{key, next, objects, volume_name, worlds};
 use crate::binding::{
-    Asker, Choice, ClaimOutcome, Evidence, LiveReads, NewStatus, Next, View, VolumeOutcome, Write,
-    choose, decide_claim, decide_volume,
+    Choice, ClaimOutcome, Evidence, FitCheck, LiveReads, NewStatus, Next, View, VolumeOutcome,
+    Write, choose, decide_claim, decide_volume,
 };
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Deletion, Reservation, Stage, Uid, Volume,
@@ -37,7 +37,7 @@ fn check(view: &View, write: &Write) {
             };
             assert!(is_free_or_theirs, "{write:?} takes {volume:?}");
         }
-        Write::Name { claim, volume, .. } => {
+        Write::SetVolumeName { claim, volume, .. } => {
             let volume = view.volume(volume).unwrap();
             assert!(held_by(volume, &claim.name, claim.uid.as_ref()), "{write:?}");
             assert_eq!(volume.phase, VolumePhase::Bound, "{write:?}");
@@ -59,7 +59,7 @@ fn check(view: &View, write: &Write) {
         Write::Phase { .. }
         | Write::Status { .. }
         | Write::SetClass { .. }
-        | Write::Ask { .. }
+        | Write::SetProvisioner { .. }
         | Write::MigrateClaim { .. }
         | Write::MigrateVolume { .. } => {}
     }
@@ -132,8 +132,8 @@ proptest! {
         // Whoever still waits had nothing to take.
         for claim in settled.claims().filter(|claim| claim.volume.is_none()) {
             let waits = claim.stage() == Stage::Unbound && claim.deletion == Deletion::NotAsked;
-            let choice = choose(&settled, claim, Asker::Controller(mode(&settled, claim)));
-            prop_assert!(!waits || choice == Choice::Nothing, "{choice:?}");
+            let choice = choose(&settled, claim, FitCheck::Controller(mode(&settled, claim)));
+            prop_assert!(!waits || choice == Choice::NoMatch, "{choice:?}");
         }
         // Nobody keeps a volume that somebody deletes for a claim that will not have it.
         for volume in settled.volumes().filter(|volume| is_let_go(&settled, volume)) {

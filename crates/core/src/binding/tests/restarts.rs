@@ -6,7 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::world::worlds;
-use crate::binding::{Listed, Observed, Settlement, View, announce_claim, announce_volume, settle};
+use crate::binding::{
+    ListedCollections, Observed, Settlement, View, claim_event, settle, volume_events,
+};
 use crate::model::{Claim, ClaimKey, Volume};
 
 type State = (Vec<Arc<Volume>>, Vec<Arc<Claim>>);
@@ -24,11 +26,11 @@ fn told(view: &View, settlement: &Settlement) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, outcome) in &settlement.claims {
         let claim = view.claim(key).unwrap();
-        lines.push(format!("{outcome:?} {:?}", announce_claim(view, claim, outcome)));
+        lines.push(format!("{outcome:?} {:?}", claim_event(view, claim, outcome)));
     }
     for (name, outcome) in &settlement.volumes {
         let volume = view.volume(name).unwrap();
-        lines.push(format!("{outcome:?} {:?}", announce_volume(volume, outcome)));
+        lines.push(format!("{outcome:?} {:?}", volume_events(volume, outcome)));
     }
     lines
 }
@@ -40,16 +42,16 @@ proptest! {
     #[test]
     fn a_restart_after_any_write_reaches_the_same_end(world in worlds()) {
         let (order, mut whole) = (keys(&world), world.clone());
-        let settlement = settle(&mut whole, &order, Listed::everything());
-        let last = settlement.writes.iter().rposition(|write| write.gives_back().is_some());
+        let settlement = settle(&mut whole, &order, ListedCollections::everything());
+        let last = settlement.writes.iter().rposition(|write| write.unreserves().is_some());
         for done in 0..settlement.writes.len() {
             let mut restarted = world.clone();
             for write in &settlement.writes[..done] {
                 restarted.assume(write);
             }
-            let again = settle(&mut restarted, &order, Listed::everything());
+            let again = settle(&mut restarted, &order, ListedCollections::everything());
             if last.is_some_and(|last| done <= last) {
-                let rest = settle(&mut restarted, &order, Listed::everything());
+                let rest = settle(&mut restarted, &order, ListedCollections::everything());
                 prop_assert_eq!(rest.writes, [], "it is an end");
                 continue;
             }
@@ -73,7 +75,7 @@ proptest! {
         }
         let mut world = world;
         let ends = [&mut world, &mut other].map(|view| {
-            let settlement = settle(view, &order, Listed::everything());
+            let settlement = settle(view, &order, ListedCollections::everything());
             (state(view), told(view, &settlement), settlement.writes)
         });
         prop_assert_eq!(&ends[0], &ends[1]);

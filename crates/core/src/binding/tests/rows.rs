@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::{claim, quantity, volume};
 use crate::binding::{
-    Answer, ChosenBy, ClaimOutcome, Evidence, Listed, LiveReads, NewStatus, Next, Observed, Read,
-    Recent, Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume, settle,
+    ChosenBy, ClaimOutcome, Evidence, ListedCollections, LiveReads, NewStatus, Next, Observed,
+    Read, ReadResult, Recent, Reclaim, View, VolumeOutcome, Write, decide_claim, decide_volume,
+    settle,
 };
 use crate::model::annotations::{
     BETA_STORAGE_PROVISIONER, BIND_COMPLETED, BOUND_BY_CONTROLLER, PRE_RESIZE_CAPACITY,
@@ -59,7 +60,7 @@ fn settled<W>(view: &View, decide: impl Fn(&Evidence<'_>) -> (Next, W)) -> (Next
     for _ in 0..4 {
         let (next, why) = decide(&Evidence::new(view, &live));
         let Next::Read(reads) = &next else { return (next, why) };
-        live.answer_from(view, Listed::everything(), reads);
+        live.answer_from(view, ListedCollections::everything(), reads);
     }
     panic!("the same reads are wanted again")
 }
@@ -114,15 +115,17 @@ fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
     let going = Volume { deletion: Deletion::Terminating, annotations: ours, ..bound_volume() };
     let mut whole = view(&going, &claim(), None);
     let key = claim().key;
-    let settlement = settle(&mut whole, std::slice::from_ref(&key), Listed::everything());
-    assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::NothingFits));
+    let settlement =
+        settle(&mut whole, std::slice::from_ref(&key), ListedCollections::everything());
+    assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::NoMatchingVolume));
     let left = whole.volume(&going.name).unwrap();
     assert_eq!((&left.reservation, &left.phase), (&Reservation::Free, &VolumePhase::Available));
 
     let other = Volume { name: VolumeName::new("pv-other"), ..volume() };
     let mut whole = view(&going, &claim(), None);
     whole.apply(Observed::Volume(Arc::new(other.clone())));
-    let settlement = settle(&mut whole, std::slice::from_ref(&key), Listed::everything());
+    let settlement =
+        settle(&mut whole, std::slice::from_ref(&key), ListedCollections::everything());
     assert_eq!(settlement.claim(&key), Some(&ClaimOutcome::Bound(other.name)));
     assert_eq!(whole.volume(&going.name).unwrap().phase, VolumePhase::Available);
 }
@@ -145,7 +148,7 @@ fn a_claim_is_told_of_its_volume_on_recent_news_only() {
         assert_eq!(next(&LiveReads::default()), read);
         assert_eq!(next(&recent(Recent::Volumes([VolumeName::new("other")].into()))), read);
         let mut live = LiveReads::default();
-        live.volumes.insert(name.clone(), Answer::Found(Arc::new(bound_volume())));
+        live.volumes.insert(name.clone(), ReadResult::Found(Arc::new(bound_volume())));
         for live in [live, recent(Recent::Volumes([name.clone()].into())), recent(Recent::All)] {
             let Next::Write(write) = next(&live) else { panic!("not written") };
             assert_eq!(write.label(), label);
@@ -154,12 +157,12 @@ fn a_claim_is_told_of_its_volume_on_recent_news_only() {
         let held = Reservation::Held(ClaimKey::new("db", "other"), Uid::new("other"));
         let other = Volume { reservation: held, ..bound_volume() };
         let mut live = LiveReads::default();
-        live.volumes.insert(name.clone(), Answer::Found(Arc::new(other)));
+        live.volumes.insert(name.clone(), ReadResult::Found(Arc::new(other)));
         let next = next(&live);
         let is_bound = |write: &Write| {
             matches!(
                 write,
-                Write::Status { status: NewStatus::Bound { .. }, .. } | Write::Name { .. }
+                Write::Status { status: NewStatus::Bound { .. }, .. } | Write::SetVolumeName { .. }
             )
         };
         assert!(!matches!(&next, Next::Write(write) if is_bound(write)), "{next:?}");
@@ -205,7 +208,7 @@ fn class() -> Class {
         name: ClassName::new("fast"),
         provisioner: Provisioner::Named("csi.example".into()),
         binding_mode: BindingMode::Immediate,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
     }
 }
@@ -222,7 +225,7 @@ fn a_claim_that_asks_a_provisioner_keeps_its_status() {
         assert_eq!(why, waits);
         match next {
             Next::Settled => false,
-            Next::Write(Write::Ask { .. }) => true,
+            Next::Write(Write::SetProvisioner { .. }) => true,
             other @ (Next::Read(_) | Next::Write(_) | Next::Reclaim(_)) => panic!("{other:?}"),
         }
     };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{BINDER, claim, labels, quantity, volume};
 use crate::binding::{
-    Asker, Basis, Choice, ClaimOutcome, Collection, Evidence, Left, Listed, LiveReads, Loss,
-    Mismatch, Next, Observed, View, VolumeOutcome, Write, choose, decide_claim, decide_volume, fit,
-    settle,
+    Choice, ClaimOutcome, Collection, Evidence, FitCheck, ListedCollections, LiveReads, Loss,
+    Mismatch, Next, ObjectRef, Observed, Remaining, View, VolumeOutcome, Write, choose,
+    decide_claim, decide_volume, fit, settle,
 };
 use crate::model::annotations::{ALLOWED_NAMESPACES, BIND_COMPLETED, TENANT};
 use crate::model::{
@@ -50,7 +50,7 @@ fn decided(volume: &Volume, claim: &Claim) -> (ClaimOutcome, Next) {
     for _ in 0..3 {
         let decision = decide_claim(&Evidence::new(&view, &live), &claim.key);
         let Next::Read(reads) = &decision.next else { return (decision.why, decision.next) };
-        live.answer_from(&view, Listed::everything(), reads);
+        live.answer_from(&view, ListedCollections::everything(), reads);
     }
     panic!("the same reads are wanted again")
 }
@@ -62,7 +62,7 @@ fn foreign() -> NonEmpty<Mismatch> {
 #[test]
 fn a_volume_for_others_fits_nobody_who_asks_in_whatever_way() {
     let node = Node { name: "n1".into(), labels: Labels::default() };
-    for asker in [BINDER, Asker::Scheduler(&node), Asker::Prebind] {
+    for asker in [BINDER, FitCheck::Scheduler(&node), FitCheck::Prebind] {
         let kept = Reservation::Named(claim().key);
         for reservation in [Reservation::Free, kept] {
             let of = |namespaces| Volume { reservation: reservation.clone(), ..listed(namespaces) };
@@ -102,7 +102,7 @@ fn a_namespace_that_was_not_shown_leaves_it_open() {
         if let Some(home) = home {
             view.apply(Observed::Namespace(Arc::new(home)));
         }
-        let mut listed = Listed::default();
+        let mut listed = ListedCollections::default();
         for collection in [Collection::Volumes, Collection::Claims, Collection::Classes] {
             listed.add(collection);
         }
@@ -120,8 +120,8 @@ fn a_namespace_that_was_not_shown_leaves_it_open() {
     }
     // Nothing else that is open about it would help.
     let small = Volume { capacity: quantity("1Gi"), ..of_tenant("red") };
-    assert_eq!(settled(small, &claim(), None), ClaimOutcome::NothingFits);
-    assert_eq!(settled(listed("qa"), &claim(), None), ClaimOutcome::NothingFits);
+    assert_eq!(settled(small, &claim(), None), ClaimOutcome::NoMatchingVolume);
+    assert_eq!(settled(listed("qa"), &claim(), None), ClaimOutcome::NoMatchingVolume);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_volume_for_others_serves_nobody_who_waits() {
         [("qa", VolumeOutcome::Offered), ("db", VolumeOutcome::Serves(claim().key))]
     {
         let mut view = view(&[listed(namespaces)], &claim());
-        view.wait(&claim().key);
+        view.add_pending(&claim().key);
         let live = LiveReads::default();
         let decision = decide_volume(&Evidence::new(&view, &live), &volume().name);
         assert_eq!(decision.why, expected, "{namespaces}");
@@ -208,8 +208,8 @@ fn a_volume_stays_with_the_tenant_for_whom_it_was_reserved_first() {
         );
         view.apply(Observed::ClaimGone(own));
         let released = view.volume(&volume().name).unwrap();
-        let volume = Basis::of_volume(released);
-        view.assume(&Write::Unreserve { volume, left: Left::Nothing });
+        let volume = ObjectRef::of_volume(released);
+        view.assume(&Write::Unreserve { volume, left: Remaining::Nothing });
         for (namespace, gets_it) in
             [("evil", others_get_it), ("none", others_get_it), ("more", true)]
         {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::world::worlds;
 use crate::binding::{
-    ClaimOutcome, Collection, Listed, ObjectKey, Observed, View, VolumeOutcome, settle,
+    ClaimOutcome, Collection, ListedCollections, ObjectKey, Observed, View, VolumeOutcome, settle,
 };
 use crate::model::ClaimKey;
 
@@ -15,7 +15,7 @@ use crate::model::ClaimKey;
 const KINDS: [Collection; 3] = [Collection::Volumes, Collection::Claims, Collection::Classes];
 
 /// `view` without the objects of kinds that are not listed and that `hidden` has a bit for.
-fn part(view: &View, listed: &Listed, hidden: u32) -> View {
+fn part(view: &View, listed: &ListedCollections, hidden: u32) -> View {
     let mut bits = (0..).map(|place| hidden >> (place % 32) & 1 == 1);
     let mut is_seen = |collection| listed.has(collection) || !bits.next().unwrap_or_default();
     let mut part = View::default();
@@ -49,11 +49,11 @@ proptest! {
         kinds in proptest::sample::subsequence(KINDS.to_vec(), 0..KINDS.len()),
         hidden in prop_oneof![Just(u32::MAX), any::<u32>()],
     ) {
-        let mut listed = Listed::default();
+        let mut listed = ListedCollections::default();
         kinds.into_iter().chain([Collection::Pods]).for_each(|kind| listed.add(kind));
         let order: Vec<ClaimKey> = world.claims().map(|claim| claim.key.clone()).collect();
         let (mut part, mut whole) = (part(&world, &listed, hidden), world);
-        let truth = settle(&mut whole, &order, Listed::everything());
+        let truth = settle(&mut whole, &order, ListedCollections::everything());
         let order: Vec<ClaimKey> = part.claims().map(|claim| claim.key.clone()).collect();
         let told = settle(&mut part, &order, &listed);
         for (key, outcome) in &told.claims {

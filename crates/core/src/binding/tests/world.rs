@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::{claim, volume};
 use crate::binding::{
-    Evidence, Listed, LiveReads, Next, Observed, View, decide_claim, decide_volume,
+    Evidence, ListedCollections, LiveReads, Next, Observed, View, decide_claim, decide_volume,
 };
 use crate::model::annotations::{
     ALLOWED_NAMESPACES, BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, STORAGE_PROVISIONER,
@@ -72,7 +72,7 @@ fn classes(default: bool) -> [Class; 3] {
         name: ClassName::new(name),
         provisioner,
         binding_mode,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
     };
     let named = |name: &str| Provisioner::Named(name.into());
@@ -199,7 +199,7 @@ pub(super) fn worlds() -> impl Strategy<Value = View> {
         }
         for (number, claim) in claims.into_iter().enumerate() {
             // Two that name each other are rare by chance.
-            let theirs = view.kept_for(&key(number)).next().filter(|_| agreed).cloned();
+            let theirs = view.reserved_for(&key(number)).next().filter(|_| agreed).cloned();
             let volume = theirs.or(claim.volume);
             let claim = Claim { key: key(number), uid: Some(uid(number)), volume, ..claim };
             view.apply(Observed::Claim(Arc::new(claim)));
@@ -225,7 +225,7 @@ pub(super) fn next(view: &View, object: &Object, mut note: impl FnMut(String)) -
         };
         note(why);
         let Next::Read(reads) = next else { return next };
-        live.answer_from(view, Listed::everything(), &reads);
+        live.answer_from(view, ListedCollections::everything(), &reads);
     }
     panic!("{object:?} wants reads that were made")
 }

@@ -5,11 +5,11 @@
 //! to a claim, which is decided from the claim's side (`claim`).
 
 use super::bind::bind;
+use super::claimant::first_claimant;
+use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
 use super::evidence::{Confirmation, Evidence, Lookup, Read};
 use super::migration::{self, IN_TREE_PREFIX};
-use super::offer::taker;
 use super::recycle::spared;
-use super::step::{Basis, Decision, Left, Next, Reclaim, Write};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
     Backend, Claim, ClaimKey, Deletion, NonEmpty, PodKey, ReclaimPolicy, Reservation, Stage, Uid,
@@ -36,7 +36,7 @@ pub enum VolumeOutcome {
     /// It is bound.
     Bound(ClaimKey),
     /// Its claim took another volume, or never came to use it, or cannot: it is given free.
-    GivenBack(ClaimKey),
+    Unreserved(ClaimKey),
     /// Its claim is gone.
     Released(ReleasedFor),
 }
@@ -49,7 +49,7 @@ impl VolumeOutcome {
             | Self::AwaitsClaim(key)
             | Self::OtherMode(key)
             | Self::Bound(key)
-            | Self::GivenBack(key) => Some(key),
+            | Self::Unreserved(key) => Some(key),
             Self::Unseen
             | Self::Offered
             | Self::Unusable
@@ -135,7 +135,7 @@ fn decide(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
 }
 
 fn offered(evidence: &Evidence<'_>, volume: &Volume) -> Decision<VolumeOutcome> {
-    match taker(evidence, volume) {
+    match first_claimant(evidence, volume) {
         Ok(None) => {}
         Ok(Some(claim)) => {
             let why = VolumeOutcome::Serves(claim.key.clone());
@@ -243,29 +243,29 @@ fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
         VolumePhase::Pending
         | VolumePhase::Released
         | VolumePhase::Failed
-        | VolumePhase::Unknown(_) => Left::Name,
+        | VolumePhase::Unknown(_) => Remaining::Name,
     };
-    let write = Write::Unreserve { volume: Basis::of_volume(volume), left };
-    Decision { next: Next::Write(write), why: VolumeOutcome::GivenBack(key.clone()) }
+    let write = Write::Unreserve { volume: ObjectRef::of_volume(volume), left };
+    Decision { next: Next::Write(write), why: VolumeOutcome::Unreserved(key.clone()) }
 }
 
 /// The write that takes the reservation of an emptied volume back.
 pub(super) fn give_back(volume: &Volume) -> Write {
-    Write::Unreserve { volume: Basis::of_volume(volume), left: left_by_chooser(volume) }
+    Write::Unreserve { volume: ObjectRef::of_volume(volume), left: left_by_chooser(volume) }
 }
 
 /// What the binder reserved is free again, what a person did keeps the name.
 ///
 /// Kubernetes: `pv_controller.go`, `unbindVolume`.
-fn left_by_chooser(volume: &Volume) -> Left {
-    if volume.annotations.has(BOUND_BY_CONTROLLER) { Left::Nothing } else { Left::Name }
+fn left_by_chooser(volume: &Volume) -> Remaining {
+    if volume.annotations.has(BOUND_BY_CONTROLLER) { Remaining::Nothing } else { Remaining::Name }
 }
 
 fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
     let (awaited, reclaim) = reclaim(evidence, volume, key);
     let why = VolumeOutcome::Released(awaited);
-    let is_told = matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
-    let next = if is_told { reclaim } else { phase(volume, VolumePhase::Released) };
+    let is_current = matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);
+    let next = if is_current { reclaim } else { phase(volume, VolumePhase::Released) };
     Decision { next, why }
 }
 
@@ -329,7 +329,7 @@ fn phase_with(volume: &Volume, phase: VolumePhase, message: &str) -> Next {
     if volume.phase == phase {
         return Next::Settled;
     }
-    let (volume, message) = (Basis::of_volume(volume), message.to_owned());
+    let (volume, message) = (ObjectRef::of_volume(volume), message.to_owned());
     Next::Write(Write::Phase { volume, phase, message })
 }
 

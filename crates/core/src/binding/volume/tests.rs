@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::binding::tests::{claim, volume};
-use crate::binding::{Answer, LiveReads, Observed, View, decide_claim};
+use crate::binding::{LiveReads, Observed, ReadResult, View, decide_claim};
 use crate::model::annotations::{BIND_COMPLETED, IN_TREE_DELETION};
 use crate::model::{Annotations, Pod, VolumeMode};
 
@@ -16,15 +16,15 @@ fn word(next: &Next) -> String {
         Next::Reclaim(Reclaim::Recycle) => "recycle".to_owned(),
         Next::Reclaim(Reclaim::ByDriver) => "driver".to_owned(),
         Next::Write(Write::Phase { phase, message, .. }) => format!("{phase}{message}"),
-        Next::Write(Write::Unreserve { left: Left::Nothing, .. }) => "free".to_owned(),
-        Next::Write(Write::Unreserve { left: Left::Name, .. }) => "keep name".to_owned(),
+        Next::Write(Write::Unreserve { left: Remaining::Nothing, .. }) => "free".to_owned(),
+        Next::Write(Write::Unreserve { left: Remaining::Name, .. }) => "keep name".to_owned(),
         Next::Write(Write::MigrateVolume { .. }) => "migrate".to_owned(),
         Next::Write(
             Write::Reserve { .. }
-            | Write::Name { .. }
+            | Write::SetVolumeName { .. }
             | Write::Status { .. }
             | Write::SetClass { .. }
-            | Write::Ask { .. }
+            | Write::SetProvisioner { .. }
             | Write::MigrateClaim { .. },
         ) => format!("not a volume's: {next:?}"),
     }
@@ -48,10 +48,11 @@ fn decided(volume: &Volume, claim: Option<&Claim>) -> Decision<VolumeOutcome> {
 /// What live reads give where this is all there is.
 fn read_live(volume: &Volume, claim: Option<&Claim>, pods: &[Pod]) -> LiveReads {
     let mut live = LiveReads::default();
-    let answer = claim.map_or(Answer::NotFound, |claim| Answer::Found(Arc::new(claim.clone())));
+    let answer =
+        claim.map_or(ReadResult::NotFound, |claim| ReadResult::Found(Arc::new(claim.clone())));
     live.claims.insert(key(), answer);
-    live.volumes.insert(volume.name.clone(), Answer::Found(Arc::new(volume.clone())));
-    live.live_pods.insert(key(), Answer::Found(Arc::new(pods.to_vec())));
+    live.volumes.insert(volume.name.clone(), ReadResult::Found(Arc::new(volume.clone())));
+    live.live_pods.insert(key(), ReadResult::Found(Arc::new(pods.to_vec())));
     live
 }
 
@@ -107,10 +108,10 @@ fn a_volume_follows_its_claim() {
         (&block, &claim(), "nothing", VolumeOutcome::OtherMode(key())),
         (&available, &mine, "Bound", VolumeOutcome::Bound(key())),
         (&held(VolumePhase::Bound), &mine, "nothing", VolumeOutcome::Bound(key())),
-        (&ours, &elsewhere, "free", VolumeOutcome::GivenBack(key())),
-        (&available, &elsewhere, "keep name", VolumeOutcome::GivenBack(key())),
+        (&ours, &elsewhere, "free", VolumeOutcome::Unreserved(key())),
+        (&available, &elsewhere, "keep name", VolumeOutcome::Unreserved(key())),
         (&surplus, &elsewhere, "Released", VolumeOutcome::Released(ReleasedFor::Driver)),
-        (&kept_surplus, &elsewhere, "keep name", VolumeOutcome::GivenBack(key())),
+        (&kept_surplus, &elsewhere, "keep name", VolumeOutcome::Unreserved(key())),
     ];
     for (number, (volume, claim, expected, why)) in rows.into_iter().enumerate() {
         let decision = decided(volume, Some(claim));
@@ -131,9 +132,9 @@ fn a_volume_that_goes_is_let_go_unless_its_claim_names_it() {
     let mut lost = claim();
     lost.annotations.insert(BIND_COMPLETED, "yes");
     let rows = [
-        (&ours, &claim(), "free", VolumeOutcome::GivenBack(key())),
-        (&bound, &claim(), "keep name", VolumeOutcome::GivenBack(key())),
-        (&kept, &claim(), "keep name", VolumeOutcome::GivenBack(key())),
+        (&ours, &claim(), "free", VolumeOutcome::Unreserved(key())),
+        (&bound, &claim(), "keep name", VolumeOutcome::Unreserved(key())),
+        (&kept, &claim(), "keep name", VolumeOutcome::Unreserved(key())),
         // Its driver deletes the storage of what is Released.
         (&made, &claim(), "Released", VolumeOutcome::Released(ReleasedFor::Driver)),
         (&ours, &mine, "nothing", VolumeOutcome::Bound(key())),

@@ -12,7 +12,7 @@ mod tests;
 use std::fmt;
 
 use super::name_syntax::{is_qualified_name, is_simple_name};
-use super::pairs::{Pairs, Unordered};
+use super::pairs::{Pairs, PairsBuilder};
 
 /// Labels of an object, ordered by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +20,7 @@ pub struct Labels(Pairs);
 
 impl Labels {
     /// Those that were gathered. Error: a key that is there twice.
-    pub fn new(gathered: Unordered) -> Result<Self, Box<str>> {
+    pub fn new(gathered: PairsBuilder) -> Result<Self, Box<str>> {
         gathered.sorted().map(Self)
     }
 
@@ -45,7 +45,7 @@ impl Labels {
     }
 }
 
-/// For a few of them, of which a later one counts; many are gathered as [`Unordered`].
+/// For a few of them, of which a later one counts; many are gathered as [`PairsBuilder`].
 impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(labels: I) -> Self {
         let pairs = labels.into_iter().fold(Pairs::default(), |pairs, (key, value)| {

@@ -183,8 +183,8 @@ impl Change {
             ChangedObject::Claim(transition) => Some(&transition.latest().key.namespace),
             ChangedObject::Namespace(transition) => Some(&transition.latest().name),
             ChangedObject::Volume(transition) => {
-                let kept_for = |volume: &'_ Volume| volume.reservation.key().is_some();
-                let stored = transition.stored().filter(|volume| kept_for(volume));
+                let reserved_for = |volume: &'_ Volume| volume.reservation.key().is_some();
+                let stored = transition.stored().filter(|volume| reserved_for(volume));
                 let volume = stored.or(transition.proposed())?;
                 volume.reservation.key().map(|key| &key.namespace)
             }

@@ -7,7 +7,7 @@ use super::actor::Actor;
 use super::change::{Change, ChangedObject, Transition};
 use super::rule::{Operation, RequestType, Resource};
 use super::violation::{Dependency, Violation};
-use crate::binding::{Asker, Evidence, Lookup, Mismatch, Pairing, Read, fit, pairing};
+use crate::binding::{Evidence, FitCheck, Lookup, Mismatch, Pairing, Read, fit, pairing};
 use crate::model::{Claim, ClassName, Deletion, Reservation, Volume, VolumeName};
 
 /// A volume and a claim that one change makes name each other, or one the other.
@@ -251,7 +251,7 @@ pub fn is_kept_for(volume: &Volume, claim: &Claim) -> bool {
         | Pairing::Agreed
         | Pairing::Bound
         | Pairing::ClaimElsewhere => true,
-        Pairing::Strangers | Pairing::Asked | Pairing::VolumeElsewhere => false,
+        Pairing::Unrelated | Pairing::Requested | Pairing::VolumeElsewhere => false,
     }
 }
 
@@ -267,7 +267,7 @@ fn from_claim<'a>(new: &'a Claim, evidence: &Evidence<'a>) -> Result<Vec<Prebind
         let dependency = Dependency::on(read, lookup);
         return Ok(prebind(volume, new, Side::ClaimNames, dependency).into_iter().collect());
     }
-    let kept = evidence.kept_for(&new.key).filter_map(|volume| {
+    let kept = evidence.reserved_for(&new.key).filter_map(|volume| {
         let read = Read::Volume(volume.name.clone());
         let dependency = Dependency::on(read, evidence.volume(&volume.name));
         prebind(volume, new, Side::ClaimFinds, dependency)
@@ -293,8 +293,12 @@ fn prebind<'a>(
     let pairing = pairing(volume, claim);
     match pairing {
         // Somebody else's: that is for `prebind-taken` to say, and for nobody to say more about.
-        Pairing::Strangers | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => None,
-        Pairing::Asked | Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => {
+        Pairing::Unrelated | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => None,
+        Pairing::Requested
+        | Pairing::Reserved
+        | Pairing::Held
+        | Pairing::Agreed
+        | Pairing::Bound => {
             let mismatches = mismatches(volume, claim);
             Some(Prebind { volume, claim, side, pairing, mismatches, dependency })
         }
@@ -303,7 +307,7 @@ fn prebind<'a>(
 
 fn mismatches(volume: &Volume, claim: &Claim) -> Vec<Mismatch> {
     // For whom the volume is, `foreign-namespace-volume` says.
-    match fit(volume, claim, None, Asker::Prebind) {
+    match fit(volume, claim, None, FitCheck::Prebind) {
         Ok(_) => Vec::new(),
         Err(mismatches) => mismatches.iter().cloned().collect(),
     }

@@ -12,7 +12,7 @@ use super::prebind::not_available;
 use super::rule::{Endpoint, Rule};
 use super::tenancy::{Admission, admission};
 use super::violation::{Certainty, Dependency, Violation};
-use crate::binding::{Asker, Confirmation, Evidence, Lookup, Pairing, Read, fit, pairing};
+use crate::binding::{Confirmation, Evidence, FitCheck, Lookup, Pairing, Read, fit, pairing};
 use crate::model::{Audience, Claim, Volume, VolumeName};
 
 /// What an asker may read.
@@ -189,6 +189,6 @@ impl Restricted<'_> {
     /// Whether it is anybody's, and a binder gives it to this PVC: what is marked or reserved fits nobody to whom it is
     /// not visible.
     fn would_get(&self, volume: &Volume) -> bool {
-        self.unlisted == Unlisted::Allow && fit(volume, self.claim, None, Asker::Prebind).is_ok()
+        self.unlisted == Unlisted::Allow && fit(volume, self.claim, None, FitCheck::Prebind).is_ok()
     }
 }

@@ -1,7 +1,7 @@
 //! Labels a volume that comes to be reserved with the tenant for whom it is, whoever reserves it.
 
 use super::prelude::*;
-use crate::binding::{OwedLabel, owed_label};
+use crate::binding::{NewTenantLabel, new_tenant_label};
 use crate::model::annotations::TENANT;
 use crate::model::{Reservation, Volume};
 use crate::rules::judging::change::Part;
@@ -125,11 +125,11 @@ const RESERVE: &str = r#"{"spec":{"claimRef":{"apiVersion":"v1","kind":"Persiste
 fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let new = newly_reserved(change)?;
     let namespace = &new.reservation.key()?.namespace;
-    let (tenant, depends_on) = match owed_label(new, namespace, evidence) {
-        OwedLabel::Nothing => return None,
-        OwedLabel::Tenant(tenant) => (tenant, Vec::new()),
+    let (tenant, depends_on) = match new_tenant_label(new, namespace, evidence) {
+        NewTenantLabel::Nothing => return None,
+        NewTenantLabel::Tenant(tenant) => (tenant, Vec::new()),
         // Whose it is, the live read tells; until then nobody's.
-        OwedLabel::Unknown(read) => ("", vec![Dependency::on(read, Lookup::<()>::Unknown)]),
+        NewTenantLabel::Unknown(read) => ("", vec![Dependency::on(read, Lookup::<()>::Unknown)]),
     };
     Some(MutationPlan {
         edits: vec![FieldMutation::SetLabel { key: TENANT, value: tenant.to_owned() }],

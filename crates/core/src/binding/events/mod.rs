@@ -11,47 +11,38 @@ mod prebind;
 mod tests;
 mod volume;
 
-pub use claim::announce_claim;
-pub use prebind::announce_prebind;
-pub use volume::{announce_recycler_pod, announce_recycling, announce_volume};
+pub use claim::claim_event;
+pub use prebind::prebind_event;
+pub use volume::{recycler_pod_event, recycling_event, volume_events};
 
-use crate::model::{ClaimKey, VolumeName};
+use super::decision::ObjectKey;
 
 /// Kubernetes: `apis/core/validation/events.go`, `NoteLengthLimit`: a longer text is refused.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Announcement {
+pub struct ObjectEvent {
     /// The object that it is about.
-    pub on: Subject,
+    pub on: ObjectKey,
     /// How grave it is.
-    pub severity: Severity,
+    pub severity: EventType,
     /// Its reason: one word for programs.
     pub reason: &'static str,
     /// What it says, at most 1024 bytes.
     pub text: String,
 }
 
-/// What an event is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    /// This claim.
-    Claim(ClaimKey),
-    /// This volume.
-    Volume(VolumeName),
-}
-
 /// How grave an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub enum EventType {
     /// It goes as it should.
     Normal,
     /// Somebody should look.
     Warning,
 }
 
-impl Severity {
+impl EventType {
     /// The `type` of the event.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,9 +52,9 @@ impl Severity {
     }
 }
 
-impl Announcement {
+impl ObjectEvent {
     /// An announcement; a text that is too long is cut.
-    pub fn new(on: Subject, severity: Severity, reason: &'static str, text: String) -> Self {
+    pub fn new(on: ObjectKey, severity: EventType, reason: &'static str, text: String) -> Self {
         Self { on, severity, reason, text: cut(text) }
     }
 }

@@ -54,7 +54,7 @@ pub enum ObjectKey {
 
 /// The object on which a write was decided; a newer version of it makes the write lose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Basis<N> {
+pub struct ObjectRef<N> {
     /// Its name.
     pub name: N,
     /// Its uid.
@@ -81,9 +81,9 @@ pub enum Write {
     /// The volume is kept for the claim: the first step of a binding.
     Reserve {
         /// The volume.
-        volume: Basis<VolumeName>,
+        volume: ObjectRef<VolumeName>,
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// Who chose the volume.
         chosen: ChosenBy,
         /// The tenant with whom the volume is labelled by the same write.
@@ -92,23 +92,23 @@ pub enum Write {
     /// The volume is kept for nobody any more, or for the claim's name only.
     Unreserve {
         /// The volume.
-        volume: Basis<VolumeName>,
+        volume: ObjectRef<VolumeName>,
         /// What is left of the reservation.
-        left: Left,
+        left: Remaining,
     },
     /// The volume's phase; with Bound the second step of a binding.
     Phase {
         /// The volume.
-        volume: Basis<VolumeName>,
+        volume: ObjectRef<VolumeName>,
         /// The phase.
         phase: VolumePhase,
         /// The message beside it.
         message: String,
     },
     /// The claim names the volume, and is marked as bound: the third step of a binding.
-    Name {
+    SetVolumeName {
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// The volume.
         volume: VolumeName,
         /// Who chose the volume.
@@ -117,21 +117,21 @@ pub enum Write {
     /// The claim's status; with Bound the last step of a binding.
     Status {
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// The status.
         status: NewStatus,
     },
     /// The claim gets the default class.
     SetClass {
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// The class.
         class: ClassName,
     },
     /// The claim asks this provisioner for a volume.
-    Ask {
+    SetProvisioner {
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// The provisioner.
         provisioner: Box<str>,
         /// Set if it is the driver that serves the plug-in which the class names: the claim is marked so.
@@ -140,7 +140,7 @@ pub enum Write {
     /// The claim is marked with the driver that serves the plug-in that it asked.
     MigrateClaim {
         /// The claim.
-        claim: Basis<ClaimKey>,
+        claim: ObjectRef<ClaimKey>,
         /// The driver; none takes the mark back.
         driver: Option<&'static str>,
     },
@@ -148,7 +148,7 @@ pub enum Write {
     /// those who do not delete its storage.
     MigrateVolume {
         /// The volume.
-        volume: Basis<VolumeName>,
+        volume: ObjectRef<VolumeName>,
         /// The driver; none takes the mark back.
         driver: Option<&'static str>,
         /// Finalizers that it loses; all others stay.
@@ -158,7 +158,7 @@ pub enum Write {
 
 /// What is left of a reservation that is taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Remaining {
     /// Nothing: the binder made it.
     Nothing,
     /// The claim's name: a person made it.
@@ -191,10 +191,10 @@ impl Write {
             | Self::Unreserve { volume, .. }
             | Self::Phase { volume, .. }
             | Self::MigrateVolume { volume, .. } => ObjectKey::Volume(volume.name.clone()),
-            Self::Name { claim, .. }
+            Self::SetVolumeName { claim, .. }
             | Self::Status { claim, .. }
             | Self::SetClass { claim, .. }
-            | Self::Ask { claim, .. }
+            | Self::SetProvisioner { claim, .. }
             | Self::MigrateClaim { claim, .. } => ObjectKey::Claim(claim.name.clone()),
         }
     }
@@ -209,7 +209,7 @@ impl Write {
     }
 
     /// The volume that it takes back from a claim.
-    pub fn gives_back(&self) -> Option<&VolumeName> {
+    pub fn unreserves(&self) -> Option<&VolumeName> {
         if let Self::Unreserve { volume, .. } = self { Some(&volume.name) } else { None }
     }
 
@@ -219,10 +219,10 @@ impl Write {
             Self::Reserve { .. } => "reserve",
             Self::Unreserve { .. } => "unreserve",
             Self::Phase { .. } => "volume_phase",
-            Self::Name { .. } => "name",
+            Self::SetVolumeName { .. } => "name",
             Self::Status { .. } => "claim_status",
             Self::SetClass { .. } => "set_class",
-            Self::Ask { .. } => "ask",
+            Self::SetProvisioner { .. } => "ask",
             Self::MigrateClaim { .. } => "migrate_claim",
             Self::MigrateVolume { .. } => "migrate_volume",
         }
@@ -238,7 +238,7 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-impl Basis<VolumeName> {
+impl ObjectRef<VolumeName> {
     /// The volume as it was seen.
     pub fn of_volume(volume: &Volume) -> Self {
         let (uid, version) = (volume.uid.clone(), volume.version.clone());
@@ -246,7 +246,7 @@ impl Basis<VolumeName> {
     }
 }
 
-impl Basis<ClaimKey> {
+impl ObjectRef<ClaimKey> {
     /// The claim as it was seen.
     pub fn of_claim(claim: &Claim) -> Self {
         Self { name: claim.key.clone(), uid: claim.uid.clone(), version: claim.version.clone() }

@@ -6,7 +6,7 @@
 use super::choice::{Choice, choose};
 use super::claim::class_of;
 use super::evidence::{Evidence, Read};
-use super::fit::{Asker, fit};
+use super::fit::{FitCheck, fit};
 use super::mismatch::Mismatch;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
@@ -18,7 +18,7 @@ use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhas
 ///
 /// **Differs from Kubernetes**: there, a claim that came before its volume waits for the next resync, 15
 /// seconds at most.
-pub(super) fn taker<'a>(
+pub(super) fn first_claimant<'a>(
     evidence: &Evidence<'a>,
     volume: &Volume,
 ) -> Result<Option<&'a Claim>, Read> {
@@ -26,17 +26,17 @@ pub(super) fn taker<'a>(
         && volume.deletion == Deletion::NotAsked
         && matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
     let view = evidence.view();
-    if !is_free || view.is_promised(&volume.name) {
+    if !is_free || view.is_assumed(&volume.name) {
         return Ok(None);
     }
-    for claim in view.waiting_for(volume).filter(|claim| claim.deletion == Deletion::NotAsked) {
+    for claim in view.pending_for(volume).filter(|claim| claim.deletion == Deletion::NotAsked) {
         let mode = class_of(evidence, claim)?;
         let mode = mode.map_or(BindingMode::Immediate, |class| class.binding_mode);
-        let asker = Asker::Controller(mode);
+        let asker = FitCheck::Controller(mode);
         let would_take = match choose(view, claim, asker) {
-            Choice::Nothing => true,
+            Choice::NoMatch => true,
             Choice::Free(best) => best.name == volume.name,
-            Choice::Kept(_) | Choice::KeptOutOfReach(_) => false,
+            Choice::Reserved(_) | Choice::ReservedUnreachable(_) => false,
         };
         if would_take && is_served(view, volume, claim, asker) {
             return Ok(Some(claim));
@@ -46,7 +46,7 @@ pub(super) fn taker<'a>(
 }
 
 /// Whether nothing speaks against the pair but that the volume is new.
-fn is_served(view: &View, volume: &Volume, claim: &Claim, asker: Asker<'_>) -> bool {
+fn is_served(view: &View, volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> bool {
     let is_new =
         |mismatch: &Mismatch| *mismatch == Mismatch::NotAvailable { phase: VolumePhase::Pending };
     match fit(volume, claim, view.home(claim), asker) {

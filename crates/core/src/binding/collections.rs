@@ -93,13 +93,13 @@ enum Extent {
 
 /// What an input holds completely. Nothing, to begin with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed(BTreeMap<Collection, Extent>);
+pub struct ListedCollections(BTreeMap<Collection, Extent>);
 
-impl Listed {
+impl ListedCollections {
     /// An input that holds everything, as watches that have listed everything do.
     pub fn everything() -> &'static Self {
-        static EVERYTHING: LazyLock<Listed> = LazyLock::new(|| {
-            Listed(Collection::ALL.map(|collection| (collection, Extent::Whole)).into())
+        static EVERYTHING: LazyLock<ListedCollections> = LazyLock::new(|| {
+            ListedCollections(Collection::ALL.map(|collection| (collection, Extent::Whole)).into())
         });
         &EVERYTHING
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn one_namespace_proves_nothing_about_another() {
         let (db, web) = (ArcStr::from("db"), ArcStr::from("web"));
-        let mut listed = Listed::default();
+        let mut listed = ListedCollections::default();
         let claim = |namespace: &str| Read::Claim(ClaimKey::new(namespace, "data"));
         assert!(!listed.settles(&claim("db")));
         listed.add_namespace(Collection::Claims, &db);
@@ -192,11 +192,11 @@ mod tests {
     #[test]
     fn pods_tell_which_claims_are_used_and_not_the_other_way_round() {
         let key = ClaimKey::new("db", "data");
-        let mut snapshot = Listed::default();
+        let mut snapshot = ListedCollections::default();
         snapshot.add(Collection::ClaimUses);
         assert!(snapshot.settles(&Read::PodsUsing(key.clone())));
         assert!(!snapshot.settles(&Read::LivePods(key.clone())));
-        let mut dump = Listed::default();
+        let mut dump = ListedCollections::default();
         dump.add_namespace(Collection::Pods, &key.namespace);
         assert!(dump.settles(&Read::PodsUsing(key.clone())) && dump.settles(&Read::LivePods(key)));
     }

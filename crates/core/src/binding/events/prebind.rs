@@ -2,32 +2,34 @@
 //!
 //! Such a claim is unknown to Kubernetes' own binder, so that all words are ours.
 
-use super::{Announcement, Severity, Subject};
+use super::{EventType, ObjectEvent};
+use crate::binding::decision::ObjectKey;
 use crate::binding::prebind::PrebindOutcome;
 use crate::model::ClaimKey;
 
 impl PrebindOutcome {
     /// Whether something is told of it: whether no volume is reserved although nobody else will choose one.
-    pub fn is_announced(&self) -> bool {
+    pub fn has_event(&self) -> bool {
         match self {
-            Self::Scattered | Self::NoNode(_) | Self::NothingFits(_) | Self::KeptOutOfReach(_) => {
-                true
-            }
+            Self::DifferentNodes
+            | Self::NoNode(_)
+            | Self::NoMatchingVolume(_)
+            | Self::ReservedUnreachable(_) => true,
             Self::Unseen
-            | Self::NotOurs(_)
+            | Self::Skipped(_)
             | Self::Unknown
             | Self::NoPods
             | Self::Scheduled(_)
-            | Self::Kept(_)
+            | Self::AlreadyReserved(_)
             | Self::Reserves(_) => false,
         }
     }
 }
 
 /// What is told of a claim for which `outcome` was decided.
-pub fn announce_prebind(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<Announcement> {
+pub fn prebind_event(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<ObjectEvent> {
     let text = match outcome {
-        PrebindOutcome::Scattered => {
+        PrebindOutcome::DifferentNodes => {
             "pods that use the claim were given different nodes, so that no volume can serve them all; \
              run them on one node"
                 .to_owned()
@@ -36,48 +38,48 @@ pub fn announce_prebind(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<An
             "node \"{node}\", which the pods of the claim were given, does not exist; no volume is \
              chosen; make the pods anew"
         ),
-        PrebindOutcome::NothingFits(node) => format!(
+        PrebindOutcome::NoMatchingVolume(node) => format!(
             "no volume that fits the claim can be reached from node \"{node}\", which its pods were \
              given; create one there, or let the scheduler place the pods"
         ),
-        PrebindOutcome::KeptOutOfReach(volume) => format!(
+        PrebindOutcome::ReservedUnreachable(volume) => format!(
             "volume \"{volume}\" is kept for the claim, but cannot be reached from the node that its pods \
              were given; run them where the volume is"
         ),
         PrebindOutcome::Unseen
-        | PrebindOutcome::NotOurs(_)
+        | PrebindOutcome::Skipped(_)
         | PrebindOutcome::Unknown
         | PrebindOutcome::NoPods
         | PrebindOutcome::Scheduled(_)
-        | PrebindOutcome::Kept(_)
+        | PrebindOutcome::AlreadyReserved(_)
         | PrebindOutcome::Reserves(_) => return None,
     };
-    let on = Subject::Claim(claim.clone());
-    Some(Announcement::new(on, Severity::Warning, "FailedBinding", text))
+    let on = ObjectKey::Claim(claim.clone());
+    Some(ObjectEvent::new(on, EventType::Warning, "FailedBinding", text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binding::NotOurs;
+    use crate::binding::SkipReason;
     use crate::model::{PodKey, VolumeName};
 
     #[test]
     fn what_is_told_says_what_to_do_and_the_rest_is_left_to_others() {
         let key = ClaimKey::new("db", "data");
         let outcomes = [
-            PrebindOutcome::Scattered,
+            PrebindOutcome::DifferentNodes,
             PrebindOutcome::NoNode("n1".into()),
-            PrebindOutcome::NothingFits("n1".into()),
-            PrebindOutcome::KeptOutOfReach(VolumeName::new("pv-a")),
-            PrebindOutcome::NotOurs(NotOurs::Immediate),
+            PrebindOutcome::NoMatchingVolume("n1".into()),
+            PrebindOutcome::ReservedUnreachable(VolumeName::new("pv-a")),
+            PrebindOutcome::Skipped(SkipReason::Immediate),
             PrebindOutcome::NoPods,
             PrebindOutcome::Scheduled(PodKey::new("db", "web")),
-            PrebindOutcome::Kept(VolumeName::new("pv-a")),
+            PrebindOutcome::AlreadyReserved(VolumeName::new("pv-a")),
         ];
         for outcome in outcomes {
-            let told = announce_prebind(&key, &outcome);
-            assert_eq!(told.is_some(), outcome.is_announced(), "{outcome:?}");
+            let told = prebind_event(&key, &outcome);
+            assert_eq!(told.is_some(), outcome.has_event(), "{outcome:?}");
             assert!(told.is_none_or(|told| told.text.contains("; ")), "{outcome:?}");
         }
     }

@@ -10,12 +10,12 @@ use crate::model::{ClaimKey, Pod, PodKey};
 
 /// The waiting pods of a view.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WaitingPods {
+pub(super) struct PendingPods {
     pods: BTreeMap<PodKey, Arc<Pod>>,
     by_claim: BTreeMap<ClaimKey, BTreeSet<PodKey>>,
 }
 
-impl WaitingPods {
+impl PendingPods {
     /// Takes in a pod as it is now.
     pub(super) fn insert(&mut self, pod: Arc<Pod>) {
         self.remove(&pod.key);
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn pods_are_found_by_their_claims_in_order_until_they_change_or_go() {
-        let mut pods = WaitingPods::default();
-        let users = |pods: &WaitingPods, claim: &str| {
+        let mut pods = PendingPods::default();
+        let users = |pods: &PendingPods, claim: &str| {
             let claim = ClaimKey::new("db", claim);
             pods.of(&claim).map(|pod| pod.key.name.to_string()).collect::<Vec<_>>()
         };

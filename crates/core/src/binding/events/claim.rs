@@ -4,17 +4,18 @@
 
 use arcstr::ArcStr;
 
-use super::{Announcement, Severity, Subject};
+use super::{EventType, ObjectEvent};
 use crate::binding::claim::{ClaimOutcome, Loss};
-use crate::binding::fit::Asker;
+use crate::binding::decision::ObjectKey;
+use crate::binding::fit::FitCheck;
+use crate::binding::fit_counts::count_fits;
 use crate::binding::mismatch::Mismatch;
-use crate::binding::tally::tally;
 use crate::binding::view::View;
 use crate::model::{Claim, NonEmpty, Provisioner, VolumeName};
 
 impl ClaimOutcome {
     /// Whether anything is told of it: whether the claim does not go its way.
-    pub fn is_announced(&self) -> bool {
+    pub fn has_event(&self) -> bool {
         match self {
             Self::Unseen
             | Self::Terminating
@@ -25,7 +26,7 @@ impl ClaimOutcome {
             | Self::WaitsForConsumer
             | Self::WaitsForPods(_)
             | Self::WaitsForProvisioner(_)
-            | Self::NothingFits
+            | Self::NoMatchingVolume
             | Self::NoClass(_)
             | Self::NoVolume(_)
             | Self::Unfit(..)
@@ -37,8 +38,8 @@ impl ClaimOutcome {
 
 /// What is told of a claim for which `outcome` was decided; nothing where it goes its way. `view` gives
 /// the numbers.
-pub fn announce_claim(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<Announcement> {
-    use Severity::{Normal, Warning};
+pub fn claim_event(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<ObjectEvent> {
+    use EventType::{Normal, Warning};
     let (severity, reason, text) = match outcome {
         ClaimOutcome::Unseen
         | ClaimOutcome::Terminating
@@ -53,7 +54,7 @@ pub fn announce_claim(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Opt
         ClaimOutcome::WaitsForProvisioner(name) => {
             (Normal, "ExternalProvisioning", provisioning(name))
         }
-        ClaimOutcome::NothingFits => nothing_fits(view, claim),
+        ClaimOutcome::NoMatchingVolume => nothing_fits(view, claim),
         ClaimOutcome::NoClass(class) => (
             Warning,
             "ProvisioningFailed",
@@ -70,8 +71,8 @@ pub fn announce_claim(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Opt
         ),
         ClaimOutcome::Lost(loss) => (Warning, lost_reason(loss), lost(loss)),
     };
-    let on = Subject::Claim(claim.key.clone());
-    Some(Announcement::new(on, severity, reason, text))
+    let on = ObjectKey::Claim(claim.key.clone());
+    Some(ObjectEvent::new(on, severity, reason, text))
 }
 
 fn consumer(view: &View, claim: &Claim) -> String {
@@ -106,27 +107,27 @@ fn provisioning(provisioner: &str) -> String {
 
 /// **Differs from Kubernetes** for a class without a provisioner: there, a failure to find the plug-in
 /// `kubernetes.io/no-provisioner` is told, though nothing failed.
-fn nothing_fits(view: &View, claim: &Claim) -> (Severity, &'static str, String) {
+fn nothing_fits(view: &View, claim: &Claim) -> (EventType, &'static str, String) {
     let (request, counts) = (claim.class(), counts(view, claim));
     let none = "no persistent volumes available for this claim";
     let Some(class) = request.wanted().name() else {
         let text = format!("{none} and no storage class is set; {counts}");
-        return (Severity::Normal, "FailedBinding", text);
+        return (EventType::Normal, "FailedBinding", text);
     };
     match view.class(class).map(|class| &class.provisioner) {
         Some(Provisioner::Named(plugin)) => {
             let text = format!("no volume plugin matched name: {plugin}; {counts}");
-            (Severity::Warning, "ProvisioningFailed", text)
+            (EventType::Warning, "ProvisioningFailed", text)
         }
         Some(Provisioner::Static) | None => {
             let text = format!("{none} and storage class \"{class}\" has no provisioner; {counts}");
-            (Severity::Normal, "FailedBinding", text)
+            (EventType::Normal, "FailedBinding", text)
         }
     }
 }
 
 fn counts(view: &View, claim: &Claim) -> String {
-    tally(view, claim, Asker::Controller(view.binding_mode(claim))).to_string()
+    count_fits(view, claim, FitCheck::Controller(view.binding_mode(claim))).to_string()
 }
 
 fn no_volume(name: &VolumeName) -> String {

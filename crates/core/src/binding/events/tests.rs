@@ -11,8 +11,9 @@ use crate::binding::{
     ClaimOutcome, Loss, Mismatch, Observed, Recycling, ReleasedFor, View, VolumeOutcome,
 };
 use crate::model::{
-    AccessModes, BindingMode, Claim, Class, ClassName, ClassRequest, DefaultMark, Expansion,
-    NonEmpty, Pod, PodKey, Provisioner, Quantity, Reservation, Volume, VolumeMode, VolumePhase,
+    AccessModes, BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, DefaultMark,
+    Expansion, NonEmpty, Pod, PodKey, Provisioner, Quantity, Reservation, Volume, VolumeMode,
+    VolumeName, VolumePhase,
 };
 
 fn pv() -> VolumeName {
@@ -42,23 +43,23 @@ fn view(mode: BindingMode) -> View {
         name: ClassName::new("fast"),
         provisioner: Provisioner::Static,
         binding_mode: mode,
-        expansion: Expansion::Refused,
+        expansion: Expansion::NotAllowed,
         default: DefaultMark::Unmarked,
     })));
     view
 }
 
-fn line(announcement: &Announcement) -> String {
-    let Announcement { on, severity, reason, text } = announcement;
+fn line(announcement: &ObjectEvent) -> String {
+    let ObjectEvent { on, severity, reason, text } = announcement;
     let on = match on {
-        Subject::Claim(key) => format!("claim {key}"),
-        Subject::Volume(name) => format!("volume {name}"),
+        ObjectKey::Claim(key) => format!("claim {key}"),
+        ObjectKey::Volume(name) => format!("volume {name}"),
     };
     format!("{on} {} {reason} {text}", severity.as_str())
 }
 
 fn told(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> String {
-    announce_claim(view, claim, outcome).as_ref().map_or_else(|| "nothing".to_owned(), line)
+    claim_event(view, claim, outcome).as_ref().map_or_else(|| "nothing".to_owned(), line)
 }
 
 /// Every reason against a volume that somebody names, with values that nobody may learn.
@@ -92,8 +93,8 @@ fn pods(names: &[&str]) -> ClaimOutcome {
 fn claims_that_wait_are_told_for_what() {
     let view = view(BindingMode::Immediate);
     let rows = [
-        told(&view, &claim(), &ClaimOutcome::NothingFits),
-        told(&view, &of_class(claim()), &ClaimOutcome::NothingFits),
+        told(&view, &claim(), &ClaimOutcome::NoMatchingVolume),
+        told(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume),
         told(&view, &of_class(claim()), &ClaimOutcome::NoClass(ClassName::new("fast"))),
         told(&view, &of_class(claim()), &ClaimOutcome::WaitsForConsumer),
         told(&view, &of_class(claim()), &pods(&["web-0"])),
@@ -162,7 +163,7 @@ fn what_is_known_of_the_pods_and_the_volume_is_added() {
     view.apply(Observed::Volume(Arc::new(fits)));
     let mut rows = vec![
         told(&view, &delayed, &ClaimOutcome::WaitsForConsumer),
-        told(&view, &delayed, &ClaimOutcome::NothingFits),
+        told(&view, &delayed, &ClaimOutcome::NoMatchingVolume),
     ];
     let theirs = Volume { reservation: Reservation::Named(claim().key), ..volume() };
     view.apply(Observed::Volume(Arc::new(Volume { name: pv(), ..theirs })));
@@ -183,13 +184,13 @@ fn a_plug_in_that_nobody_has_is_told() {
     view.apply(Observed::Class(Arc::new(class)));
     let expected = "claim db/data Warning ProvisioningFailed no volume plugin matched name: \
         kubernetes.io/rbd; 0/4 volumes fit: 3 other class, 1 not available";
-    assert_eq!(told(&view, &of_class(claim()), &ClaimOutcome::NothingFits), expected);
+    assert_eq!(told(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume), expected);
 }
 
 #[test]
 fn volumes_are_told_of_where_somebody_must_act() {
     let rows = |outcome: VolumeOutcome| -> Vec<String> {
-        announce_volume(&volume(), &outcome).iter().map(line).collect()
+        volume_events(&volume(), &outcome).iter().map(line).collect()
     };
     for outcome in [
         VolumeOutcome::Unseen,
@@ -197,7 +198,7 @@ fn volumes_are_told_of_where_somebody_must_act() {
         VolumeOutcome::ClaimUnknown,
         VolumeOutcome::AwaitsClaim(claim().key),
         VolumeOutcome::Bound(claim().key),
-        VolumeOutcome::GivenBack(claim().key),
+        VolumeOutcome::Unreserved(claim().key),
         VolumeOutcome::Released(ReleasedFor::Administrator),
         VolumeOutcome::Released(ReleasedFor::Driver),
         VolumeOutcome::Released(ReleasedFor::Recycler),
@@ -233,7 +234,7 @@ fn a_volume_is_told_how_its_recycling_ended() {
         Recycling::Failed("recycler pod was deleted".into()),
         Recycling::NoRecycler,
     ];
-    let told = ends.map(|end| line(&announce_recycling(&volume(), &end)));
+    let told = ends.map(|end| line(&recycling_event(&volume(), &end)));
     insta::assert_snapshot!(told.join("\n"), @"
     volume pv-a Normal VolumeRecycled Volume recycled
     volume pv-a Warning VolumeFailedRecycle Recycle failed: recycler pod was deleted
@@ -246,7 +247,7 @@ fn a_volume_is_told_how_its_recycling_ended() {
 fn no_event_of_a_claim_tells_of_others() {
     let view = view(BindingMode::Immediate);
     let outcomes = [
-        ClaimOutcome::NothingFits,
+        ClaimOutcome::NoMatchingVolume,
         ClaimOutcome::NoClass(ClassName::new("fast")),
         ClaimOutcome::NoVolume(pv()),
         ClaimOutcome::Taken(pv()),
@@ -277,7 +278,7 @@ proptest! {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let outcome = pods(&names);
         let view = View::default();
-        let text = announce_claim(&view, &claim(), &outcome).unwrap().text;
+        let text = claim_event(&view, &claim(), &outcome).unwrap().text;
         let whole = format!("waiting for pods {} to be scheduled", names.join(","));
         prop_assert!(text.len() <= 1024);
         match text.strip_suffix('…') {

@@ -3,14 +3,15 @@
 //! Kubernetes: `pv_controller.go`, `syncVolume`, `reclaimVolume`, `recycleVolumeOperation`,
 //! `deleteVolumeOperation`.
 
-use super::{Announcement, Severity, Subject};
+use super::{EventType, ObjectEvent};
+use crate::binding::decision::ObjectKey;
 use crate::binding::recycle::Recycling;
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
 use crate::model::{ClaimKey, Volume, VolumeName};
 
 impl VolumeOutcome {
     /// Whether anything is told of it: whether the volume does not go its way.
-    pub fn is_announced(&self) -> bool {
+    pub fn has_event(&self) -> bool {
         match self {
             Self::Unusable
             | Self::OtherMode(_)
@@ -26,7 +27,7 @@ impl VolumeOutcome {
             | Self::ClaimUnknown
             | Self::AwaitsClaim(_)
             | Self::Bound(_)
-            | Self::GivenBack(_)
+            | Self::Unreserved(_)
             | Self::Released(
                 ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
             ) => false,
@@ -35,10 +36,10 @@ impl VolumeOutcome {
 }
 
 /// What is told of a volume for which `outcome` was decided; nothing where it goes its way.
-pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announcement> {
+pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEvent> {
     let warning = |reason, text| {
-        let on = Subject::Volume(volume.name.clone());
-        Announcement::new(on, Severity::Warning, reason, text)
+        let on = ObjectKey::Volume(volume.name.clone());
+        ObjectEvent::new(on, EventType::Warning, reason, text)
     };
     match outcome {
         VolumeOutcome::Unseen
@@ -47,15 +48,15 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
         | VolumeOutcome::ClaimUnknown
         | VolumeOutcome::AwaitsClaim(_)
         | VolumeOutcome::Bound(_)
-        | VolumeOutcome::GivenBack(_)
+        | VolumeOutcome::Unreserved(_)
         | VolumeOutcome::Released(
             ReleasedFor::Administrator | ReleasedFor::Driver | ReleasedFor::Recycler,
         ) => Vec::new(),
         VolumeOutcome::Released(ReleasedFor::Pods(pods)) => {
             let names: Vec<String> = pods.iter().map(ToString::to_string).collect();
             let text = format!("Volume is used by pods: {}", names.join(","));
-            let on = Subject::Volume(volume.name.clone());
-            vec![Announcement::new(on, Severity::Normal, "VolumeFailedRecycle", text)]
+            let on = ObjectKey::Volume(volume.name.clone());
+            vec![ObjectEvent::new(on, EventType::Normal, "VolumeFailedRecycle", text)]
         }
         VolumeOutcome::Released(ReleasedFor::OtherVolume(other)) => vec![warning(
             "VolumeFailedRecycle",
@@ -89,28 +90,28 @@ pub fn announce_volume(volume: &Volume, outcome: &VolumeOutcome) -> Vec<Announce
 /// What is told of a volume that was recycled, or could not be.
 ///
 /// Kubernetes: `pv_controller.go`, `recycleVolumeOperation`.
-pub fn announce_recycling(volume: &Volume, end: &Recycling) -> Announcement {
+pub fn recycling_event(volume: &Volume, end: &Recycling) -> ObjectEvent {
     let (severity, reason) = match end {
-        Recycling::Done => (Severity::Normal, "VolumeRecycled"),
-        Recycling::Failed(_) | Recycling::NoRecycler => (Severity::Warning, "VolumeFailedRecycle"),
+        Recycling::Done => (EventType::Normal, "VolumeRecycled"),
+        Recycling::Failed(_) | Recycling::NoRecycler => (EventType::Warning, "VolumeFailedRecycle"),
     };
-    Announcement::new(Subject::Volume(volume.name.clone()), severity, reason, end.message())
+    ObjectEvent::new(ObjectKey::Volume(volume.name.clone()), severity, reason, end.message())
 }
 
 /// What is told beside a volume of the pod that recycles it: what Kubernetes tells of that pod.
 ///
 /// Kubernetes: `pv_controller.go`, `newRecyclerEventRecorder`, which keeps how grave it is.
-pub fn announce_recycler_pod(volume: &VolumeName, severity: Severity, text: &str) -> Announcement {
+pub fn recycler_pod_event(volume: &VolumeName, severity: EventType, text: &str) -> ObjectEvent {
     let text = format!("Recycler pod: {text}");
-    Announcement::new(Subject::Volume(volume.clone()), severity, "RecyclerPod", text)
+    ObjectEvent::new(ObjectKey::Volume(volume.clone()), severity, "RecyclerPod", text)
 }
 
 /// Told on both sides: the claim is kept waiting by a volume that somebody else reserved for it.
-fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<Announcement> {
-    let told = |on, text| Announcement::new(on, Severity::Warning, "VolumeMismatch", text);
+fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<ObjectEvent> {
+    let told = |on, text| ObjectEvent::new(on, EventType::Warning, "VolumeMismatch", text);
     vec![
         told(
-            Subject::Volume(volume.name.clone()),
+            ObjectKey::Volume(volume.name.clone()),
             format!(
                 "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"{}\" due to \
                  incompatible volumeMode.",
@@ -118,7 +119,7 @@ fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<Announcement> {
             ),
         ),
         told(
-            Subject::Claim(claim.clone()),
+            ObjectKey::Claim(claim.clone()),
             format!(
                 "Cannot bind PersistentVolume \"{}\" to requested PersistentVolumeClaim due to \
                  incompatible volumeMode.",

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::fit::{Asker, fit};
+use super::fit::{FitCheck, fit};
 use super::mismatch::{Mismatch, OTHER_CLASS};
 use super::view::View;
 use crate::model::{Claim, Volume};
 
 /// All volumes of a view, each counted once; prints as `0/12 volumes fit: 5 other class, 4 too small`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct FitCounts {
     /// How many fit.
     pub fitting: usize,
     /// How many fail for which first reason, by its label and as it is said.
@@ -23,19 +23,19 @@ pub struct Tally {
 /// [`fit`] says first.
 ///
 /// Costs the volumes of the claim's class, however many others there are.
-pub fn tally(view: &View, claim: &Claim, asker: Asker<'_>) -> Tally {
-    let mut tally = Tally::default();
+pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts {
+    let mut tally = FitCounts::default();
     let (request, mut seen) = (claim.class(), 0);
     let wanted = request.wanted();
     let is_other = |volume: &Volume| volume.class().as_class() != wanted;
     // A volume that is kept for the claim may be of any class.
-    let kept = view.kept_for(&claim.key).filter_map(|name| view.volume(name));
+    let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
     let kept = kept.filter(|volume| is_other(volume));
     for volume in view.volumes_of_class(wanted).chain(kept) {
         seen += 1;
         match fit(volume, claim, view.home(claim), asker) {
             Ok(_) => tally.fitting += 1,
-            Err(mismatches) => tally.add(told(mismatches.first()), 1),
+            Err(mismatches) => tally.add(first_reason(mismatches.first()), 1),
         }
     }
     let others = view.volumes_count().saturating_sub(seen);
@@ -45,7 +45,7 @@ pub fn tally(view: &View, claim: &Claim, asker: Asker<'_>) -> Tally {
     tally
 }
 
-impl Tally {
+impl FitCounts {
     /// How many volumes there are.
     pub fn total(&self) -> usize {
         self.fitting + self.unfit.values().sum::<usize>()
@@ -61,7 +61,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for FitCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{} volumes fit", self.fitting, self.total())?;
         let mut separator = ":";
@@ -73,7 +73,7 @@ impl fmt::Display for Tally {
     }
 }
 
-fn told(mismatch: &Mismatch) -> (&'static str, &'static str) {
+fn first_reason(mismatch: &Mismatch) -> (&'static str, &'static str) {
     (mismatch.label(), mismatch.in_short())
 }
 
@@ -88,7 +88,7 @@ mod tests {
         BindingMode, ClaimKey, ClassName, ClassRequest, Quantity, Reservation, VolumeName,
     };
 
-    const IMMEDIATE: Asker<'_> = Asker::Controller(BindingMode::Immediate);
+    const IMMEDIATE: FitCheck<'_> = FitCheck::Controller(BindingMode::Immediate);
 
     fn view(volumes: impl IntoIterator<Item = Volume>) -> View {
         let mut view = View::default();
@@ -116,17 +116,20 @@ mod tests {
         let volumes =
             [small(), small(), taken(), of_class(small(), "fast"), of_class(volume(), "slow")];
         let view = view(volumes);
-        let none = tally(&view, &claim(), IMMEDIATE);
+        let none = count_fits(&view, &claim(), IMMEDIATE);
         let expected = "0/5 volumes fit: 2 other class, 1 kept for another claim, 2 too small";
         assert_eq!((none.to_string().as_str(), none.total()), (expected, 5));
         assert_eq!(none.by_label()["class"], 2);
         let class_field = ClassRequest::Named(ClassName::new("slow"));
         let slow = Claim { class_field, ..claim() };
-        assert_eq!(tally(&view, &slow, IMMEDIATE).to_string(), "1/5 volumes fit: 4 other class");
-        let delayed = Asker::Controller(BindingMode::WaitForFirstConsumer);
+        assert_eq!(
+            count_fits(&view, &slow, IMMEDIATE).to_string(),
+            "1/5 volumes fit: 4 other class"
+        );
+        let delayed = FitCheck::Controller(BindingMode::WaitForFirstConsumer);
         let waits = "0/5 volumes fit: 4 other class, 1 held back until a pod has a node";
-        assert_eq!(tally(&view, &slow, delayed).to_string(), waits);
-        assert_eq!(tally(&View::default(), &slow, IMMEDIATE).to_string(), "0/0 volumes fit");
+        assert_eq!(count_fits(&view, &slow, delayed).to_string(), waits);
+        assert_eq!(count_fits(&View::default(), &slow, IMMEDIATE).to_string(), "0/0 volumes fit");
     }
 
     /// Kubernetes asks a kept volume neither for its class.
@@ -134,7 +137,7 @@ mod tests {
     fn a_volume_that_is_kept_for_the_claim_counts_whatever_its_class_is() {
         let reservation = Reservation::Named(claim().key);
         let kept = Volume { reservation, ..of_class(small(), "fast") };
-        let counted = tally(&view([kept, volume()]), &claim(), IMMEDIATE);
+        let counted = count_fits(&view([kept, volume()]), &claim(), IMMEDIATE);
         assert_eq!(counted.to_string(), "1/2 volumes fit: 1 too small");
     }
 
@@ -145,7 +148,7 @@ mod tests {
         let changed = Volume { name: VolumeName::new("pv-0"), ..of_class(small(), "fast") };
         view.apply(Observed::Volume(Arc::new(changed)));
         view.apply(Observed::VolumeGone(VolumeName::new("pv-1")));
-        let counted = tally(&view, &claim(), IMMEDIATE);
+        let counted = count_fits(&view, &claim(), IMMEDIATE);
         assert_eq!(counted.to_string(), "0/1 volumes fit: 1 other class");
     }
 }

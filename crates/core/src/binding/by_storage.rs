@@ -9,7 +9,7 @@ use crate::model::{ClaimKey, Reservation, Storage, Uid, Volume, VolumeName};
 
 /// Volumes by storage.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Storages {
+pub(super) struct VolumesByStorage {
     volumes: BTreeMap<Storage, BTreeSet<VolumeName>>,
     /// Volumes that are gone although a claim had them. A claim holds one name, so there are no more of these
     /// than claims that lost theirs.
@@ -29,7 +29,7 @@ pub struct LostVolume {
     pub storage: Storage,
 }
 
-impl Storages {
+impl VolumesByStorage {
     /// One that notes nothing.
     pub(super) fn off() -> Self {
         Self { is_off: true, ..Self::default() }

@@ -34,7 +34,7 @@
 //! * [`webhook::run::Webhook`]: the process, from its options to its end.
 //! * [`binding::decide_claim`] and [`binding::decide_volume`]: what is to be done next about an
 //!   object, and why; [`binding::settle`] drives them over a whole cluster.
-//! * [`controller::engine::Engine`]: the bind loop without its wires; [`controller::run::run`] with
+//! * [`controller::reconciler::Reconciler`]: the bind loop without its wires; [`controller::run::run`] with
 //!   them.
 //! * [`binding::fit`]: every reason why a volume and a claim do not belong together.
 //!

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery::binding::Observed;
-use bindery::client::resource::Watched;
-use bindery::client::watch::{Sink, Unreadable, follow};
+use bindery::client::resource::ResourceKind;
+use bindery::client::watch::{EventHandler, Unreadable, follow};
 use bindery::model::{ClaimPhase, ResourceVersion, VolumePhase};
 use kube::Client;
 use tokio::sync::watch;
@@ -44,15 +44,15 @@ struct Seen {
 impl Observer {
     /// Watches for claims that are Bound.
     pub(crate) fn of_claims(client: Client, pairs: Pairs) -> Self {
-        Self::start(client, pairs, Watched::Claims)
+        Self::start(client, pairs, ResourceKind::Claims)
     }
 
     /// Watches for volumes that are Available.
     pub(crate) fn of_volumes(client: Client, pairs: Pairs) -> Self {
-        Self::start(client, pairs, Watched::Volumes)
+        Self::start(client, pairs, ResourceKind::Volumes)
     }
 
-    fn start(client: Client, pairs: Pairs, watched: Watched) -> Self {
+    fn start(client: Client, pairs: Pairs, watched: ResourceKind) -> Self {
         let seen = Seen { pairs, moments: Mutex::default(), count: watch::Sender::new(0) };
         let seen = Arc::new(seen);
         let task = tokio::spawn(follow(client, watched, Arc::clone(&seen), Instant::now()));
@@ -94,8 +94,8 @@ impl Drop for Observer {
     }
 }
 
-impl Sink for Seen {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
+impl EventHandler for Seen {
+    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         let at = Instant::now();
         let number = |name: &str| self.pairs.number(name);
         let (number, volume) = if let Observed::Volume(volume) = &observed
@@ -118,11 +118,11 @@ impl Sink for Seen {
         self.count.send_replace(count);
     }
 
-    fn listing(&self, _: Watched) {}
+    fn listing(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: Watched, _: ResourceVersion) {}
+    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: Watched, _: Unreadable) {}
+    fn unreadable(&self, _: ResourceKind, _: Unreadable) {}
 
-    fn heard(&self, _: Watched, _: u64) {}
+    fn heard(&self, _: ResourceKind, _: u64) {}
 }

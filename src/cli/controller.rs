@@ -4,14 +4,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::args::{ControllerArgs, ControllerMode};
+use super::args::ControllerArgs;
 use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::certificates::rotation::Periods;
 use crate::client::connect::{Address, connect};
-use crate::client::lease::{Contest, Timing};
-use crate::controller::mode::Mode;
-use crate::controller::run::{Settings, meter, run_metered};
+use crate::client::lease::{LeaderElection, Timing};
+use crate::controller::mode::ControllerMode;
+use crate::controller::run::{ControllerSettings, meter, run_metered};
 use crate::controller::{certificates, health};
 use crate::follow::configuration::Source;
 use crate::listen::listen;
@@ -25,18 +25,13 @@ const WAITING: u16 = 128;
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
-    let mode = match arguments.mode {
-        ControllerMode::Observe => Mode::Observe,
-        ControllerMode::Prebind => Mode::Prebind,
-        ControllerMode::Full if arguments.in_tree_binder_disabled => Mode::Full,
-        ControllerMode::Full => {
-            return Err(Failure::usage(
-                "two binders would fight over every claim; start kube-controller-manager with \
-                 --controllers=*,-persistentvolume-binder-controller, then give \
-                 --in-tree-binder-disabled",
-            ));
-        }
-    };
+    if arguments.mode == ControllerMode::Full && !arguments.in_tree_binder_disabled {
+        return Err(Failure::usage(
+            "two binders would fight over every claim; start kube-controller-manager with \
+             --controllers=*,-persistentvolume-binder-controller, then give \
+             --in-tree-binder-disabled",
+        ));
+    }
     // What is wrong with it is told before anything else, as by every command.
     super::configuration(arguments.config.as_deref())?;
     let timing = timing(arguments)?;
@@ -47,7 +42,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("cannot start a runtime: {error}")))?;
-    runtime.block_on(serve(arguments, mode, timing))
+    runtime.block_on(serve(arguments, timing))
 }
 
 /// The periods of the lease by which one replica binds. That of the certificates keeps the usual ones: nothing is urgent.
@@ -65,12 +60,12 @@ fn timing(arguments: &ControllerArgs) -> Result<Timing, Failure> {
     })
 }
 
-async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result<Exit, Failure> {
+async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
         .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
-    let settings = settings(arguments, mode, timing);
+    let settings = settings(arguments, timing);
     let (probe, meter) = meter().map_err(|error| Failure::usage(error.to_string()))?;
     let connections = probe.metrics.connections.clone();
     let endpoint = PortOptions {
@@ -84,7 +79,12 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
     let mut port = Server::start(endpoint, NonZeroUsize::MIN, observer)
         .map_err(|error| Failure::usage(logging::chain(&error)))?;
     let health = port.address().to_string();
-    tracing::info!(mode = mode.label(), health, version = env!("CARGO_PKG_VERSION"), "starting");
+    tracing::info!(
+        mode = arguments.mode.label(),
+        health,
+        version = env!("CARGO_PKG_VERSION"),
+        "starting"
+    );
     tokio::select! {
         ended = run_metered(client, settings, meter, signals.next()) => {
             ended.map_err(|error| Failure::usage(logging::chain(&error)))?;
@@ -99,10 +99,10 @@ async fn serve(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Result
 }
 
 /// What the loop is told: the one lease has the periods that were asked for, that of the certificates the usual ones.
-fn settings(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Settings {
+fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
     let identity = identity();
-    let contest = |namespace: &str, name: String, timing: Timing| {
-        arguments.leader_elect.then(|| Contest {
+    let election = |namespace: &str, name: String, timing: Timing| {
+        arguments.leader_elect.then(|| LeaderElection {
             namespace: namespace.to_owned(),
             name,
             identity: identity.clone(),
@@ -110,18 +110,19 @@ fn settings(arguments: &ControllerArgs, mode: Mode, timing: Timing) -> Settings 
         })
     };
     let own_namespace = arguments.lease_namespace.clone();
-    let certificates = arguments.installation.clone().map(|installation| certificates::Settings {
-        periods: periods(arguments),
-        contest: contest(
-            installation.namespace(),
-            installation.certificates_lease(),
-            Timing::default(),
-        ),
-        installation,
-    });
-    Settings {
-        mode,
-        contest: contest(&own_namespace, arguments.lease_name.clone(), timing),
+    let certificates =
+        arguments.installation.clone().map(|installation| certificates::CertificateSettings {
+            periods: periods(arguments),
+            election: election(
+                installation.namespace(),
+                installation.certificates_lease(),
+                Timing::default(),
+            ),
+            installation,
+        });
+    ControllerSettings {
+        mode: arguments.mode,
+        election: election(&own_namespace, arguments.lease_name.clone(), timing),
         configuration: arguments.config.clone().map_or_else(Source::default, Source::File),
         config_map: arguments.config_map.clone(),
         own_namespace,
@@ -167,13 +168,13 @@ mod tests {
     use crate::cli::args::{Bindery, Command};
 
     /// What the command line with these flags comes to, or how it fails.
-    fn settled(flags: &str) -> Result<Settings, String> {
+    fn settled(flags: &str) -> Result<ControllerSettings, String> {
         let words: Vec<&str> =
             ["bindery", "controller"].into_iter().chain(flags.split_whitespace()).collect();
         let cli = Bindery::try_parse_from(&words).map_err(|error| error.to_string())?;
         let Command::Controller(arguments) = cli.command else { panic!("{words:?}") };
         let timing = timing(&arguments).map_err(|failure| failure.message)?;
-        Ok(settings(&arguments, Mode::Observe, timing))
+        Ok(settings(&arguments, timing))
     }
 
     #[test]
@@ -192,11 +193,11 @@ mod tests {
         ] {
             let flags = format!("--installation storage/rel {flags}");
             let settings = settled(&flags).unwrap();
-            assert_eq!(settings.contest.unwrap().timing, expected, "{flags}");
+            assert_eq!(settings.election.unwrap().timing, expected, "{flags}");
             let certificates = settings.certificates.unwrap();
-            assert_eq!(certificates.contest.unwrap().timing, usual, "{flags}");
+            assert_eq!(certificates.election.unwrap().timing, usual, "{flags}");
         }
-        assert!(settled("--leader-elect false").unwrap().contest.is_none());
+        assert!(settled("--leader-elect false").unwrap().election.is_none());
     }
 
     #[test]

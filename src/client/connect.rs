@@ -101,14 +101,14 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     } else if config.proxy_url.is_some() {
         Client::try_from(config)
     } else {
-        attentive(&config)
+        with_keepalive(&config)
     };
     made.map_err(|error| ConnectError::Unusable(unusable(&error)))
 }
 
 /// A client that notices when the API server is not there any more. The library makes one that waits: kube-client,
 /// `client/builder.rs`, has no setting for it.
-fn attentive(config: &Config) -> Result<Client, kube::Error> {
+fn with_keepalive(config: &Config) -> Result<Client, kube::Error> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));

@@ -17,12 +17,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::other_binder::OtherBinder;
 use super::request::{apply_request, is_absent, request};
-use super::suspend::{asleep, drop_after_sleep, has_slept};
+use super::suspend::{drop_after_suspension, suspended_time, was_suspended};
 use crate::model::annotations::OTHER_BINDER;
 
 /// Which lease, and for whom.
 #[derive(Clone, Debug)]
-pub struct Contest {
+pub struct LeaderElection {
     /// The namespace of the lease.
     pub namespace: String,
     /// The name of the lease.
@@ -147,66 +147,66 @@ const SLEEP_MAX: Duration = Duration::from_secs(2);
 const GONE: Duration = Duration::from_secs(5);
 
 /// Until when we lead; none if we do not.
-pub type Until = Option<Instant>;
+pub type LeadershipDeadline = Option<Instant>;
 
 /// What a contender and whoever asked it to contend tell each other.
 #[derive(Debug)]
-pub struct Standing {
+pub struct LeadershipChannels {
     /// Told when the lease is won, renewed and lost.
-    pub until: watch::Sender<Until>,
+    pub until: watch::Sender<LeadershipDeadline>,
     /// Stored on the lease by whoever holds it, and read there by everybody: before the lease is won.
     pub other_binder: watch::Sender<OtherBinder>,
 }
 
 /// Contends for the lease until `stop` is told, then gives it up if it is ours: every write has returned
 /// by then.
-pub async fn contend(
+pub async fn campaign(
     client: Client,
-    contest: Contest,
-    standing: Standing,
+    election: LeaderElection,
+    channels: LeadershipChannels,
     stop: oneshot::Receiver<()>,
 ) {
-    contend_by(asleep, client, contest, standing, stop).await;
+    campaign_with(suspended_time, client, election, channels, stop).await;
 }
 
-/// Contends as [`contend`] does; `asleep` tells how long the machine has been asleep in all.
-pub async fn contend_by(
-    asleep: impl Fn() -> Duration,
+/// Contends as [`campaign`] does; `suspended_time` tells how long the machine has been asleep in all.
+pub async fn campaign_with(
+    suspended_time: impl Fn() -> Duration,
     client: Client,
-    contest: Contest,
-    standing: Standing,
+    election: LeaderElection,
+    channels: LeadershipChannels,
     stop: oneshot::Receiver<()>,
 ) {
-    let Standing { until, other_binder } = standing;
-    let guard = drop_after_sleep(until.clone(), &asleep, contest.timing.sleep_max());
-    let mut contender = Contender {
+    let LeadershipChannels { until, other_binder } = channels;
+    let guard = drop_after_suspension(until.clone(), &suspended_time, election.timing.sleep_max());
+    let mut candidate = Candidate {
         client,
-        contest,
+        election,
         until,
         other_binder,
         seen: None,
         was_there: false,
         was_held: false,
         gone: None,
-        asleep: &asleep,
+        suspended_time: &suspended_time,
     };
     tokio::select! {
         biased;
         () = guard => {}
-        () = contender.run() => {}
+        () = candidate.run() => {}
         stopped = stop => {
             // Whoever goes without a word may have writes under way: the lease ends by itself.
             if stopped.is_ok() {
-                contender.give_up().await;
+                candidate.give_up().await;
             }
         }
     }
 }
 
-struct Contender<'a, A> {
+struct Candidate<'a, A> {
     client: Client,
-    contest: Contest,
-    until: watch::Sender<Until>,
+    election: LeaderElection,
+    until: watch::Sender<LeadershipDeadline>,
     other_binder: watch::Sender<OtherBinder>,
     /// The lease as it was last seen, and since when it has been like that.
     seen: Option<(Record, Instant)>,
@@ -216,7 +216,7 @@ struct Contender<'a, A> {
     was_held: bool,
     /// Since when it has been gone.
     gone: Option<Instant>,
-    asleep: &'a A,
+    suspended_time: &'a A,
 }
 
 /// A lease as it is stored.
@@ -264,17 +264,17 @@ enum Trouble {
     Unreadable(#[from] serde_json::Error),
 }
 
-impl<A: Fn() -> Duration> Contender<'_, A> {
+impl<A: Fn() -> Duration> Candidate<'_, A> {
     async fn run(&mut self) {
         let mut news = self.other_binder.subscribe();
         loop {
             news.mark_unchanged();
             let start = Instant::now();
             let pause = match self.step(start).await {
-                Ok(()) if self.is_ours() => self.contest.timing.period,
+                Ok(()) if self.is_ours() => self.election.timing.period,
                 Ok(()) => self.patience(),
                 Err(trouble) => {
-                    let lease = &self.contest.name;
+                    let lease = &self.election.name;
                     tracing::warn!(%lease, reason = %trouble, "the lease was not reached");
                     self.pause_after(&trouble)
                 }
@@ -306,9 +306,9 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
             self.seen = Some((found.clone(), Instant::now()));
         }
         let holder = found.spec.holder_identity.as_deref();
-        let is_other = holder.is_some_and(|holder| holder != self.contest.identity);
+        let is_other = holder.is_some_and(|holder| holder != self.election.identity);
         if is_other && self.is_ours() {
-            tracing::warn!(lease = %self.contest.name, holder, "the lease was taken away");
+            tracing::warn!(lease = %self.election.name, holder, "the lease was taken away");
             self.until.send_replace(None);
         }
         // One that was given up says so. Where a holder was wiped out, it leads on until it knows.
@@ -324,16 +324,16 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     fn is_over(&self, now: Instant) -> bool {
         let Some((record, since)) = &self.seen else { return false };
         let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
-        let duration = told.unwrap_or(self.contest.timing.duration);
+        let duration = told.unwrap_or(self.election.timing.duration);
         now.duration_since(*since) >= duration
     }
 
     /// How long to wait before looking again: not beyond the time when the lease of others ends.
     fn patience(&self) -> Duration {
-        let look = self.contest.timing.look();
+        let look = self.election.timing.look();
         let Some((record, since)) = &self.seen else { return look };
         let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
-        let end = *since + told.unwrap_or(self.contest.timing.duration);
+        let end = *since + told.unwrap_or(self.election.timing.duration);
         look.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
     }
 
@@ -344,7 +344,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     fn drop_if_over(&self) {
         let is_over = self.until.borrow().is_some_and(|end| Instant::now() >= end);
         if is_over {
-            tracing::warn!(lease = %self.contest.name, "the lease could not be renewed in time");
+            tracing::warn!(lease = %self.election.name, "the lease could not be renewed in time");
             self.until.send_replace(None);
         }
     }
@@ -370,8 +370,8 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         let found = match self.request(Method::GET, &self.path(), None).await {
             Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
-                let Timing { duration, .. } = self.contest.timing;
-                let patience = if self.is_ours() { self.contest.timing.gone() } else { duration };
+                let Timing { duration, .. } = self.election.timing;
+                let patience = if self.is_ours() { self.election.timing.gone() } else { duration };
                 if self.was_there && gone < patience {
                     return Err(Trouble::Gone);
                 }
@@ -385,22 +385,22 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
 
     /// Writes ourselves into the lease as it was seen.
     async fn take(&mut self, seen: &Record, start: Instant) -> Result<(), Trouble> {
-        let before = (self.asleep)();
-        let is_new = seen.spec.holder_identity.as_deref() != Some(&self.contest.identity);
+        let before = (self.suspended_time)();
+        let is_new = seen.spec.holder_identity.as_deref() != Some(&self.election.identity);
         let spec = self.claim(seen.spec.lease_transitions, is_new);
         let patch = self.patch(seen, &spec);
         let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
         self.seen = Some((stored, start));
-        if has_slept(before, (self.asleep)(), self.contest.timing.sleep_max()) {
+        if was_suspended(before, (self.suspended_time)(), self.election.timing.sleep_max()) {
             // When it was stored nobody knows: it is looked at again.
             self.until.send_replace(None);
             return Ok(());
         }
         if !self.is_ours() {
-            tracing::info!(lease = %self.contest.name, identity = %self.contest.identity, "leading");
+            tracing::info!(lease = %self.election.name, identity = %self.election.identity, "leading");
         }
         // From before it was sent: others count from when it was stored, which was later.
-        self.until.send_replace(Some(start + self.contest.timing.deadline));
+        self.until.send_replace(Some(start + self.election.timing.deadline));
         Ok(())
     }
 
@@ -439,7 +439,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Record, Trouble> {
         let sent = self.client.request_text(request);
         let text =
-            timeout(self.contest.timing.request(), sent).await.map_err(|_| Trouble::Late)??;
+            timeout(self.election.timing.request(), sent).await.map_err(|_| Trouble::Late)??;
         let record: Record = serde_json::from_str(&text)?;
         let annotation = record.metadata.annotations.other_binder.as_deref();
         let is_wiped = record.spec.holder_identity.is_none();
@@ -448,7 +448,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     }
 
     fn path(&self) -> String {
-        let Contest { namespace, name, .. } = &self.contest;
+        let LeaderElection { namespace, name, .. } = &self.election;
         format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
     }
 
@@ -456,8 +456,8 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
     fn claim(&self, transitions: Option<u64>, is_new: bool) -> Value {
         let now = micro_time();
         let mut spec = json!({
-            "holderIdentity": self.contest.identity,
-            "leaseDurationSeconds": self.contest.timing.duration.as_secs(),
+            "holderIdentity": self.election.identity,
+            "leaseDurationSeconds": self.election.timing.duration.as_secs(),
             "renewTime": now,
             "leaseTransitions": transitions.unwrap_or(0) + u64::from(is_new),
         });
@@ -472,7 +472,7 @@ impl<A: Fn() -> Duration> Contender<'_, A> {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": self.contest.name, "namespace": self.contest.namespace},
+            "metadata": {"name": self.election.name, "namespace": self.election.namespace},
             "spec": self.claim(None, true),
         });
         // Whoever deletes the lease under its holder has not said that the other binder is gone.

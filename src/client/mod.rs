@@ -4,18 +4,18 @@
 //! fetched and handed back.
 
 pub mod announce;
-pub mod ask;
 pub mod backoff;
 pub mod connect;
 mod kubeconfig;
 pub mod lease;
-pub mod listing;
+pub mod needs_reads;
+pub mod object_watch;
 pub mod other_binder;
 pub mod reads;
+pub mod relists;
 pub mod request;
 pub mod resource;
 pub mod send;
-pub mod single;
-pub mod state;
+pub mod shared_store;
 mod suspend;
 pub mod watch;

@@ -16,7 +16,7 @@ use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
 /// A resource that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Watched {
+pub enum ResourceKind {
     /// PersistentVolumes.
     Volumes,
     /// PersistentVolumeClaims of all namespaces.
@@ -29,7 +29,7 @@ pub enum Watched {
     Namespaces,
 }
 
-impl Watched {
+impl ResourceKind {
     /// What holds storage.
     pub const STORAGE: [Self; 3] = [Self::Volumes, Self::Claims, Self::Classes];
     /// What a verdict looks at.
@@ -140,27 +140,29 @@ pub struct Identity {
 
 impl Identity {
     /// Of which resource an observed object is, and its identity.
-    pub fn of(observed: &Observed) -> (Watched, Self) {
+    pub fn of(observed: &Observed) -> (ResourceKind, Self) {
         let alone = |name: ArcStr| Self { namespace: ArcStr::new(), name };
         let of_claim = |key: &ClaimKey| {
             let (namespace, name) = (key.namespace.clone(), key.name.clone());
-            (Watched::Claims, Self { namespace, name })
+            (ResourceKind::Claims, Self { namespace, name })
         };
         let of_pod = |key: &PodKey| {
             let (namespace, name) = (key.namespace.clone(), key.name.clone());
-            (Watched::Pods, Self { namespace, name })
+            (ResourceKind::Pods, Self { namespace, name })
         };
         match observed {
-            Observed::Volume(volume) => (Watched::Volumes, alone(volume.name.text())),
-            Observed::VolumeGone(name) => (Watched::Volumes, alone(name.text())),
+            Observed::Volume(volume) => (ResourceKind::Volumes, alone(volume.name.text())),
+            Observed::VolumeGone(name) => (ResourceKind::Volumes, alone(name.text())),
             Observed::Claim(claim) => of_claim(&claim.key),
             Observed::ClaimGone(key) => of_claim(key),
-            Observed::Class(class) => (Watched::Classes, alone(class.name.text())),
-            Observed::ClassGone(name) => (Watched::Classes, alone(name.text())),
+            Observed::Class(class) => (ResourceKind::Classes, alone(class.name.text())),
+            Observed::ClassGone(name) => (ResourceKind::Classes, alone(name.text())),
             Observed::Pod(pod) => of_pod(&pod.key),
             Observed::PodGone(key) => of_pod(key),
-            Observed::Namespace(namespace) => (Watched::Namespaces, alone(namespace.name.clone())),
-            Observed::NamespaceGone(name) => (Watched::Namespaces, alone(name.clone())),
+            Observed::Namespace(namespace) => {
+                (ResourceKind::Namespaces, alone(namespace.name.clone()))
+            }
+            Observed::NamespaceGone(name) => (ResourceKind::Namespaces, alone(name.clone())),
         }
     }
 }

@@ -13,7 +13,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::resource::Watched;
+use super::resource::ResourceKind;
 use crate::api::write::write_patch;
 use crate::binding::{ObjectKey, Observed, Write};
 use crate::telemetry::logging::cause;
@@ -23,15 +23,15 @@ pub const FIELD_MANAGER: &str = "bindery-controller";
 
 /// What became of a write.
 #[derive(Clone, Debug)]
-pub enum Sent {
+pub enum WriteOutcome {
     /// It is stored; the object as it is now.
     Stored(Observed),
     /// It was refused because the object has changed since it was decided on, or is gone.
     Stale,
     /// It was refused; this is why.
-    Refused(String),
+    Rejected(String),
     /// The API server is busy and asks to wait this long; nothing was stored.
-    Busy(Duration),
+    Throttled(Duration),
     /// Nobody knows: the reply did not come, or was that of a server in trouble.
     Unknown(String),
 }
@@ -43,7 +43,7 @@ const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const BUSY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Sends `write`, and waits for the reply for at most `deadline`.
-pub async fn send(client: &Client, write: &Write, deadline: Duration) -> Sent {
+pub async fn send(client: &Client, write: &Write, deadline: Duration) -> WriteOutcome {
     let patch = write_patch(write);
     let uri = format!("{}?fieldManager={FIELD_MANAGER}", patch.path);
     let request = Request::builder()
@@ -54,11 +54,11 @@ pub async fn send(client: &Client, write: &Write, deadline: Duration) -> Sent {
     let request = match request {
         Ok(request) => request,
         // A name that is no path: no object of that name exists.
-        Err(error) => return Sent::Refused(error.to_string()),
+        Err(error) => return WriteOutcome::Rejected(error.to_string()),
     };
     match timeout(deadline, exchange(client, request)).await {
         Ok(reply) => classify(&write.object(), reply),
-        Err(_) => Sent::Unknown("no reply in time".to_owned()),
+        Err(_) => WriteOutcome::Unknown("no reply in time".to_owned()),
     }
 }
 
@@ -78,30 +78,30 @@ async fn exchange(client: &Client, request: Request<Body>) -> Result<Reply, Stri
     Ok(Reply { code: head.status.as_u16(), retry_after, body })
 }
 
-fn classify(object: &ObjectKey, reply: Result<Reply, String>) -> Sent {
+fn classify(object: &ObjectKey, reply: Result<Reply, String>) -> WriteOutcome {
     let reply = match reply {
         Ok(reply) => reply,
-        Err(reason) => return Sent::Unknown(reason),
+        Err(reason) => return WriteOutcome::Unknown(reason),
     };
     match reply.code {
         200 | 201 => match resource(object).observed(&reply.body) {
-            Ok(observed) => Sent::Stored(observed),
-            Err(error) => Sent::Unknown(format!("the reply cannot be read: {error}")),
+            Ok(observed) => WriteOutcome::Stored(observed),
+            Err(error) => WriteOutcome::Unknown(format!("the reply cannot be read: {error}")),
         },
-        404 | 409 => Sent::Stale,
+        404 | 409 => WriteOutcome::Stale,
         // The token has run out; the client reads a new one by itself.
-        401 => Sent::Busy(BUSY_PAUSE),
-        429 => Sent::Busy(reply.retry_after.unwrap_or(BUSY_PAUSE).min(BUSY_PAUSE_MAX)),
-        422 if is_other_object(&reply.body) => Sent::Stale,
-        400..=499 => Sent::Refused(message(&reply.body)),
-        code => Sent::Unknown(format!("{code}: {}", message(&reply.body))),
+        401 => WriteOutcome::Throttled(BUSY_PAUSE),
+        429 => WriteOutcome::Throttled(reply.retry_after.unwrap_or(BUSY_PAUSE).min(BUSY_PAUSE_MAX)),
+        422 if is_other_object(&reply.body) => WriteOutcome::Stale,
+        400..=499 => WriteOutcome::Rejected(message(&reply.body)),
+        code => WriteOutcome::Unknown(format!("{code}: {}", message(&reply.body))),
     }
 }
 
-fn resource(object: &ObjectKey) -> Watched {
+fn resource(object: &ObjectKey) -> ResourceKind {
     match object {
-        ObjectKey::Volume(_) => Watched::Volumes,
-        ObjectKey::Claim(_) => Watched::Claims,
+        ObjectKey::Volume(_) => ResourceKind::Volumes,
+        ObjectKey::Claim(_) => ResourceKind::Claims,
     }
 }
 

@@ -18,28 +18,34 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, spread};
-use super::resource::{Identity, Watched};
+use super::resource::{Identity, ResourceKind};
 use crate::api::volume::Wanted;
 use crate::binding::Observed;
 use crate::model::{ResourceVersion, Uid};
 use crate::telemetry::logging::cause;
 
 /// Where a watch puts what it sees.
-pub trait Sink: Send + Sync {
+pub trait EventHandler: Send + Sync {
     /// An object as it is now, or that it is gone, as of `version`. `text` is the object as it was sent.
-    fn observe(&self, watched: Watched, observed: Observed, version: ResourceVersion, text: &str);
+    fn observe(
+        &self,
+        watched: ResourceKind,
+        observed: Observed,
+        version: ResourceVersion,
+        text: &str,
+    );
 
     /// A list begins: it shows every object that exists.
-    fn listing(&self, watched: Watched);
+    fn listing(&self, watched: ResourceKind);
 
     /// The list is complete as of `version`: what was not seen since it began does not exist.
-    fn listed(&self, watched: Watched, version: ResourceVersion);
+    fn listed(&self, watched: ResourceKind, version: ResourceVersion);
 
     /// An object exists that cannot be read.
-    fn unreadable(&self, watched: Watched, unreadable: Unreadable);
+    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable);
 
     /// The API server was heard of at `now`, in seconds of the caller's clock.
-    fn heard(&self, watched: Watched, now: u64);
+    fn heard(&self, watched: ResourceKind, now: u64);
 
     /// Waits until there is room for a page of a list. Nothing more is read meanwhile.
     fn room(&self) -> impl Future<Output = ()> + Send {
@@ -93,15 +99,20 @@ pub struct Unreadable {
 }
 
 /// Follows `watched` for ever, from `start` on the clock by which freshness is told.
-pub async fn follow<S: Sink>(client: Client, watched: Watched, sink: Arc<S>, start: Instant) {
-    let mut follower = Follower {
+pub async fn follow<S: EventHandler>(
+    client: Client,
+    watched: ResourceKind,
+    sink: Arc<S>,
+    start: Instant,
+) {
+    let mut follower = Watcher {
         client,
         watched,
         sink,
         start,
         version: None,
         streams: true,
-        outage: Outage::None,
+        log_state: LogState::None,
     };
     let mut backoff = Backoff::new(PAUSE.0, spread((follower.sink.spread(), watched.label())));
     loop {
@@ -142,22 +153,22 @@ enum Interruption {
     Unreadable(#[from] serde_json::Error),
 }
 
-struct Follower<S> {
+struct Watcher<S> {
     client: Client,
-    watched: Watched,
+    watched: ResourceKind,
     sink: Arc<S>,
     start: Instant,
     /// Where to resume; none before the first list and after the history is gone.
     version: Option<String>,
     /// Whether the API server streams lists, until it says that it does not.
     streams: bool,
-    outage: Outage,
+    log_state: LogState,
 }
 
 /// Whether the watch is cut and was told to be: an API server that is away for an hour is three
 /// lines, not thousands. How stale the view has become is told by a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outage {
+enum LogState {
     None,
     Told,
 }
@@ -209,12 +220,12 @@ struct ListMetadata {
 }
 
 /// What an event changes in how the stream is followed.
-enum Turn {
+enum LineOutcome {
     Went,
     Gone,
 }
 
-impl<S: Sink> Follower<S> {
+impl<S: EventHandler> Watcher<S> {
     /// Lists if there is nothing to resume from, then watches until the stream ends.
     async fn run(&mut self) -> Result<(), Interruption> {
         if self.version.is_none() && !self.streams {
@@ -250,7 +261,7 @@ impl<S: Sink> Follower<S> {
             let Ok(data) = frame.into_data() else { continue };
             self.sink.heard(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
-            if let Turn::Gone = self.take_lines(&mut buffer, &mut is_listing)? {
+            if let LineOutcome::Gone = self.take_lines(&mut buffer, &mut is_listing)? {
                 self.version = None;
                 return Ok(());
             }
@@ -262,20 +273,20 @@ impl<S: Sink> Follower<S> {
 
     fn tell_cut(&mut self, interruption: &Interruption) {
         let (resource, reason) = (self.watched.label(), interruption.to_string());
-        match self.outage {
-            Outage::None => {
+        match self.log_state {
+            LogState::None => {
                 tracing::warn!(resource, reason, "a watch was cut; it is tried until it is back");
             }
-            Outage::Told => tracing::debug!(resource, reason, "a watch is still cut"),
+            LogState::Told => tracing::debug!(resource, reason, "a watch is still cut"),
         }
-        self.outage = Outage::Told;
+        self.log_state = LogState::Told;
     }
 
     fn tell_back(&mut self) {
-        if self.outage == Outage::Told {
+        if self.log_state == LogState::Told {
             tracing::info!(resource = self.watched.label(), "a watch is back");
         }
-        self.outage = Outage::None;
+        self.log_state = LogState::None;
     }
 
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {
@@ -309,21 +320,21 @@ impl<S: Sink> Follower<S> {
         &mut self,
         buffer: &mut Vec<u8>,
         is_listing: &mut bool,
-    ) -> Result<Turn, Interruption> {
+    ) -> Result<LineOutcome, Interruption> {
         let mut taken = 0;
         while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
             let line = buffer.get(taken..taken + end).unwrap_or_default();
             let turn = self.take(line, is_listing)?;
             taken += end + 1;
-            if let Turn::Gone = turn {
-                return Ok(Turn::Gone);
+            if let LineOutcome::Gone = turn {
+                return Ok(LineOutcome::Gone);
             }
         }
         buffer.drain(..taken);
-        Ok(Turn::Went)
+        Ok(LineOutcome::Went)
     }
 
-    fn take(&mut self, line: &[u8], is_listing: &mut bool) -> Result<Turn, Interruption> {
+    fn take(&mut self, line: &[u8], is_listing: &mut bool) -> Result<LineOutcome, Interruption> {
         let event: EventWire<'_> = serde_json::from_slice(line)?;
         let text = event.object.get();
         let head: HeadWire = serde_json::from_str(text)?;
@@ -344,7 +355,7 @@ impl<S: Sink> Follower<S> {
                 }
             }
             // The history is gone, or the server is: either way a new list tells the truth.
-            "ERROR" if head.code == Some(410) => return Ok(Turn::Gone),
+            "ERROR" if head.code == Some(410) => return Ok(LineOutcome::Gone),
             _ => {
                 self.version = None;
                 return Err(Interruption::Api(head.message.unwrap_or_default()));
@@ -353,7 +364,7 @@ impl<S: Sink> Follower<S> {
         if !*is_listing {
             self.version = Some(head.metadata.resource_version);
         }
-        Ok(Turn::Went)
+        Ok(LineOutcome::Went)
     }
 
     fn observe(&self, head: &HeadWire, text: &str) {

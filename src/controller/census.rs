@@ -15,15 +15,15 @@ const STEP_COUNT_MIN: usize = 2_000;
 
 /// A round over everything that is under way, or the pause after it.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(super) struct ObjectCounter {
     /// Where the next step begins; none at the start of a round.
     next: Option<ObjectKey>,
-    counts: Tally,
+    counts: ObjectCounts,
 }
 
 /// What was counted of a whole view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct ObjectCounts {
     /// Bound volumes, and others.
     pub(super) volumes: Counts,
     /// Bound claims, and others.
@@ -36,9 +36,9 @@ pub(super) struct Tally {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts(pub(super) BTreeMap<(usize, Vec<String>), i64>);
 
-impl Census {
+impl ObjectCounter {
     /// Counts some more; everything once a round is over. An object that comes or goes meanwhile is counted or not.
-    pub(super) fn step(&mut self, view: &View) -> Option<Tally> {
+    pub(super) fn step(&mut self, view: &View) -> Option<ObjectCounts> {
         let count = view.volumes_count() + view.claims_count();
         let count = count.div_ceil(STEPS).max(STEP_COUNT_MIN);
         let start = self.next.take();
@@ -56,7 +56,7 @@ impl Census {
     }
 }
 
-impl Tally {
+impl ObjectCounts {
     fn volume(&mut self, volume: &Volume) {
         let class = class_label(volume.class().as_class());
         self.volumes.add(usize::from(volume.phase != VolumePhase::Bound), vec![class]);
@@ -109,7 +109,7 @@ mod tests {
             let volume = volume(&text, Wanted::Both).unwrap().volume;
             view.apply(Observed::Volume(Arc::new(volume)));
         }
-        let mut census = Census::default();
+        let mut census = ObjectCounter::default();
         for _ in 0..2 {
             assert_eq!((census.step(&view), census.step(&view)), (None, None));
             let tally = census.step(&view).unwrap();

@@ -1,6 +1,6 @@
 //! The configuration file of the controller, and events about it beside the `ConfigMap` that it is mounted from.
 //!
-//! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`) and labels (`engine`).
+//! Not here: how a file is followed (`follow`), and what it says of recyclers (`recycle`) and labels (`reconciler`).
 
 use kube::Client;
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::binding::EventType;
 use crate::client::announce::{About, Message, announce};
-use crate::client::lease::Until;
+use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::follow::configuration::{FileError, Followed, Source};
 use crate::telemetry::configuration::ConfigurationMetrics;
@@ -45,7 +45,7 @@ pub(super) async fn pass_on(
     client: Client,
     namespace: String,
     config_map: String,
-    until: watch::Receiver<Until>,
+    until: watch::Receiver<LeadershipDeadline>,
     mut told: Receiver<Taken>,
 ) {
     while let Some(taken) = told.recv().await {

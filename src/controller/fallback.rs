@@ -1,17 +1,17 @@
 //! Falling back from `full` once another binder was seen at work, and staying so after a restart.
 //!
-//! Not here: how another binder is noticed (`engine`), and how the Lease stores it (`client::lease`).
+//! Not here: how another binder is noticed (`reconciler`), and how the Lease stores it (`client::lease`).
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::engine::Engine;
-use crate::client::lease::Contest;
+use super::reconciler::Reconciler;
+use crate::client::lease::LeaderElection;
 use crate::client::other_binder::OtherBinder;
 use crate::model::annotations::OTHER_BINDER;
 
-/// Tells the Lease what the engine saw, and the engine what the Lease says.
+/// Tells the Lease what the reconciler saw, and the reconciler what the Lease says.
 pub(super) struct Fallback {
     known: watch::Sender<OtherBinder>,
     remedy: String,
@@ -19,8 +19,8 @@ pub(super) struct Fallback {
 }
 
 /// What a person does for the controller to bind again, once the other binder is switched off.
-pub(super) fn remedy(contest: Option<&Contest>) -> String {
-    let Some(Contest { namespace, name, .. }) = contest else {
+pub(super) fn remedy(election: Option<&LeaderElection>) -> String {
+    let Some(LeaderElection { namespace, name, .. }) = election else {
         return "start the controller again".to_owned();
     };
     format!("run `kubectl -n {namespace} annotate lease {name} {OTHER_BINDER}-`")
@@ -33,14 +33,14 @@ impl Fallback {
 
     /// Passes on what either knows. Called after the lead is looked at and before anything is written: what the Lease
     /// says is known before it is won.
-    pub(super) fn apply(&mut self, engine: &mut Engine, is_leading: bool, now: Instant) {
-        if let Some(seen) = engine.take_sighting() {
+    pub(super) fn apply(&mut self, reconciler: &mut Reconciler, is_leading: bool, now: Instant) {
+        if let Some(seen) = reconciler.take_sighting() {
             let seen = format!("{:.0} {seen}", Timestamp::now());
             self.known.send_if_modified(|known| known.see(seen));
         }
         let known = self.known.borrow().clone();
-        engine.give_way(known.text().is_some(), now);
-        let is_fallen = is_leading && engine.has_given_way();
+        reconciler.give_way(known.text().is_some(), now);
+        let is_fallen = is_leading && reconciler.has_given_way();
         if is_fallen && !self.is_reported {
             let Self { remedy, .. } = self;
             tracing::error!(

@@ -10,13 +10,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 
-use super::metrics::Metrics;
+use super::metrics::ControllerMetrics;
 
 /// What the health port tells about.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The metrics.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ControllerMetrics>,
 }
 
 /// The paths of the health port.

@@ -9,37 +9,38 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::client::lease::{Contest, Standing, Until, contend};
+use crate::client::lease::{LeaderElection, LeadershipChannels, LeadershipDeadline, campaign};
 use crate::client::other_binder::OtherBinder;
 
 /// Longer than any process runs: without an election nobody takes the lead away.
-pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+pub(super) const NO_EXPIRY: Duration = Duration::from_hours(24 * 365);
 
 /// The lead, and the task that holds it.
 pub(super) struct Lead {
     /// Until when this process leads.
-    pub(super) until: watch::Receiver<Until>,
+    pub(super) until: watch::Receiver<LeadershipDeadline>,
     /// Whether another binder is known to be at work. The lease stores it; without one this process alone knows.
     pub(super) other_binder: watch::Sender<OtherBinder>,
     held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
     /// Keeps the lead where nobody contends.
-    _alone: Option<watch::Sender<Until>>,
+    _alone: Option<watch::Sender<LeadershipDeadline>>,
 }
 
 impl Lead {
     /// Contends for the lease; leads at once if there is none to contend for.
-    pub(super) fn start(client: &Client, contest: Option<Contest>) -> Self {
+    pub(super) fn start(client: &Client, election: Option<LeaderElection>) -> Self {
         let other_binder = watch::Sender::new(OtherBinder::default());
-        match contest {
+        match election {
             None => {
-                let (sender, until) = watch::channel(Some(Instant::now() + FOR_EVER));
+                let (sender, until) = watch::channel(Some(Instant::now() + NO_EXPIRY));
                 Self { until, other_binder, held: None, _alone: Some(sender) }
             }
-            Some(contest) => {
+            Some(election) => {
                 let (sender, until) = watch::channel(None);
                 let (stop, stopped) = oneshot::channel();
-                let standing = Standing { until: sender, other_binder: other_binder.clone() };
-                let task = tokio::spawn(contend(client.clone(), contest, standing, stopped));
+                let channels =
+                    LeadershipChannels { until: sender, other_binder: other_binder.clone() };
+                let task = tokio::spawn(campaign(client.clone(), election, channels, stopped));
                 Self { until, other_binder, held: Some((task, stop)), _alone: None }
             }
         }

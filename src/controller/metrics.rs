@@ -13,12 +13,12 @@ use prometheus::{
     Opts, Registry, TextEncoder,
 };
 
-use super::census::{Counts, Tally};
+use super::census::{Counts, ObjectCounts};
 use super::certificates::metrics::CertificateMetrics;
-use super::mode::Mode;
-use super::operations::Operations;
+use super::mode::ControllerMode;
+use super::operations::OperationMetrics;
 use crate::binding::Write;
-use crate::client::send::Sent;
+use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
 use crate::telemetry::metrics::{counters, register};
@@ -29,7 +29,7 @@ const DURATION_BOUNDS: [f64; 10] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.
 
 /// All metrics of the process.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct ControllerMetrics {
     registry: Registry,
     writes: IntCounterVec,
     /// How long the API server took to answer a write.
@@ -58,13 +58,13 @@ pub struct Metrics {
     /// Objects that exist and cannot be read.
     pub unreadable: IntGaugeVec,
     /// What was counted last of the whole cluster.
-    tally: ArcSwap<Tally>,
+    tally: ArcSwap<ObjectCounts>,
     scrape: Mutex<()>,
     volumes: [IntGaugeVec; 2],
     claims: [IntGaugeVec; 2],
     all_volumes: IntGaugeVec,
     /// What takes seconds.
-    pub(super) operations: Operations,
+    pub(super) operations: OperationMetrics,
     /// What became of the configuration file.
     pub(super) configuration: ConfigurationMetrics,
     /// What happened to connections.
@@ -73,7 +73,7 @@ pub struct Metrics {
     pub(super) certificates: CertificateMetrics,
 }
 
-impl Metrics {
+impl ControllerMetrics {
     /// Registers all metrics with a registry of their own.
     #[expect(clippy::too_many_lines, reason = "a list: one entry a metric")]
     pub fn register() -> Result<Self, prometheus::Error> {
@@ -197,7 +197,7 @@ impl Metrics {
                 "Volumes, by plug-in and volume mode.",
                 &["plugin_name", "volume_mode"],
             )?,
-            operations: Operations::register(&registry)?,
+            operations: OperationMetrics::register(&registry)?,
             configuration: ConfigurationMetrics::register(&registry)?,
             connections: ConnectionMetrics::register(&registry)?,
             certificates: CertificateMetrics::register(&registry)?,
@@ -206,17 +206,17 @@ impl Metrics {
     }
 
     /// Counts what became of a write.
-    pub fn count_write(&self, write: &Write, sent: &Sent) {
+    pub fn count_write(&self, write: &Write, sent: &WriteOutcome) {
         let outcome = match sent {
-            Sent::Stored(_) => "stored",
-            Sent::Stale => "stale",
-            Sent::Refused(_) => "refused",
-            Sent::Busy(_) => "busy",
-            Sent::Unknown(_) => "unknown",
+            WriteOutcome::Stored(_) => "stored",
+            WriteOutcome::Stale => "stale",
+            WriteOutcome::Rejected(_) => "refused",
+            WriteOutcome::Throttled(_) => "busy",
+            WriteOutcome::Unknown(_) => "unknown",
         };
         self.writes.with_label_values(&[write.label(), outcome]).inc();
         if let Write::SetClass { .. } = write {
-            let is_stored = matches!(sent, Sent::Stored(_));
+            let is_stored = matches!(sent, WriteOutcome::Stored(_));
             if is_stored { &self.default_classes } else { &self.default_class_errors }.inc();
         }
     }
@@ -228,14 +228,14 @@ impl Metrics {
     }
 
     /// Shows the mode in which the controller works.
-    pub fn show_mode(&self, now: Mode) {
-        for mode in Mode::ALL {
+    pub fn show_mode(&self, now: ControllerMode) {
+        for mode in ControllerMode::ALL {
             self.mode.with_label_values(&[mode.label()]).set(i64::from(mode == now));
         }
     }
 
     /// Takes in how many volumes and claims there are; it is shown to whoever asks next.
-    pub(super) fn count_objects(&self, tally: Tally) {
+    pub(super) fn count_objects(&self, tally: ObjectCounts) {
         self.tally.store(Arc::new(tally));
     }
 

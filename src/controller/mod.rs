@@ -6,15 +6,15 @@
 mod census;
 pub mod certificates;
 mod configuration;
-pub mod engine;
+mod event_sender;
 mod fallback;
-mod feed;
 pub mod health;
 mod lead;
 pub mod metrics;
 pub mod mode;
 mod operations;
-mod queue;
 pub mod reads;
+pub mod reconciler;
 mod recycle;
 pub mod run;
+mod work_queue;

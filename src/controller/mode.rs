@@ -1,17 +1,19 @@
 //! How much the controller may write.
 
+use clap::ValueEnum;
+
 /// How much the controller may write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Nothing of a binding: it tells what it would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControllerMode {
+    /// No binding: it tells what it would do.
     Observe,
-    /// Reservations alone, for claims that no scheduler will see; another binder does the rest.
+    /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
     Prebind,
-    /// Everything: it is the only binder of the cluster.
+    /// Everything, as the only binder of the cluster.
     Full,
 }
 
-impl Mode {
+impl ControllerMode {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Observe, Self::Prebind, Self::Full];
 

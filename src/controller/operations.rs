@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Registry};
 
-use super::engine::{EndedOperation, Operation, Recycled};
+use super::reconciler::{EndedOperation, Recycled, VolumeOperation};
 use crate::binding::Recycling;
 use crate::telemetry::metrics::{counters, register};
 
@@ -15,13 +15,13 @@ const BOUNDS: [f64; 13] =
 
 /// The metrics.
 #[derive(Debug)]
-pub(super) struct Operations {
+pub(super) struct OperationMetrics {
     seconds: HistogramVec,
     errors: IntCounterVec,
     recyclings: HistogramVec,
 }
 
-impl Operations {
+impl OperationMetrics {
     /// Registers them.
     pub(super) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let labels = ["plugin_name", "operation_name"];
@@ -50,8 +50,8 @@ impl Operations {
     /// Counts an operation that has ended.
     pub(super) fn count(&self, ended: &EndedOperation) {
         let name = match ended.operation {
-            Operation::Provision => "provision",
-            Operation::Delete => "delete",
+            VolumeOperation::Provision => "provision",
+            VolumeOperation::Delete => "delete",
         };
         let labels = [&*ended.plugin, name];
         match ended.took {

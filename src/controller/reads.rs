@@ -16,13 +16,13 @@ pub struct Reads {
     under_way: BTreeMap<Read, Waiting>,
     to_send: VecDeque<Read>,
     questions: BTreeMap<ObjectKey, Question>,
-    answered: BTreeMap<ObjectKey, Known>,
+    answered: BTreeMap<ObjectKey, ReadAnswers>,
     sent: u64,
 }
 
 /// A read to be made, and the number under which its answer is taken.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct PendingRead {
     /// The read.
     pub read: Read,
     number: u64,
@@ -41,12 +41,12 @@ struct Waiting {
 struct Question {
     /// What is still to be read.
     missing: BTreeSet<Read>,
-    known: Known,
+    known: ReadAnswers,
 }
 
 /// What was read for one question.
 #[derive(Debug)]
-pub struct Known {
+pub struct ReadAnswers {
     /// The answers.
     pub live: LiveReads,
     /// The object as it was seen when its question came up.
@@ -65,7 +65,7 @@ enum Seen {
 
 impl Reads {
     /// Asks for `reads` because a decision about `key` needs them besides what is `known`.
-    pub fn ask(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known) {
+    pub fn ask(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: ReadAnswers) {
         let missing: BTreeSet<Read> = reads.iter().cloned().collect();
         for read in &missing {
             let waiting = self.under_way.entry(read.clone()).or_insert_with(|| {
@@ -89,7 +89,7 @@ impl Reads {
     }
 
     /// The next read to send.
-    pub fn next(&mut self, view: &View) -> Option<Asked> {
+    pub fn next(&mut self, view: &View) -> Option<PendingRead> {
         let read = self.to_send.pop_front()?;
         let seen = seen(view, &read);
         self.sent += 1;
@@ -101,11 +101,11 @@ impl Reads {
                 }
             }
         }
-        Some(Asked { read, number: self.sent })
+        Some(PendingRead { read, number: self.sent })
     }
 
     /// Takes in the answer to a read: the objects whose questions are answered by it.
-    pub fn answer(&mut self, asked: &Asked, answer: &LiveReads) -> Vec<ObjectKey> {
+    pub fn answer(&mut self, asked: &PendingRead, answer: &LiveReads) -> Vec<ObjectKey> {
         let read = &asked.read;
         let is_this = |waiting: &Waiting| waiting.number == Some(asked.number);
         if !self.under_way.get(read).is_some_and(is_this) {
@@ -134,9 +134,9 @@ impl Reads {
 
     /// What was read for a decision about `key`, if it still speaks of what the view shows; else nothing.
     /// The view was told what was found.
-    pub fn take(&mut self, key: &ObjectKey, view: &View) -> Known {
+    pub fn take(&mut self, key: &ObjectKey, view: &View) -> ReadAnswers {
         let known = self.answered.remove(key).filter(|known| known.stands(key, view));
-        known.unwrap_or_else(|| Known {
+        known.unwrap_or_else(|| ReadAnswers {
             live: LiveReads::default(),
             own: seen_of(view, key),
             seen: BTreeMap::new(),
@@ -157,7 +157,7 @@ impl Reads {
     }
 }
 
-impl Known {
+impl ReadAnswers {
     /// Whether the answers still speak of what the view shows.
     fn stands(&self, key: &ObjectKey, view: &View) -> bool {
         seen_of(view, key) == self.own

@@ -1,7 +1,7 @@
-//! The controller's loop: feeds the engine, carries out its tasks, and holds the lease.
+//! The controller's loop: feeds the reconciler, carries out its tasks, and holds the lease.
 //!
-//! One task owns the engine; watches, requests and the lease run beside it. Whatever of them ends
-//! unasked ends the whole. Not here: what is decided (`engine`).
+//! One task owns the reconciler; watches, requests and the lease run beside it. Whatever of them ends
+//! unasked ends the whole. Not here: what is decided (`reconciler`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +14,25 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
-use super::census::Census;
-use super::certificates::{self, Keeping};
+use super::census::ObjectCounter;
+use super::certificates::{CertificateSettings, Keeping};
 use super::configuration;
-use super::engine::{Engine, Notice, Task};
+use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::{Fallback, remedy};
-use super::feed::{Feed, News};
 use super::health::Probe;
-use super::lead::{FOR_EVER, Lead};
-use super::metrics::Metrics;
-use super::mode::Mode;
-use super::reads::Asked;
+use super::lead::{Lead, NO_EXPIRY};
+use super::metrics::ControllerMetrics;
+use super::mode::ControllerMode;
+use super::reads::PendingRead;
+use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
 use crate::binding::{LiveReads, ObjectKey, Read, Write};
 use crate::client::announce::{About, announce};
 use crate::client::backoff::spread;
-use crate::client::lease::{Contest, Until};
+use crate::client::lease::{LeaderElection, LeadershipDeadline};
 use crate::client::reads::LiveReader;
-use crate::client::resource::Watched;
-use crate::client::send::{Sent, send};
+use crate::client::resource::ResourceKind;
+use crate::client::send::{WriteOutcome, send};
 use crate::client::watch::follow;
 use crate::config::Configuration;
 use crate::follow::configuration::{FileError, Source};
@@ -49,11 +49,11 @@ const COUNT_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::
 
 /// How the loop is to run.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ControllerSettings {
     /// How much it may write.
-    pub mode: Mode,
+    pub mode: ControllerMode,
     /// The lease to contend for; none to lead at once.
-    pub contest: Option<Contest>,
+    pub election: Option<LeaderElection>,
     /// How volumes are recycled, and who labels them.
     pub configuration: Source<Configuration>,
     /// The `ConfigMap` in `own_namespace` that the file of the latter is mounted from, if it is from one; what becomes
@@ -64,7 +64,7 @@ pub struct Settings {
     /// Whether events are written about what is decided; those of a recycler's pod are passed on in any case.
     pub events: bool,
     /// Whose certificates are kept; nobody's if they come from elsewhere.
-    pub certificates: Option<certificates::Settings>,
+    pub certificates: Option<CertificateSettings>,
 }
 
 /// Why the loop ended.
@@ -84,7 +84,7 @@ pub enum LoopError {
     Configuration(#[from] FileError),
     /// A metric could not be registered.
     #[error("metrics cannot be registered: {0}")]
-    Metrics(#[from] prometheus::Error),
+    ControllerMetrics(#[from] prometheus::Error),
     /// A request panicked.
     #[error("a request to the API server panicked: {0}")]
     Panicked(#[from] JoinError),
@@ -94,7 +94,7 @@ pub enum LoopError {
 /// up the lease. Nobody sees its metrics.
 pub async fn run(
     client: Client,
-    settings: Settings,
+    settings: ControllerSettings,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
     let (_probe, meter) = meter()?;
@@ -104,36 +104,36 @@ pub async fn run(
 /// What a loop counts.
 #[derive(Debug)]
 pub struct Meter {
-    metrics: Arc<Metrics>,
-    census: Census,
+    metrics: Arc<ControllerMetrics>,
+    census: ObjectCounter,
 }
 
 /// A probe for the health port, and its other end for the loop.
 pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
-    let metrics = Arc::new(Metrics::register()?);
+    let metrics = Arc::new(ControllerMetrics::register()?);
     let probe = Probe { metrics: Arc::clone(&metrics) };
-    Ok((probe, Meter { metrics, census: Census::default() }))
+    Ok((probe, Meter { metrics, census: ObjectCounter::default() }))
 }
 
 /// Runs the bind loop as [`run`] does, and counts.
 pub async fn run_metered(
     client: Client,
-    settings: Settings,
+    settings: ControllerSettings,
     meter: Meter,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LoopError> {
     let start = Instant::now();
     // The same for each run of a simulation, as what differs is who contends.
-    let spread = spread(settings.contest.as_ref().map(|contest| &contest.identity));
-    let (feed, news) = Feed::new(spread);
-    let feed = Arc::new(feed);
-    let remedy = remedy(settings.contest.as_ref());
-    let timing = settings.contest.as_ref().map(|contest| contest.timing).unwrap_or_default();
+    let spread = spread(settings.election.as_ref().map(|election| &election.identity));
+    let (event_sender, news) = EventSender::new(spread);
+    let event_sender = Arc::new(event_sender);
+    let remedy = remedy(settings.election.as_ref());
+    let timing = settings.election.as_ref().map(|election| election.timing).unwrap_or_default();
     let mut watches = JoinSet::new();
-    for watched in Watched::ALL {
-        watches.spawn(follow(client.clone(), watched, Arc::clone(&feed), start));
+    for watched in ResourceKind::ALL {
+        watches.spawn(follow(client.clone(), watched, Arc::clone(&event_sender), start));
     }
-    let mut lead = Lead::start(&client, settings.contest);
+    let mut lead = Lead::start(&client, settings.election);
     let until = lead.until.clone();
     let mut tellers = JoinSet::new();
     let (sender, told) = channel(configuration::TOLD_COUNT_MAX);
@@ -146,10 +146,10 @@ pub async fn run_metered(
     let recyclers =
         Recyclers::new(&client, followed.current(), settings.own_namespace, (until, timing));
     let mut keeping = Keeping::start(&client, settings.certificates, &meter.metrics);
-    let mut shell = Shell {
+    let mut runner = Runner {
         reader: LiveReader::new(client.clone()),
         client,
-        engine: Engine::new(settings.mode).cleared_by(remedy.clone()),
+        reconciler: Reconciler::new(settings.mode).cleared_by(remedy.clone()),
         configuration: followed.current(),
         news,
         requests: JoinSet::new(),
@@ -158,52 +158,52 @@ pub async fn run_metered(
         fallback: Fallback::new(lead.other_binder.clone(), remedy),
         margin: timing.margin(),
         meter,
-        feed,
+        event_sender,
         start,
         tells: settings.events,
     };
     let ended = tokio::select! {
         biased;
-        ended = shell.work() => ended,
+        ended = runner.work() => ended,
         _ = watches.join_next() => Err(LoopError::TaskEnded("watches the cluster")),
         () = lead.lost() => Err(LoopError::TaskEnded("holds the lease")),
         () = keeping.ended() => Err(LoopError::TaskEnded("keeps the certificates")),
         () = stop => Ok(()),
         Some(_) = tellers.join_next() => Err(LoopError::TaskEnded("tells of the configuration")),
     };
-    shell.finish().await;
+    runner.finish().await;
     tokio::join!(lead.give_up(), keeping.give_up());
     ended
 }
 
 /// What became of a request.
 enum Reply {
-    Sent(Write, Sent),
-    Read(Asked, LiveReads),
+    Sent(Write, WriteOutcome),
+    Read(PendingRead, LiveReads),
     Checked(ObjectKey, LiveReads),
-    Told(Notice, bool),
+    Told(PendingEvent, bool),
 }
 
-struct Shell {
+struct Runner {
     client: Client,
     reader: LiveReader,
-    engine: Engine,
+    reconciler: Reconciler,
     configuration: Arc<ArcSwap<Configuration>>,
-    news: Receiver<News>,
+    news: Receiver<WatchEvent>,
     requests: JoinSet<Reply>,
     recyclers: Recyclers,
-    until: watch::Receiver<Until>,
+    until: watch::Receiver<LeadershipDeadline>,
     fallback: Fallback,
     /// So much of the lease must be left for a write to be begun.
     margin: Duration,
     meter: Meter,
-    feed: Arc<Feed>,
+    event_sender: Arc<EventSender>,
     start: Instant,
     /// Whether events are written.
     tells: bool,
 }
 
-impl Shell {
+impl Runner {
     /// Works until something fails that nobody can go on without.
     async fn work(&mut self) -> Result<(), LoopError> {
         let mut seconds = interval(Duration::from_secs(1));
@@ -211,24 +211,24 @@ impl Shell {
         loop {
             let now = Instant::now();
             let label = self.configuration.load().policy.parameters.tenant_label;
-            self.engine.label_volumes(label);
+            self.reconciler.label_volumes(label);
             let until = *self.until.borrow_and_update();
             let left = until.map(|until| until.saturating_duration_since(now));
             let is_leading = left.is_some_and(|left| left > self.margin);
-            self.engine.lead(is_leading, now);
+            self.reconciler.lead(is_leading, now);
             self.meter.metrics.leading.set(i64::from(is_leading));
-            self.meter.metrics.synced.set(i64::from(self.engine.is_synced()));
-            self.fallback.apply(&mut self.engine, is_leading, now);
-            if !is_leading || self.engine.has_given_way() {
+            self.meter.metrics.synced.set(i64::from(self.reconciler.is_synced()));
+            self.fallback.apply(&mut self.reconciler, is_leading, now);
+            if !is_leading || self.reconciler.has_given_way() {
                 self.recyclers.stop_all();
             }
-            while let Some(task) = self.engine.next(now) {
+            while let Some(task) = self.reconciler.next(now) {
                 self.start(task, until);
             }
-            let wake = self.engine.wakes_at().unwrap_or(now + FOR_EVER);
+            let wake = self.reconciler.wakes_at().unwrap_or(now + NO_EXPIRY);
             // The lead ends by itself, if nobody renews it.
-            let ends = until.map_or(now + FOR_EVER, |until| until - self.margin);
-            let ends = if ends > now { ends } else { now + FOR_EVER };
+            let ends = until.map_or(now + NO_EXPIRY, |until| until - self.margin);
+            let ends = if ends > now { ends } else { now + NO_EXPIRY };
             // In this order, so that a run repeats; none starves, as the others come seldom and whatever
             // is there is drained.
             tokio::select! {
@@ -237,19 +237,19 @@ impl Shell {
                     // Nobody holds the lease any more; asked again it would answer at once, for ever.
                     changed.map_err(|_| LoopError::TaskEnded("holds the lease"))?;
                 }
-                _ = seconds.tick() => self.engine.tick(Instant::now()),
+                _ = seconds.tick() => self.reconciler.tick(Instant::now()),
                 () = sleep_until(counts_at) => counts_at = Instant::now() + self.count(),
-                Some(news) = self.news.recv() => self.hear(news),
+                Some(news) = self.news.recv() => self.on_event(news),
                 Some(done) = self.requests.join_next() => self.reply(done?),
                 ended = self.recyclers.next() => {
                     let (order, end, took) = ended?;
                     self.meter.metrics.operations.count_recycling(&end, took);
-                    self.engine.recycled(order, end, Instant::now());
+                    self.reconciler.recycled(order, end, Instant::now());
                 }
                 () = sleep_until(wake.min(ends)) => {}
             }
             self.drain()?;
-            for ended in self.engine.take_ended() {
+            for ended in self.reconciler.take_ended() {
                 self.meter.metrics.operations.count(&ended);
             }
         }
@@ -258,10 +258,10 @@ impl Shell {
     /// Takes in whatever else is there, so that it is decided about together.
     fn drain(&mut self) -> Result<(), LoopError> {
         while let Ok(news) = self.news.try_recv() {
-            self.hear(news);
+            self.on_event(news);
         }
-        self.feed.tell_drained();
-        if self.feed.is_full() {
+        self.event_sender.tell_drained();
+        if self.event_sender.is_full() {
             return Err(LoopError::Overrun);
         }
         while let Some(done) = self.requests.try_join_next() {
@@ -272,7 +272,7 @@ impl Shell {
 
     /// Waits for the requests under way; nothing new is begun.
     async fn finish(&mut self) {
-        self.engine.lead(false, Instant::now());
+        self.reconciler.lead(false, Instant::now());
         self.recyclers.stop_all();
         let rest = async { while self.requests.join_next().await.is_some() {} };
         // Each has a deadline of its own that is no longer than this.
@@ -281,19 +281,19 @@ impl Shell {
 
     /// Brings the metrics up to date; returns how long they may stay so.
     fn count(&mut self) -> Duration {
-        let (metrics, engine) = (&self.meter.metrics, &self.engine);
+        let (metrics, reconciler) = (&self.meter.metrics, &self.reconciler);
         let seconds = self.start.elapsed();
-        for (watched, heard) in self.feed.heard() {
+        for (watched, heard) in self.event_sender.heard() {
             let age = seconds.saturating_sub(heard).as_secs_f64();
             metrics.watch_age.with_label_values(&[watched.label()]).set(age);
             let unreadable = metrics.unreadable.with_label_values(&[watched.label()]);
-            unreadable.set(whole(engine.unreadable_count(watched)));
+            unreadable.set(whole(reconciler.unreadable_count(watched)));
         }
-        metrics.queue_depth.set(whole(engine.queue_depth()));
-        metrics.writes_under_way.set(whole(engine.writes_under_way()));
-        metrics.divergences.set(i64::try_from(engine.divergences()).unwrap_or(i64::MAX));
-        metrics.show_mode(engine.mode());
-        match self.meter.census.step(engine.view()) {
+        metrics.queue_depth.set(whole(reconciler.queue_depth()));
+        metrics.writes_under_way.set(whole(reconciler.writes_under_way()));
+        metrics.divergences.set(i64::try_from(reconciler.divergences()).unwrap_or(i64::MAX));
+        metrics.show_mode(reconciler.mode());
+        match self.meter.census.step(reconciler.view()) {
             Some(tally) => {
                 metrics.count_objects(tally);
                 COUNT_PAUSE.1
@@ -302,16 +302,22 @@ impl Shell {
         }
     }
 
-    fn hear(&mut self, news: News) {
+    fn on_event(&mut self, news: WatchEvent) {
         let now = Instant::now();
         match news {
-            News::Volume(volume, in_tree) => self.engine.observe_volume(volume, in_tree, now),
-            News::Observed(observed, version) => self.engine.observe(observed, &version, now),
-            News::Unreadable(watched, unreadable) => {
-                self.engine.unreadable(watched, unreadable, now);
+            WatchEvent::Volume(volume, in_tree) => {
+                self.reconciler.observe_volume(volume, in_tree, now);
             }
-            News::Listing(watched) => self.engine.begin_list(watched),
-            News::Listed(watched, version) => self.engine.end_list(watched, &version, now),
+            WatchEvent::Observed(observed, version) => {
+                self.reconciler.observe(observed, &version, now);
+            }
+            WatchEvent::Unreadable(watched, unreadable) => {
+                self.reconciler.unreadable(watched, unreadable, now);
+            }
+            WatchEvent::Listing(watched) => self.reconciler.begin_list(watched),
+            WatchEvent::Listed(watched, version) => {
+                self.reconciler.end_list(watched, &version, now);
+            }
         }
     }
 
@@ -320,19 +326,19 @@ impl Shell {
         match reply {
             Reply::Sent(write, sent) => {
                 self.meter.metrics.count_write(&write, &sent);
-                self.engine.sent(&write, sent, now);
+                self.reconciler.sent(&write, sent, now);
             }
-            Reply::Read(asked, live) => self.engine.answered(&asked, &live, now),
-            Reply::Checked(object, live) => self.engine.checked(&object, &live, now),
+            Reply::Read(asked, live) => self.reconciler.answered(&asked, &live, now),
+            Reply::Checked(object, live) => self.reconciler.checked(&object, &live, now),
             Reply::Told(notice, is_stored) => {
                 self.meter.metrics.count_event(notice.announcement.reason, is_stored);
-                self.engine.told(&notice, is_stored, now);
+                self.reconciler.told(&notice, is_stored, now);
             }
         }
     }
 
     /// Begins a task; a write has no longer than the lease, which holds until `until`.
-    fn start(&mut self, task: Task, until: Until) {
+    fn start(&mut self, task: Task, until: LeadershipDeadline) {
         let (client, reader) = (self.client.clone(), self.reader.clone());
         match task {
             Task::Send(write) => {
@@ -340,7 +346,11 @@ impl Shell {
                 let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                 let deadline = WRITE_TIMEOUT.min(left.unwrap_or_default());
                 if deadline <= self.margin {
-                    self.engine.sent(&write, Sent::Busy(Duration::ZERO), Instant::now());
+                    self.reconciler.sent(
+                        &write,
+                        WriteOutcome::Throttled(Duration::ZERO),
+                        Instant::now(),
+                    );
                     return;
                 }
                 let duration = self.meter.metrics.write_duration.clone();
@@ -368,7 +378,9 @@ impl Shell {
                     Reply::Checked(object, live)
                 });
             }
-            Task::Tell(notice) if !self.tells => self.engine.told(&notice, true, Instant::now()),
+            Task::Tell(notice) if !self.tells => {
+                self.reconciler.told(&notice, true, Instant::now());
+            }
             Task::Tell(notice) => {
                 self.requests.spawn(async move {
                     let about = About {

@@ -16,7 +16,7 @@ use super::transport::reload::{PairWatch, Reload, Replaceable};
 use super::transport::tls::{Callers, PairContents, PairError, PairFiles, Validity};
 use crate::api::installation::Installation;
 use crate::api::secret::Secret;
-use crate::client::single::{Place, Single, follow};
+use crate::client::object_watch::{ObjectPath, ObjectState, follow};
 use crate::follow::POLL;
 use crate::telemetry::metrics::Metrics;
 
@@ -58,8 +58,8 @@ impl Pair {
                 let current = replaceable.current();
                 let namespace = installation.namespace();
                 let collection = format!("/api/v1/namespaces/{namespace}/secrets");
-                let (sender, state) = watch::channel(Single::default());
-                tasks.spawn(follow(client.clone(), Place { collection, name }, sender));
+                let (sender, state) = watch::channel(ObjectState::default());
+                tasks.spawn(follow(client.clone(), ObjectPath { collection, name }, sender));
                 tasks.spawn(serve(state, replaceable, source, report));
                 Ok(Self { current, _watch: None })
             }
@@ -88,7 +88,7 @@ fn named(installation: &Installation, callers: Option<Callers>) -> PairFiles {
 
 /// Serves what the Secret holds, for ever.
 async fn serve(
-    mut state: watch::Receiver<Single>,
+    mut state: watch::Receiver<ObjectState>,
     mut replaceable: Replaceable,
     source: PairFiles,
     report: impl Fn(Reload),
@@ -101,9 +101,11 @@ async fn serve(
             Ok(Err(_)) => return,
         }
         let pair = match &*state.borrow_and_update() {
-            Single::Unseen => continue,
-            Single::Absent => None,
-            Single::Present(text) => Secret::read(text.as_str()).ok().and_then(|it| it.serving()),
+            ObjectState::Unseen => continue,
+            ObjectState::Absent => None,
+            ObjectState::Present(text) => {
+                Secret::read(text.as_str()).ok().and_then(|it| it.serving())
+            }
         };
         // A fresh installation: the leader fills it within seconds.
         if pair.is_none() && replaceable.is_empty() {

@@ -14,15 +14,15 @@ use axum::routing::get;
 use tokio::time::Instant;
 
 use super::transport::refusal;
-use crate::client::resource::Watched;
-use crate::client::state::Shared;
+use crate::client::resource::ResourceKind;
+use crate::client::shared_store::SharedStore;
 use crate::telemetry::metrics::Metrics;
 
 /// What the health port tells about.
 #[derive(Debug)]
 pub struct Health {
     /// The view.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedStore>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// Whether the process is on its way out.
@@ -69,8 +69,9 @@ async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
         };
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     }
-    let missing = Watched::JUDGED.into_iter().filter(|watched| !health.shared.is_listed(*watched));
-    let missing: Vec<&str> = missing.map(Watched::label).collect();
+    let missing =
+        ResourceKind::JUDGED.into_iter().filter(|watched| !health.shared.is_listed(*watched));
+    let missing: Vec<&str> = missing.map(ResourceKind::label).collect();
     if missing.is_empty() {
         return (StatusCode::OK, "ok\n".to_owned());
     }
@@ -84,7 +85,7 @@ fn seconds_now() -> f64 {
 
 async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     let now = health.start.elapsed();
-    for watched in Watched::JUDGED {
+    for watched in ResourceKind::JUDGED {
         let heard = Duration::from_secs(health.shared.heard_at(watched));
         let age = now.saturating_sub(heard).as_secs_f64();
         health.metrics.watch_age.with_label_values(&[watched.label()]).set(age);

@@ -22,8 +22,8 @@ use super::transport::admission::Admission;
 use super::transport::tls::PairError;
 use super::transport::{Limits, PortOptions, Security, ServeError, Server};
 use crate::client::connect::{Address, ConnectError, connect};
-use crate::client::resource::Watched;
-use crate::client::state::Shared;
+use crate::client::resource::ResourceKind;
+use crate::client::shared_store::SharedStore;
 use crate::client::watch::follow;
 use crate::follow::configuration::{FileError, Followed, Source};
 use crate::listen::listen;
@@ -124,8 +124,8 @@ impl Webhook {
         let mut watches = tokio::task::JoinSet::new();
         let pair = Pair::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
         let start = Instant::now();
-        let shared = Arc::new(Shared::default());
-        for watched in Watched::JUDGED {
+        let shared = Arc::new(SharedStore::default());
+        for watched in ResourceKind::JUDGED {
             watches.spawn(follow(client.clone(), watched, Arc::clone(&shared), start));
         }
         let service = Arc::new(Service {

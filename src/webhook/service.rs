@@ -17,8 +17,8 @@ use crate::api::review::{
     Answer, DryRun, Request, ReviewError, Texts, answer, prepare, request, texts,
 };
 use crate::binding::{Evidence, LiveReads, Read};
-use crate::client::ask::{Provisional, settle};
-use crate::client::state::Shared;
+use crate::client::needs_reads::{NeedsReads, judge_with_reads};
+use crate::client::shared_store::SharedStore;
 use crate::rules::mutations::MUTATIONS;
 use crate::rules::{
     ChangedObject, Effect, Endpoint, PlannedMutations, Policy, Question, Rule, Verdict, judge,
@@ -32,7 +32,7 @@ pub struct Service {
     /// The rules that judge.
     pub rules: &'static [&'static Rule],
     /// What is known of the cluster.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedStore>,
     /// How more is found out.
     pub reader: Reader,
     /// The operator's decisions.
@@ -80,7 +80,7 @@ impl Service {
         let step = |live: &LiveReads| {
             judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
-        let verdict = self.settle(step, left).await.verdict;
+        let verdict = self.judge_with_reads(step, left).await.verdict;
         // A volume that is given away is not taken back: what was not read is not admitted.
         let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
         self.record(endpoint, request, &verdict, *started);
@@ -103,7 +103,7 @@ impl Service {
             let step = |live: &LiveReads| {
                 mutate(MUTATIONS, question, &Evidence::new(&self.shared.view(), live))
             };
-            let found = self.settle(step, &left).await;
+            let found = self.judge_with_reads(step, &left).await;
             amendment.plans.extend(found.plans);
             amendment.unchecked.extend(found.unchecked);
         }
@@ -131,7 +131,7 @@ impl Service {
 
     /// Steps until the answer stands, reading what it rests on in between, each time within half
     /// of what is left.
-    async fn settle<T: Provisional>(
+    async fn judge_with_reads<T: NeedsReads>(
         &self,
         step: impl FnMut(&LiveReads) -> T,
         left: impl Fn() -> Duration,
@@ -145,7 +145,7 @@ impl Service {
                 live
             }
         };
-        settle(step, read).await
+        judge_with_reads(step, read).await
     }
 
     fn count_reads(&self, live: &LiveReads, asked: &[Read]) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery::binding::{Choice, ClaimOutcome, FitCheck, Mismatch, Observed, View, choose, fit};
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{BindingMode, Claim, ClassRequest, Node, Volume};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn world(table: &Questions, question: &Question) -> World {
 }
 
 fn asking(question: &Question) -> Claim {
-    let observed = Watched::Claims.observed(&claim(&question.claim).to_string());
+    let observed = ResourceKind::Claims.observed(&claim(&question.claim).to_string());
     let Ok(Observed::Claim(claim)) = observed else { panic!("{observed:?} is no claim") };
     Arc::unwrap_or_clone(claim)
 }

@@ -15,7 +15,7 @@ use bindery::binding::{
     Recycling, View, VolumeOutcome, Write, after_recycling, claim_event, decide_claim,
     decide_volume, recycling_event, volume_events,
 };
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
 use serde_json::{Value, json};
 
@@ -53,13 +53,13 @@ pub(crate) struct World {
 impl World {
     /// Puts a volume into the API and the cache.
     pub(crate) fn put_volume(&mut self, volume: Value) {
-        self.cache.apply(seen(Watched::Volumes, &volume));
+        self.cache.apply(seen(ResourceKind::Volumes, &volume));
         self.objects.insert(Object::of(&volume), volume);
     }
 
     /// Puts a claim into the API and the cache.
     pub(crate) fn put_claim(&mut self, claim: Value) {
-        self.cache.apply(seen(Watched::Claims, &claim));
+        self.cache.apply(seen(ResourceKind::Claims, &claim));
         self.put_unseen_claim(claim);
     }
 
@@ -70,7 +70,7 @@ impl World {
 
     /// Puts a class into the API and the cache.
     pub(crate) fn put_class(&mut self, class: &Value) {
-        self.put(seen(Watched::Classes, class));
+        self.put(seen(ResourceKind::Classes, class));
     }
 
     /// Puts a pod into the API and the cache, where it is only kept until it has finished.
@@ -159,9 +159,9 @@ impl World {
         let patch = write_patch(write);
         let path = patch.path.trim_end_matches("/status");
         let (watched, object) = match path.split('/').collect::<Vec<_>>()[..] {
-            [.., "persistentvolumes", name] => (Watched::Volumes, Object::volume(name)),
+            [.., "persistentvolumes", name] => (ResourceKind::Volumes, Object::volume(name)),
             [.., namespace, "persistentvolumeclaims", name] => {
-                (Watched::Claims, Object::Claim(ClaimKey::new(namespace, name)))
+                (ResourceKind::Claims, Object::Claim(ClaimKey::new(namespace, name)))
             }
             _ => panic!("{path} is no volume's and no claim's"),
         };
@@ -227,8 +227,8 @@ impl World {
         let mut whole = View::default();
         for (name, object) in &self.objects {
             whole.apply(match name {
-                Object::Volume(_) => seen(Watched::Volumes, object),
-                Object::Claim(_) => seen(Watched::Claims, object),
+                Object::Volume(_) => seen(ResourceKind::Volumes, object),
+                Object::Claim(_) => seen(ResourceKind::Claims, object),
             });
         }
         for other in &self.others {
@@ -284,6 +284,6 @@ fn patch_object(object: &mut Value, mut patch: Value) {
     object["metadata"]["finalizers"] = json!(kept);
 }
 
-fn seen(watched: Watched, object: &Value) -> Observed {
+fn seen(watched: ResourceKind, object: &Value) -> Observed {
     watched.observed(&object.to_string()).unwrap_or_else(|error| panic!("{object}: {error}"))
 }

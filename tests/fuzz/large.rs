@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::Quantity;
 use bindery::{config, document};
 
@@ -25,8 +25,8 @@ type Reader = fn(&str) -> Option<String>;
 const READERS: [(&str, Reader); 5] = [
     ("document", |text| document::read(text).err().map(|error| error.to_string())),
     ("configuration", |text| config::read(text, "a.yaml").err().map(|error| error.to_string())),
-    ("volume", |text| Watched::Volumes.observed(text).err().map(|error| error.to_string())),
-    ("claim", |text| Watched::Claims.observed(text).err().map(|error| error.to_string())),
+    ("volume", |text| ResourceKind::Volumes.observed(text).err().map(|error| error.to_string())),
+    ("claim", |text| ResourceKind::Claims.observed(text).err().map(|error| error.to_string())),
     ("quantity", |text| Quantity::parse(text).err().map(|error| error.to_string())),
 ];
 

@@ -8,7 +8,7 @@ use bindery::api::write::write_patch;
 use bindery::binding::{
     Evidence, ListedCollections, LiveReads, Next, Read, View, Write, decide_claim, decide_volume,
 };
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{ClaimKey, VolumeName};
 use bindery_sim::{Cluster, Request, User};
 use jiff::SignedDuration;
@@ -106,9 +106,9 @@ pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
     let (mut view, mut unreadable) = (View::default(), BTreeSet::new());
     for object in cluster.objects() {
         let watched = match object["kind"].as_str() {
-            Some("PersistentVolume") => Watched::Volumes,
-            Some("PersistentVolumeClaim") => Watched::Claims,
-            Some("StorageClass") => Watched::Classes,
+            Some("PersistentVolume") => ResourceKind::Volumes,
+            Some("PersistentVolumeClaim") => ResourceKind::Claims,
+            Some("StorageClass") => ResourceKind::Classes,
             _ => continue,
         };
         match watched.observed(&object.to_string()) {
@@ -131,12 +131,12 @@ pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
 }
 
 /// The read that would tell what the object is.
-fn read_of(watched: Watched, metadata: &Value) -> Read {
+fn read_of(watched: ResourceKind, metadata: &Value) -> Read {
     let of = |field: &str| metadata[field].as_str().unwrap_or_default();
     match watched {
-        Watched::Volumes => Read::Volume(VolumeName::new(of("name"))),
-        Watched::Claims => Read::Claim(ClaimKey::new(of("namespace"), of("name"))),
-        Watched::Classes | Watched::Pods | Watched::Namespaces => {
+        ResourceKind::Volumes => Read::Volume(VolumeName::new(of("name"))),
+        ResourceKind::Claims => Read::Claim(ClaimKey::new(of("namespace"), of("name"))),
+        ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => {
             panic!("{metadata} can be read")
         }
     }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use bindery::client::lease::{Contest, Timing};
-use bindery::controller::mode::Mode;
-use bindery::controller::run::{LoopError, Settings, run};
+use bindery::client::lease::{LeaderElection, Timing};
+use bindery::controller::mode::ControllerMode;
+use bindery::controller::run::{ControllerSettings, LoopError, run};
 use bindery::follow::configuration::Source;
 use bindery_sim::{Outcome, Phase, Reviewer, Server, User};
 use kube::Client;
@@ -26,16 +26,16 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a process of this name, which reaches the server through `client`.
-    pub(crate) fn start(client: Client, name: &str, mode: Mode, timing: Timing) -> Self {
-        let contest = Contest {
+    pub(crate) fn start(client: Client, name: &str, mode: ControllerMode, timing: Timing) -> Self {
+        let election = LeaderElection {
             namespace: LEASE.0.to_owned(),
             name: LEASE.1.to_owned(),
             identity: name.to_owned(),
             timing,
         };
-        let settings = Settings {
+        let settings = ControllerSettings {
             mode,
-            contest: Some(contest),
+            election: Some(election),
             configuration: Source::default(),
             config_map: None,
             own_namespace: "kube-system".to_owned(),

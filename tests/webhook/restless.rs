@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bindery::binding::{Confirmation, LiveReads, Read};
+use bindery::client::object_watch::{self, ObjectPath, ObjectState};
 use bindery::client::reads::LiveReader;
-use bindery::client::resource::Watched;
-use bindery::client::single::{self, Place, Single};
-use bindery::client::state::Shared;
+use bindery::client::resource::ResourceKind;
+use bindery::client::shared_store::SharedStore;
 use bindery::client::watch::follow;
 use bindery::model::ClaimKey;
 use hyper::body::{Bytes, Frame};
@@ -75,8 +75,8 @@ async fn a_watch_that_ends_at_once_or_has_no_history_is_begun_again_after_a_paus
     for told in ["", FORGOTTEN] {
         let asked = Arc::new(AtomicUsize::new(0));
         let client = client(&asked, move |_| (told.to_owned(), After::Ends));
-        let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(follow(client, Watched::Volumes, shared, Instant::now()));
+        let shared = Arc::new(SharedStore::default());
+        let task = tokio::spawn(follow(client, ResourceKind::Volumes, shared, Instant::now()));
         sleep(Duration::from_mins(1)).await;
         let count = asked.load(Ordering::SeqCst);
         assert!((5..20).contains(&count), "{count} requests in a minute");
@@ -111,11 +111,12 @@ async fn a_list_that_takes_minutes_keeps_its_pages() {
             client.send(request).await
         }
     });
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SharedStore::default());
     let client = Client::new(slow, "default");
-    let task = tokio::spawn(follow(client, Watched::Volumes, Arc::clone(&shared), Instant::now()));
+    let task =
+        tokio::spawn(follow(client, ResourceKind::Volumes, Arc::clone(&shared), Instant::now()));
     sleep(Duration::from_mins(5)).await;
-    assert!(shared.is_listed(Watched::Volumes));
+    assert!(shared.is_listed(ResourceKind::Volumes));
     assert_eq!(asked.load(Ordering::SeqCst), 7, "six pages and a watch");
     task.abort();
 }
@@ -124,8 +125,8 @@ fn secret(version: u32) -> String {
     format!("{{\"metadata\":{{\"name\":\"a\",\"resourceVersion\":\"{version}\"}}}}")
 }
 
-fn place() -> Place {
-    Place { collection: "/api/v1/namespaces/db/secrets".to_owned(), name: "a".to_owned() }
+fn place() -> ObjectPath {
+    ObjectPath { collection: "/api/v1/namespaces/db/secrets".to_owned(), name: "a".to_owned() }
 }
 
 /// It was read from etcd at version 10; the cache that watches are served from still has version 9.
@@ -139,9 +140,9 @@ async fn an_object_is_not_read_again_because_the_watch_cache_lags_behind() {
             (secret(10), After::Ends)
         }
     });
-    let (sender, mut state) = watch::channel(Single::default());
-    let task = tokio::spawn(single::follow(client, place(), sender));
-    state.wait_for(|state| *state != Single::Unseen).await.unwrap();
+    let (sender, mut state) = watch::channel(ObjectState::default());
+    let task = tokio::spawn(object_watch::follow(client, place(), sender));
+    state.wait_for(|state| *state != ObjectState::Unseen).await.unwrap();
     sleep(Duration::from_secs(50)).await;
     assert_eq!(asked.load(Ordering::SeqCst), 2, "one read, one watch");
     task.abort();
@@ -154,8 +155,8 @@ async fn an_object_whose_watch_ends_at_once_is_read_again_after_a_pause() {
         let text = if uri.contains("watch=true") { String::new() } else { secret(10) };
         (text, After::Ends)
     });
-    let (sender, _state) = watch::channel(Single::default());
-    let task = tokio::spawn(single::follow(client, place(), sender));
+    let (sender, _state) = watch::channel(ObjectState::default());
+    let task = tokio::spawn(object_watch::follow(client, place(), sender));
     sleep(Duration::from_mins(1)).await;
     let count = asked.load(Ordering::SeqCst);
     assert!((100..200).contains(&count), "{count} requests in a minute: two a second at most");

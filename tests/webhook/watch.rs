@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bindery::client::resource::Watched;
-use bindery::client::state::Shared;
+use bindery::client::resource::ResourceKind;
+use bindery::client::shared_store::SharedStore;
 use bindery::client::watch::follow;
 use bindery::model::VolumeName;
 use bindery_sim::{Method, Request, Server, Stream};
@@ -91,9 +91,10 @@ impl Counting {
 }
 
 /// Follows the volumes of a server.
-fn following(counting: &Counting) -> Arc<Shared> {
-    let shared = Arc::new(Shared::default());
-    let task = follow(counting.client(), Watched::Volumes, Arc::clone(&shared), Instant::now());
+fn following(counting: &Counting) -> Arc<SharedStore> {
+    let shared = Arc::new(SharedStore::default());
+    let task =
+        follow(counting.client(), ResourceKind::Volumes, Arc::clone(&shared), Instant::now());
     tokio::spawn(task);
     shared
 }
@@ -120,11 +121,11 @@ fn delete(server: &Server, name: &str) {
     server.with(|cluster| cluster.handle(request));
 }
 
-fn names(shared: &Shared) -> Vec<String> {
+fn names(shared: &SharedStore) -> Vec<String> {
     shared.view().volumes().map(|volume| volume.name.to_string()).collect()
 }
 
-async fn until(shared: &Shared, expected: &[&str]) {
+async fn until(shared: &SharedStore, expected: &[&str]) {
     eventually(&format!("the view shows {expected:?}"), || names(shared) == expected).await;
 }
 
@@ -134,7 +135,7 @@ async fn a_streamed_list_and_every_change_after_it_are_seen() {
     let counting = Counting::new(&scene.server, true);
     let shared = following(&counting);
     until(&shared, &["pv-a", "pv-b"]).await;
-    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
     create(&scene.server, "pv-c");
     until(&shared, &["pv-a", "pv-b", "pv-c"]).await;
     delete(&scene.server, "pv-a");
@@ -150,7 +151,7 @@ async fn a_server_that_streams_no_lists_is_listed_in_pages() {
     }
     let counting = Counting::new(&scene.server, false);
     let shared = following(&counting);
-    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
     assert_eq!(names(&shared).len(), 1_100);
     assert_eq!(counting.lists(), 3, "pages of 500");
     create(&scene.server, "pv-new");
@@ -164,7 +165,7 @@ async fn a_watch_that_ends_is_resumed_without_a_new_list() {
     let counting = Counting::new(&scene.server, true);
     let shared = following(&counting);
     until(&shared, &["pv-a", "pv-b"]).await;
-    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
     scene.server.end_watches();
     delete(&scene.server, "pv-a");
     until(&shared, &["pv-b"]).await;
@@ -178,7 +179,7 @@ async fn a_history_that_is_gone_costs_a_new_list_that_forgets_what_went() {
     let counting = Counting::new(&scene.server, true);
     let shared = following(&counting);
     until(&shared, &["pv-a", "pv-b"]).await;
-    eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+    eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
     // Gone in one step, so that no event can tell of the deletion.
     let path = "/api/v1/persistentvolumes/pv-a";
     scene.server.with(|cluster| {
@@ -202,7 +203,7 @@ async fn a_resumption_that_is_refused_as_gone_costs_a_new_list() {
     for streams_lists in [true, false] {
         let counting = Counting::new(&scene.server, streams_lists);
         let shared = following(&counting);
-        eventually("the list is complete", || shared.is_listed(Watched::Volumes)).await;
+        eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
         eventually("it watches", || counting.watches() >= 1).await;
         counting.refuse("&resourceVersion=", StatusCode::GONE);
         scene.server.end_watches();

@@ -6,7 +6,7 @@ use bindery::binding::{
     Evidence, ListedCollections, LiveReads, Next, ObjectRef, View, Write, decide_claim,
     decide_volume,
 };
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
 use bindery_sim::{Cluster, Method, Request};
 use serde_json::{Value, json};
@@ -65,8 +65,8 @@ impl World {
         let mut view = View::default();
         for object in self.cluster.objects() {
             let watched = match object["kind"].as_str() {
-                Some("PersistentVolume") => Watched::Volumes,
-                Some("PersistentVolumeClaim") => Watched::Claims,
+                Some("PersistentVolume") => ResourceKind::Volumes,
+                Some("PersistentVolumeClaim") => ResourceKind::Claims,
                 _ => continue,
             };
             view.apply(watched.observed(&object.to_string()).expect("readable"));

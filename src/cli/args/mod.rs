@@ -18,6 +18,7 @@ use self::cluster::duration;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
 pub use self::output::{Form, Format, Output};
 use crate::api::installation::Installation;
+use crate::controller::mode::ControllerMode;
 use crate::telemetry::logging::LogLevel;
 
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
@@ -193,17 +194,6 @@ pub struct ControllerArgs {
     /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LogLevel,
-}
-
-/// How much the controller may write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ControllerMode {
-    /// No binding: it tells what it would do.
-    Observe,
-    /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
-    Prebind,
-    /// Everything, as the only binder of the cluster.
-    Full,
 }
 
 /// Form of a log.

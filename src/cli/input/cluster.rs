@@ -14,7 +14,7 @@ use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::client::connect::{Address, connect};
 use crate::client::reads::LiveReader;
-use crate::client::resource::Watched;
+use crate::client::resource::ResourceKind;
 use crate::telemetry::logging;
 
 /// A cluster that can be asked.
@@ -67,12 +67,12 @@ impl Cluster {
 
     /// Its volumes, claims and classes, a list each, as JSON texts.
     pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, Refusal> {
-        Watched::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
+        ResourceKind::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
     /// Its pods that wait, in all namespaces, as the JSON text of a list.
     pub(in crate::cli) fn waiting_pods(&self) -> Result<String, Refusal> {
-        let (path, selection) = (Watched::Pods.path(), Watched::Pods.selection());
+        let (path, selection) = (ResourceKind::Pods.path(), ResourceKind::Pods.selection());
         self.get(&format!("{path}?{}", selection.trim_start_matches('&')))
     }
 

@@ -12,7 +12,7 @@ use crate::api::registration::is_registered;
 use crate::api::review::{self, ReviewError, Texts};
 use crate::binding::{Evidence, LiveReads, Read};
 use crate::cli::input::object_id::{Kind, ObjectKey};
-use crate::client::ask::settle_blocking;
+use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::config::Configuration;
 use crate::rules::judging::filter::reaches;
 use crate::rules::judging::rule::address;
@@ -120,7 +120,8 @@ fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
         let question = question(change, endpoint, terms);
         let step =
             |live: &LiveReads| judge(RULES, question, &Evidence::new(terms.known.view(), live));
-        let judgement = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+        let judgement =
+            judge_with_reads_blocking(step, |wanted, live| terms.known.answer(wanted, live));
         judged.unread.extend(judgement.reads);
         judged.verdict.rulings.extend(judgement.verdict.rulings);
         judged.verdict.exemption_warnings.extend(judgement.verdict.exemption_warnings);
@@ -172,7 +173,8 @@ fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> PlannedMu
     let question = question(change, endpoint, terms);
     let step =
         |live: &LiveReads| mutate(MUTATIONS, question, &Evidence::new(terms.known.view(), live));
-    let mut amendment = settle_blocking(step, |wanted, live| terms.known.answer(wanted, live));
+    let mut amendment =
+        judge_with_reads_blocking(step, |wanted, live| terms.known.answer(wanted, live));
     let unread = &amendment.reads;
     amendment.plans.retain(|(_, plan)| {
         plan.depends_on.iter().all(|dependency| !unread.contains(&dependency.read))

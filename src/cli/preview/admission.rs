@@ -26,7 +26,7 @@ use crate::cli::judge::live::take_document;
 use crate::cli::judge::proposed::{self, created, updated};
 use crate::cli::judge::write::{Write, write};
 use crate::cli::judge::{Known, Terms};
-use crate::client::resource::Watched;
+use crate::client::resource::ResourceKind;
 use crate::config::Configuration;
 use crate::model::{Claim, ClaimKey, ClassRequest, Volume, VolumeName};
 
@@ -202,12 +202,12 @@ fn stored_objects(
 
 fn key_of(found: &Found<'_>) -> Option<ObjectKey> {
     match watched(found)? {
-        Watched::Volumes => Some(ObjectKey::Volume(VolumeName::new(found.name()))),
-        Watched::Claims => {
+        ResourceKind::Volumes => Some(ObjectKey::Volume(VolumeName::new(found.name()))),
+        ResourceKind::Claims => {
             let namespace = found.namespace().unwrap_or_else(|| DEFAULT_NAMESPACE.into());
             Some(ObjectKey::Claim(ClaimKey::new(namespace, found.name())))
         }
-        Watched::Classes | Watched::Pods | Watched::Namespaces => None,
+        ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::judge::similar_name::with_similar_name;
 use crate::cli::report::{
     Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
 };
-use crate::client::ask::settle_blocking;
+use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
 use crate::rules::judging::exemption::carried;
 use crate::rules::mutations::changed_since;
@@ -143,7 +143,7 @@ impl<'a> Inspection<'a> {
         };
         let step =
             |live: &LiveReads| inspect(RULES, question, &Evidence::new(&self.stock.view, live));
-        settle_blocking(step, |wanted, live| self.stock.answer(wanted, live))
+        judge_with_reads_blocking(step, |wanted, live| self.stock.answer(wanted, live))
     }
 
     fn add(&mut self, key: &ObjectKey, found: Vec<Finding>) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::LiveReader;
-use super::text::{Missing, Text, fetch, whole};
+use super::text::{AnswerText, Missing, fetch, whole};
 use super::{decoded, escaped};
 use crate::api::class::class;
 use crate::api::list::items;
@@ -59,7 +59,7 @@ async fn pods<T>(
         let _page = list.page().await;
         let path = format!("/api/v1/namespaces/{space}/pods?limit={count}&continue={token}");
         let text = match whole(&reader.client, &path, PAGE_BYTES_MAX).await {
-            Ok(text) => Ok(Text::from(text)),
+            Ok(text) => Ok(AnswerText::from(text)),
             Err(Missing::TooLong) if count > 1 => {
                 count /= 7;
                 continue;

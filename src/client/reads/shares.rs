@@ -15,7 +15,7 @@ pub(super) struct Shares {
 
 /// A list that may be read, a page at a time.
 #[derive(Debug)]
-pub(super) struct List<'s, 'n> {
+pub(super) struct ListPermit<'s, 'n> {
     shares: &'s Shares,
     namespace: &'n str,
     /// None once it is given back.
@@ -29,9 +29,9 @@ impl Shares {
     }
 
     /// A list of the namespace, once not too many others of it are under way.
-    pub(super) async fn list<'s, 'n>(&'s self, namespace: &'n str) -> List<'s, 'n> {
+    pub(super) async fn list<'s, 'n>(&'s self, namespace: &'n str) -> ListPermit<'s, 'n> {
         // Made first: whoever gives up waiting leaves nothing behind either.
-        let mut list = List { shares: self, namespace, turn: None };
+        let mut list = ListPermit { shares: self, namespace, turn: None };
         let lists = {
             let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
             let lists = namespaces.entry(namespace.to_owned());
@@ -43,14 +43,14 @@ impl Shares {
     }
 }
 
-impl<'s> List<'s, '_> {
+impl<'s> ListPermit<'s, '_> {
     /// The next page, in turn with those of other lists.
     pub(super) async fn page(&self) -> Option<SemaphorePermit<'s>> {
         self.shares.pages.acquire().await.ok()
     }
 }
 
-impl Drop for List<'_, '_> {
+impl Drop for ListPermit<'_, '_> {
     fn drop(&mut self) {
         drop(self.turn.take());
         let mut namespaces = self.shares.namespaces.lock().unwrap_or_else(PoisonError::into_inner);

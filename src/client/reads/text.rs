@@ -14,7 +14,7 @@ use kube::core::Status;
 use tokio::sync::SemaphorePermit;
 
 use super::LiveReader;
-use super::shares::{List, Shares};
+use super::shares::{ListPermit, Shares};
 use crate::client::request::is_absent;
 
 /// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16.
@@ -39,14 +39,16 @@ pub(super) enum Missing {
 
 /// An answer, and its turn if it is large.
 #[derive(Debug)]
-pub(super) struct Text<'a> {
+pub(super) struct AnswerText<'a> {
     text: String,
     _turn: Option<Turn<'a>>,
 }
 
 /// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
 #[derive(Debug)]
-struct Turn<'a>(#[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, List<'a, 'a>));
+struct Turn<'a>(
+    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, ListPermit<'a, 'a>),
+);
 
 /// A place, once the namespace has its share and there is one.
 async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
@@ -55,7 +57,7 @@ async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
     Turn((list.page().await, list))
 }
 
-impl Deref for Text<'_> {
+impl Deref for AnswerText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -63,7 +65,7 @@ impl Deref for Text<'_> {
     }
 }
 
-impl From<String> for Text<'_> {
+impl From<String> for AnswerText<'_> {
     fn from(text: String) -> Self {
         Self { text, _turn: None }
     }
@@ -74,7 +76,7 @@ pub(super) async fn fetch<'a>(
     reader: &'a LiveReader,
     namespace: &'a str,
     path: &str,
-) -> Result<Text<'a>, Missing> {
+) -> Result<AnswerText<'a>, Missing> {
     let usual = {
         let _turn = turn(&reader.places.requests, namespace).await;
         whole(&reader.client, path, USUAL_BYTES_MAX).await
@@ -92,7 +94,7 @@ pub(super) async fn fetch<'a>(
                         );
                     }
                 })?;
-            Ok(Text { text, _turn: Some(turn) })
+            Ok(AnswerText { text, _turn: Some(turn) })
         }
         Err(missing) => Err(missing),
     }

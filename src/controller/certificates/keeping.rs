@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::super::lead::Lead;
-use super::super::metrics::Metrics;
-use super::{Settings, WRITE_TIMEOUT, keep};
+use super::super::metrics::ControllerMetrics;
+use super::{CertificateSettings, WRITE_TIMEOUT, keep};
 
 /// The lead, and the task that keeps the certificates while it lasts.
 pub(in crate::controller) struct Keeping {
@@ -24,11 +24,11 @@ impl Keeping {
     /// Contends for the lease and keeps the certificates; nothing of that without settings.
     pub(in crate::controller) fn start(
         client: &Client,
-        settings: Option<Settings>,
-        metrics: &Arc<Metrics>,
+        settings: Option<CertificateSettings>,
+        metrics: &Arc<ControllerMetrics>,
     ) -> Self {
-        let contest = settings.as_ref().and_then(|settings| settings.contest.clone());
-        let lead = Lead::start(client, contest);
+        let election = settings.as_ref().and_then(|settings| settings.election.clone());
+        let lead = Lead::start(client, election);
         let (quit, told) = watch::channel(false);
         let task = settings.map(|settings| {
             let (until, metrics) = (lead.until.clone(), Arc::clone(metrics));

@@ -23,25 +23,25 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::budget::Budget;
 pub(super) use self::keeping::Keeping;
-use self::seen::{Followers, Seen};
-use super::metrics::Metrics;
+use self::seen::{Followers, InstallationState};
+use super::metrics::ControllerMetrics;
 use crate::api::installation::Installation;
 use crate::api::secret::{authority_patch, serving_patch};
 use crate::api::write::WritePatch;
 use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
 use crate::certificates::{CertificateError, Names, time};
-use crate::client::lease::{Contest, Until};
+use crate::client::lease::{LeaderElection, LeadershipDeadline};
 use crate::telemetry::logging::cause;
 
 /// Whose certificates are kept, and for how long each lasts.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct CertificateSettings {
     /// The installation.
     pub installation: Installation,
     /// The lives of certificates.
     pub periods: Periods,
     /// The lease to contend for; none to keep them at once.
-    pub contest: Option<Contest>,
+    pub election: Option<LeaderElection>,
 }
 
 /// How long a write may take: less than what is left of a lease when it is begun.
@@ -62,10 +62,10 @@ const ECHO: Duration = Duration::from_secs(1);
 /// Keeps the certificates, whenever this replica leads, until `quit` is true; a step that is under way ends before.
 async fn keep(
     client: Client,
-    settings: Settings,
-    until: watch::Receiver<Until>,
+    settings: CertificateSettings,
+    until: watch::Receiver<LeadershipDeadline>,
     mut quit: watch::Receiver<bool>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ControllerMetrics>,
 ) {
     let mut keeper = Keeper { client, settings, until, metrics, published: None, switched: None };
     loop {
@@ -80,9 +80,9 @@ async fn keep(
 
 struct Keeper {
     client: Client,
-    settings: Settings,
-    until: watch::Receiver<Until>,
-    metrics: Arc<Metrics>,
+    settings: CertificateSettings,
+    until: watch::Receiver<LeadershipDeadline>,
+    metrics: Arc<ControllerMetrics>,
     /// Since when everything that is trusted is registered.
     published: Option<Instant>,
     /// Since when the serving certificate is signed by the newest authority.
@@ -135,7 +135,7 @@ impl Keeper {
     }
 
     /// One look and one step; how long to wait for a change before the next.
-    async fn turn(&mut self, seen: &Seen, budget: &mut Budget) -> Duration {
+    async fn turn(&mut self, seen: &InstallationState, budget: &mut Budget) -> Duration {
         let now = Timestamp::now();
         let step = self.next(seen, now);
         match step {
@@ -170,8 +170,8 @@ impl Keeper {
     }
 
     /// What is to be done, and since when what is seen has been so.
-    fn next(&mut self, seen: &Seen, now: Timestamp) -> Step {
-        let Settings { installation, periods, contest: _ } = &self.settings;
+    fn next(&mut self, seen: &InstallationState, now: Timestamp) -> Step {
+        let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let facts = facts(&seen.stored, &seen.trust(), &installation.host(), now);
         let clock = Instant::now();
         let since = |holds: bool, since: Option<Instant>| holds.then(|| since.unwrap_or(clock));
@@ -184,8 +184,13 @@ impl Keeper {
         decide(facts, ages, periods.settle)
     }
 
-    async fn do_step(&self, step: Step, seen: &Seen, now: Timestamp) -> Result<(), Trouble> {
-        let Settings { installation, periods, contest: _ } = &self.settings;
+    async fn do_step(
+        &self,
+        step: Step,
+        seen: &InstallationState,
+        now: Timestamp,
+    ) -> Result<(), Trouble> {
+        let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let stored = &seen.stored;
         let authority_path = installation.secret_path(&installation.authority_secret());
         let authority = |stored: &Stored| authority_patch(authority_path, &seen.authority, stored);

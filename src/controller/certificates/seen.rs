@@ -8,11 +8,11 @@ use crate::api::bundle::Registered;
 use crate::api::installation::Installation;
 use crate::api::secret::{Secret, stored};
 use crate::certificates::rotation::Stored;
-use crate::client::single::{Place, Single, follow};
+use crate::client::object_watch::{ObjectPath, ObjectState, follow};
 
 /// Everything that the next step depends on.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct InstallationState {
     pub(super) stored: Stored,
     pub(super) authority: Secret,
     pub(super) serving: Secret,
@@ -20,7 +20,7 @@ pub(super) struct Seen {
     pub(super) registered: Vec<(String, Registered)>,
 }
 
-impl Seen {
+impl InstallationState {
     /// What each registered entry trusts.
     pub(super) fn trust(&self) -> Vec<String> {
         let entries = self.registered.iter().flat_map(|(_, registered)| registered.trust());
@@ -38,7 +38,7 @@ pub(super) struct Followers {
 
 struct Followed {
     path: String,
-    state: watch::Receiver<Single>,
+    state: watch::Receiver<ObjectState>,
     /// Whether its absence was told.
     is_told: bool,
 }
@@ -52,9 +52,9 @@ impl Followers {
     pub(super) fn start(client: &Client, installation: &Installation) -> Self {
         let mut tasks = JoinSet::new();
         let mut followed = |collection: String, name: String| {
-            let (sender, state) = watch::channel(Single::default());
+            let (sender, state) = watch::channel(ObjectState::default());
             let path = format!("{collection}/{name}");
-            tasks.spawn(follow(client.clone(), Place { collection, name }, sender));
+            tasks.spawn(follow(client.clone(), ObjectPath { collection, name }, sender));
             Followed { path, state, is_told: false }
         };
         let secrets = || format!("/api/v1/namespaces/{}/secrets", installation.namespace());
@@ -83,14 +83,19 @@ impl Followers {
     }
 
     /// What there is; nothing until all was looked at and both Secrets exist.
-    pub(super) fn seen(&mut self, installation: &Installation) -> Option<Seen> {
+    pub(super) fn seen(&mut self, installation: &Installation) -> Option<InstallationState> {
         let authority = self.authority.secret()?;
         let serving = self.serving.secret()?;
         let mut registered = Vec::new();
         for followed in &mut self.registrations {
             registered.extend(followed.registered(installation).ok()?);
         }
-        Some(Seen { stored: stored(&authority, &serving), authority, serving, registered })
+        Some(InstallationState {
+            stored: stored(&authority, &serving),
+            authority,
+            serving,
+            registered,
+        })
     }
 }
 
@@ -105,9 +110,9 @@ impl Followers {
 impl Followed {
     fn secret(&mut self) -> Option<Secret> {
         let read = match &*self.state.borrow_and_update() {
-            Single::Unseen => return None,
-            Single::Absent => None,
-            Single::Present(text) => Some(Secret::read(text.as_str())),
+            ObjectState::Unseen => return None,
+            ObjectState::Absent => None,
+            ObjectState::Present(text) => Some(Secret::read(text.as_str())),
         };
         match read {
             Some(Ok(secret)) => {
@@ -128,9 +133,9 @@ impl Followed {
         installation: &Installation,
     ) -> Result<Option<(String, Registered)>, Unknown> {
         let read = match &*self.state.borrow_and_update() {
-            Single::Unseen => return Err(Unknown),
-            Single::Absent => return Ok(None),
-            Single::Present(text) => Registered::read(text.as_str(), installation),
+            ObjectState::Unseen => return Err(Unknown),
+            ObjectState::Absent => return Ok(None),
+            ObjectState::Present(text) => Registered::read(text.as_str(), installation),
         };
         match read {
             Ok(registered) => Ok(Some((self.path.clone(), registered))),

@@ -88,7 +88,7 @@ pub(super) struct Terminated {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct PodEvent {
-    pub(super) metadata: Metadata,
+    pub(super) metadata: PodMetadata,
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) r#type: String,
@@ -97,7 +97,7 @@ pub(super) struct PodEvent {
 /// Which object it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Metadata {
+pub(super) struct PodMetadata {
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) deletion_timestamp: Option<String>,
@@ -106,7 +106,7 @@ pub(super) struct Metadata {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct PodWire {
-    metadata: Metadata,
+    metadata: PodMetadata,
     status: PodStatus,
 }
 
@@ -221,8 +221,8 @@ fn present<T>(found: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
     }
 }
 
-fn made(metadata: Metadata) -> Made {
-    let Metadata { name, uid, deletion_timestamp } = metadata;
+fn made(metadata: PodMetadata) -> Made {
+    let PodMetadata { name, uid, deletion_timestamp } = metadata;
     Made { name, uid, is_terminating: deletion_timestamp.is_some() }
 }
 

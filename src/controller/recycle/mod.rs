@@ -1,8 +1,8 @@
 //! Recyclers: each empties the storage of one volume by a pod, and reports how that ended.
 //!
-//! A recycler has no second try: it reports, and the engine says when the next one begins. It works only
+//! A recycler has no second try: it reports, and the reconciler says when the next one begins. It works only
 //! while we lead; whoever leads next finds its pod by a label and does not begin before that is gone. Not
-//! here: that a volume is to be recycled (`binding`), and what follows from a report (`engine`).
+//! here: that a volume is to be recycled (`binding`), and what follows from a report (`reconciler`).
 
 mod api;
 mod pod;
@@ -19,9 +19,9 @@ use tokio::time::{Instant, sleep};
 
 use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
 use self::watching::Fate;
-use super::engine::{Purpose, RecycleOrder, Recycled};
+use super::reconciler::{RecycleOrder, RecyclePurpose, Recycled};
 use crate::binding::Recycling;
-use crate::client::lease::{Timing, Until};
+use crate::client::lease::{LeadershipDeadline, Timing};
 use crate::config::Configuration;
 use crate::model::Uid;
 
@@ -42,7 +42,7 @@ pub(super) struct Recyclers {
     configuration: Arc<ArcSwap<Configuration>>,
     own_namespace: String,
     turns: Arc<Semaphore>,
-    until: watch::Receiver<Until>,
+    until: watch::Receiver<LeadershipDeadline>,
     /// How long one request may take.
     patience: Duration,
     under_way: JoinSet<(RecycleOrder, Recycled, Duration)>,
@@ -53,7 +53,7 @@ pub(super) struct Recyclers {
 struct Worker {
     api: Api,
     configuration: Arc<Configuration>,
-    until: watch::Receiver<Until>,
+    until: watch::Receiver<LeadershipDeadline>,
 }
 
 impl Recyclers {
@@ -63,7 +63,7 @@ impl Recyclers {
         client: &Client,
         configuration: Arc<ArcSwap<Configuration>>,
         own_namespace: String,
-        (until, timing): (watch::Receiver<Until>, Timing),
+        (until, timing): (watch::Receiver<LeadershipDeadline>, Timing),
     ) -> Self {
         Self {
             client: client.clone(),
@@ -124,7 +124,7 @@ impl Worker {
         let (Some(uid), Some(version)) = (&order.uid, &order.version) else {
             return Ok(Recycled::Changed);
         };
-        if order.purpose == Purpose::EndFormer {
+        if order.purpose == RecyclePurpose::EndFormer {
             self.wait_until_gone(order, uid).await;
             return Ok(Recycled::Changed);
         }
@@ -205,7 +205,7 @@ impl Worker {
     /// Waits until more of the lease is left than a request may take: what we send must not arrive under
     /// another leader. Without the lead it waits until it is stopped.
     async fn lease(&self) {
-        let suffices = |until: &Until| {
+        let suffices = |until: &LeadershipDeadline| {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             left.is_some_and(|left| left > self.api.patience)
         };

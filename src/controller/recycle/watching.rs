@@ -14,7 +14,7 @@ use super::api::{Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{EventType, recycler_pod_event};
 use crate::client::announce::{About, announce};
-use crate::controller::engine::RecycleOrder;
+use crate::controller::reconciler::RecycleOrder;
 
 /// Between two looks, at first.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
     Evidence, ListedCollections, LiveReads, Next, View, Write, decide_claim, decide_volume,
 };
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{Claim, ClaimKey, Volume, VolumeName};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -48,7 +48,9 @@ impl Couple {
 
     fn view(&self) -> View {
         let mut view = View::default();
-        for (watched, path) in [(Watched::Volumes, &self.volume), (Watched::Claims, &self.claim)] {
+        for (watched, path) in
+            [(ResourceKind::Volumes, &self.volume), (ResourceKind::Claims, &self.claim)]
+        {
             let object = plane().get(ADMIN, path).expect_ok();
             view.apply(watched.observed(&object.to_string()).unwrap());
         }

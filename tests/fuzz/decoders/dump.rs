@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bindery::api::{list, node};
 use bindery::binding::{ListedCollections, Observed, View, settle};
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::document::{self, Node, is_json};
 use bindery::model::{ClaimKey, Uid};
 use serde_json::Value;
@@ -81,11 +81,11 @@ fn objects(document: &Node) -> Vec<(String, &Node)> {
 
 fn observed(kind: &str, text: &str) -> Option<Result<Observed, serde_json::Error>> {
     let watched = match kind {
-        "PersistentVolume" => Watched::Volumes,
-        "PersistentVolumeClaim" => Watched::Claims,
-        "StorageClass" => Watched::Classes,
-        "Namespace" => Watched::Namespaces,
-        "Pod" => Watched::Pods,
+        "PersistentVolume" => ResourceKind::Volumes,
+        "PersistentVolumeClaim" => ResourceKind::Claims,
+        "StorageClass" => ResourceKind::Classes,
+        "Namespace" => ResourceKind::Namespaces,
+        "Pod" => ResourceKind::Pods,
         "Node" => {
             if let Err(error) = node::node(text) {
                 check_reason(&error.to_string());

@@ -14,8 +14,8 @@ use arc_swap::ArcSwap;
 use base64::Engine;
 use bindery::api::review::ReviewError;
 use bindery::api::volume::Wanted;
-use bindery::client::resource::Watched;
-use bindery::client::state::Shared;
+use bindery::client::resource::ResourceKind;
+use bindery::client::shared_store::SharedStore;
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Endpoint, Mode, Parameters, Policy, RULES, Switch, Unlisted};
 use bindery::telemetry::metrics::Metrics;
@@ -37,15 +37,15 @@ const ANSWER_BYTES_EACH: usize = 40;
 const ANSWER_BYTES: usize = 32 * 1024;
 
 static SERVICE: LazyLock<Service> = LazyLock::new(|| {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SharedStore::default());
     let objects: Vec<Value> =
         serde_json::from_str(include_str!("../scene.json")).expect("a list of objects");
     shared.apply(objects.iter().map(|object| {
         let watched = match object["kind"].as_str() {
-            Some("PersistentVolume") => Watched::Volumes,
-            Some("PersistentVolumeClaim") => Watched::Claims,
-            Some("StorageClass") => Watched::Classes,
-            _ => Watched::Namespaces,
+            Some("PersistentVolume") => ResourceKind::Volumes,
+            Some("PersistentVolumeClaim") => ResourceKind::Claims,
+            Some("StorageClass") => ResourceKind::Classes,
+            _ => ResourceKind::Namespaces,
         };
         watched.observed_for(Wanted::Storage, &object.to_string()).expect("it is sound")
     }));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bindery::controller::health::Probe;
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery_sim::{Method, Request, Server};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 use crate::controller::{
-    CLAIMS, Running, VOLUMES, claim, contest, phase, probed, send, server, until, volume,
+    CLAIMS, Running, VOLUMES, claim, election, phase, probed, send, server, until, volume,
 };
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
@@ -39,7 +39,7 @@ fn start(server: &Server, identity: Option<&str>) -> (Running, Probe) {
             response.map(|body| body.map_frame(move |frame| frame.map_data(show.clone())))
         },
     );
-    Running::through(Client::new(service, "default"), Mode::Full, identity.map(contest))
+    Running::through(Client::new(service, "default"), ControllerMode::Full, identity.map(election))
 }
 
 /// Makes a volume, and has the other binder reserve it.
@@ -82,10 +82,10 @@ async fn is_let_be(server: &Server, name: &str) -> bool {
 
 async fn mode(probe: &Probe) -> &'static str {
     let (_, metrics) = probed(probe, "/metrics").await;
-    let is_in = |mode: &Mode| {
+    let is_in = |mode: &ControllerMode| {
         metrics.contains(&format!("bindery_controller_mode{{mode=\"{}\"}} 1", mode.label()))
     };
-    Mode::ALL.into_iter().find(is_in).map_or("none", Mode::label)
+    ControllerMode::ALL.into_iter().find(is_in).map_or("none", ControllerMode::label)
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bindery::client::lease::{Standing, Until, contend_by};
+use bindery::client::lease::{LeadershipChannels, LeadershipDeadline, campaign_with};
 use bindery_sim::faults::{Fault, Faults, Faulty};
 use bindery_sim::{Method, Request, Server};
 use kube::Client;
@@ -13,40 +13,46 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::controller::{contest, send, server};
+use crate::controller::{election, send, server};
 
-/// The lease that [`contest`] is for.
+/// The lease that [`election`] is for.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
 /// A contender on a clock of the test's; what it believes, and what stops it.
-struct Contender {
-    until: watch::Receiver<Until>,
+struct Candidate {
+    until: watch::Receiver<LeadershipDeadline>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Contender {
-    fn start(asleep: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self::on(&server(), "we", asleep)
+impl Candidate {
+    fn start(suspended_time: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self::on(&server(), "we", suspended_time)
     }
 
     fn on(
         server: &Server,
         identity: &str,
-        asleep: impl Fn() -> Duration + Send + Sync + 'static,
+        suspended_time: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
-        Self::through(Client::new(server.clone(), "default"), identity, asleep)
+        Self::through(Client::new(server.clone(), "default"), identity, suspended_time)
     }
 
     fn through(
         client: Client,
         identity: &str,
-        asleep: impl Fn() -> Duration + Send + Sync + 'static,
+        suspended_time: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
         let (sender, until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let standing = Standing { until: sender, other_binder: watch::Sender::default() };
-        let task = tokio::spawn(contend_by(asleep, client, contest(identity), standing, stopped));
+        let channels = LeadershipChannels { until: sender, other_binder: watch::Sender::default() };
+        let task = tokio::spawn(campaign_with(
+            suspended_time,
+            client,
+            election(identity),
+            channels,
+            stopped,
+        ));
         Self { until, stop, task }
     }
 
@@ -61,44 +67,44 @@ impl Contender {
 }
 
 /// Two on a lease that was not there: the first, who made it and leads, and one who waits.
-async fn leader_and_other(server: &Server) -> (Contender, Contender) {
-    let contender = Contender::on(server, "we", || Duration::ZERO);
+async fn leader_and_other(server: &Server) -> (Candidate, Candidate) {
+    let candidate = Candidate::on(server, "we", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
-    assert!(contender.leads(), "one that was never there is made at once");
-    let other = Contender::on(server, "they", || Duration::ZERO);
+    assert!(candidate.leads(), "one that was never there is made at once");
+    let other = Candidate::on(server, "they", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
-    (contender, other)
+    (candidate, other)
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
     let seconds = Arc::new(AtomicU64::new(100));
     let clock = Arc::clone(&seconds);
-    let mut contender =
-        Contender::start(move || Duration::from_secs(clock.load(Ordering::Relaxed)));
+    let mut candidate =
+        Candidate::start(move || Duration::from_secs(clock.load(Ordering::Relaxed)));
     // The clocks are looked at each second, the lease is renewed every other one: at an odd second nothing
     // else happens.
     sleep(Duration::from_millis(2_500)).await;
-    assert!(contender.leads());
+    assert!(candidate.leads());
 
     // As long as others leave us.
     seconds.fetch_add(2, Ordering::Relaxed);
-    let lost = timeout(Duration::from_secs(10), contender.until.wait_for(Option::is_none));
+    let lost = timeout(Duration::from_secs(10), candidate.until.wait_for(Option::is_none));
     assert!(lost.await.is_err(), "two seconds are no sleep");
 
     seconds.fetch_add(3, Ordering::Relaxed);
-    let lost = timeout(Duration::from_secs(1), contender.until.wait_for(Option::is_none));
+    let lost = timeout(Duration::from_secs(1), candidate.until.wait_for(Option::is_none));
     assert!(lost.await.is_ok(), "it still believes that it leads");
-    let won = timeout(Duration::from_secs(3), contender.until.wait_for(Option::is_some));
+    let won = timeout(Duration::from_secs(3), candidate.until.wait_for(Option::is_some));
     assert!(won.await.is_ok(), "the lease is still its own");
-    contender.stop().await;
+    candidate.stop().await;
 }
 
 /// Whoever uninstalls takes it first; a deployment tool may never bring it.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     let server = server();
-    let (contender, other) = leader_and_other(&server).await;
+    let (candidate, other) = leader_and_other(&server).await;
     send(&server, Method::Delete, LEASE, Value::Null);
     let is_there = || {
         server.with(|cluster| cluster.handle(Request::new(Method::Get, LEASE, Value::Null))).code
@@ -106,16 +112,16 @@ async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     };
     for _ in 0..50 {
         assert!(!is_there(), "whoever deletes everything is not hindered");
-        assert!(contender.leads() && !other.leads());
+        assert!(candidate.leads() && !other.leads());
         sleep(Duration::from_millis(100)).await;
     }
     for _ in 0..200 {
-        assert!(contender.leads() && !other.leads(), "only one leads");
+        assert!(candidate.leads() && !other.leads(), "only one leads");
         sleep(Duration::from_millis(100)).await;
     }
     assert!(is_there());
     other.stop().await;
-    contender.stop().await;
+    candidate.stop().await;
 }
 
 /// It was stored before the sleep or after it: nobody knows.
@@ -123,30 +129,30 @@ async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
 async fn a_renewal_that_was_on_its_way_during_a_sleep_counts_for_nothing() {
     let seconds = AtomicU64::new(0);
     // Each look at the clock is a sleep later.
-    let contender =
-        Contender::start(move || Duration::from_secs(seconds.fetch_add(10, Ordering::Relaxed)));
+    let candidate =
+        Candidate::start(move || Duration::from_secs(seconds.fetch_add(10, Ordering::Relaxed)));
     for _ in 0..300 {
         sleep(Duration::from_millis(100)).await;
-        assert!(!contender.leads());
+        assert!(!candidate.leads());
     }
-    contender.stop().await;
+    candidate.stop().await;
 }
 
 /// As a deployment tool does that replaces what it finds.
 #[tokio::test(start_paused = true)]
 async fn who_leads_goes_on_where_the_holder_was_wiped_out() {
     let server = server();
-    let (contender, other) = leader_and_other(&server).await;
+    let (candidate, other) = leader_and_other(&server).await;
     for _ in 0..5 {
         let wiped = json!({"spec": {"holderIdentity": null, "leaseDurationSeconds": null, "renewTime": null}});
         let response = server.with(|cluster| cluster.handle(Request::merge_patch(LEASE, wiped)));
         assert_eq!(response.code, 200);
         for _ in 0..70 {
-            assert!(contender.leads() && !other.leads(), "only one leads");
+            assert!(candidate.leads() && !other.leads(), "only one leads");
             sleep(Duration::from_millis(100)).await;
         }
     }
-    contender.stop().await;
+    candidate.stop().await;
     sleep(Duration::from_millis(1_100)).await;
     assert!(other.leads(), "one that was given up is free at once");
     other.stop().await;
@@ -156,20 +162,20 @@ async fn who_leads_goes_on_where_the_holder_was_wiped_out() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_taken_is_asked_for_once_a_second() {
     let server = server();
-    let other = Contender::on(&server, "they", || Duration::ZERO);
+    let other = Candidate::on(&server, "they", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
     let faulty = Faulty::new(server, Faults::none(), 1);
-    let contender =
-        Contender::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
+    let candidate =
+        Candidate::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
     other.task.abort();
     faulty.set(Faults::none().with(Fault::Unavailable, 1000));
     sleep(Duration::from_mins(1)).await;
     let asked = faulty.tally()[&Fault::Unavailable];
     assert!((50..=62).contains(&asked), "{asked} times in a minute");
-    assert!(!contender.leads());
+    assert!(!candidate.leads());
     faulty.set(Faults::none());
     sleep(Duration::from_secs(3)).await;
-    assert!(contender.leads());
-    contender.stop().await;
+    assert!(candidate.leads());
+    candidate.stop().await;
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bindery::client::lease::{Contest, Timing, TimingError};
+use bindery::client::lease::{LeaderElection, Timing, TimingError};
 use bindery::config::Configuration;
 use bindery::controller::health::{Probe, router};
-use bindery::controller::mode::Mode;
-use bindery::controller::run::{LoopError, Settings, meter, run_metered};
+use bindery::controller::mode::ControllerMode;
+use bindery::controller::run::{ControllerSettings, LoopError, meter, run_metered};
 use bindery::follow::configuration::Source;
 use bindery_sim::{Cluster, Method, Request, Server};
 use http_body_util::BodyExt;
@@ -33,30 +33,38 @@ pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
 }
 
 impl Running {
-    pub(crate) fn probed(server: &Server, mode: Mode) -> (Self, Probe) {
+    pub(crate) fn probed(server: &Server, mode: ControllerMode) -> (Self, Probe) {
         Self::through(Client::new(server.clone(), "default"), mode, None)
     }
 
-    pub(crate) fn start(server: &Server, mode: Mode, contest: Option<Contest>) -> Self {
-        Self::through(Client::new(server.clone(), "default"), mode, contest).0
+    pub(crate) fn start(
+        server: &Server,
+        mode: ControllerMode,
+        election: Option<LeaderElection>,
+    ) -> Self {
+        Self::through(Client::new(server.clone(), "default"), mode, election).0
     }
 
-    pub(crate) fn through(client: Client, mode: Mode, contest: Option<Contest>) -> (Self, Probe) {
-        Self::under(Configuration::default(), client, mode, contest)
+    pub(crate) fn through(
+        client: Client,
+        mode: ControllerMode,
+        election: Option<LeaderElection>,
+    ) -> (Self, Probe) {
+        Self::under(Configuration::default(), client, mode, election)
     }
 
     pub(crate) fn under(
         configuration: Configuration,
         client: Client,
-        mode: Mode,
-        contest: Option<Contest>,
+        mode: ControllerMode,
+        election: Option<LeaderElection>,
     ) -> (Self, Probe) {
         let (stop, stopped) = oneshot::channel::<()>();
         let (probe, meter) = meter().expect("metrics");
         let own_namespace = "kube-system".to_owned();
-        let settings = Settings {
+        let settings = ControllerSettings {
             mode,
-            contest,
+            election,
             configuration: Source::Fixed(Box::new(configuration)),
             config_map: None,
             own_namespace,
@@ -130,7 +138,7 @@ pub(crate) async fn until(server: &Server, path: &str, expected: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_pair_is_bound_in_either_order_and_released() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
     until(&server, &format!("{VOLUMES}/pv-a"), "Available").await;
     send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
@@ -151,8 +159,8 @@ async fn a_pair_is_bound_in_either_order_and_released() {
     running.stop().await;
 }
 
-pub(crate) fn contest(identity: &str) -> Contest {
-    Contest {
+pub(crate) fn election(identity: &str) -> LeaderElection {
+    LeaderElection {
         namespace: "kube-system".to_owned(),
         name: "bindery-controller".to_owned(),
         identity: identity.to_owned(),
@@ -168,9 +176,9 @@ async fn one_of_two_leads_and_the_other_follows_a_clean_stop_and_a_kill() {
         let lease = send(&server, Method::Get, lease, Value::Null);
         lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
     };
-    let first = Running::start(&server, Mode::Full, Some(contest("first")));
+    let first = Running::start(&server, ControllerMode::Full, Some(election("first")));
     sleep(Duration::from_secs(1)).await;
-    let second = Running::start(&server, Mode::Full, Some(contest("second")));
+    let second = Running::start(&server, ControllerMode::Full, Some(election("second")));
     sleep(Duration::from_mins(1)).await;
     assert_eq!(holder(), "first");
 
@@ -181,7 +189,7 @@ async fn one_of_two_leads_and_the_other_follows_a_clean_stop_and_a_kill() {
     }
     assert!(clean.elapsed() <= Duration::from_secs(3), "{:?}", clean.elapsed());
 
-    let third = Running::start(&server, Mode::Full, Some(contest("third")));
+    let third = Running::start(&server, ControllerMode::Full, Some(election("third")));
     sleep(Duration::from_millis(12_345)).await;
     let killed = Instant::now();
     second.kill();
@@ -202,10 +210,10 @@ async fn with_a_short_lease_a_pair_waits_for_five_seconds_after_a_kill() {
     let timing = Timing::new(seconds(4), seconds(3), seconds(1)).expect("periods");
     for killed_after in (10_000..11_000).step_by(97) {
         let server = server();
-        let contest = |identity| Some(Contest { timing, ..contest(identity) });
-        let first = Running::start(&server, Mode::Full, contest("first"));
+        let election = |identity| Some(LeaderElection { timing, ..election(identity) });
+        let first = Running::start(&server, ControllerMode::Full, election("first"));
         sleep(seconds(1)).await;
-        let second = Running::start(&server, Mode::Full, contest("second"));
+        let second = Running::start(&server, ControllerMode::Full, election("second"));
         sleep(Duration::from_millis(killed_after)).await;
         first.kill();
         let killed = Instant::now();
@@ -238,7 +246,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     server.with(|cluster| {
         cluster.overwrite(&poison, |claim| claim["spec"]["volumeName"] = json!(5));
     });
-    let (running, probe) = Running::probed(&server, Mode::Full);
+    let (running, probe) = Running::probed(&server, ControllerMode::Full);
     assert_eq!(probed(&probe, "/livez").await.0, 200);
     assert_eq!(probed(&probe, "/readyz").await.0, 503);
     send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
@@ -294,7 +302,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
 #[tokio::test(start_paused = true)]
 async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_does() {
     let server = server();
-    let (running, probe) = Running::probed(&server, Mode::Full);
+    let (running, probe) = Running::probed(&server, ControllerMode::Full);
     let class = json!({"metadata": {"name": "fast"}, "provisioner": "csi.example.com"});
     send(&server, Method::Post, "/apis/storage.k8s.io/v1/storageclasses", class);
     let csi = json!({"csi": {"driver": "csi.example.com", "volumeHandle": "1"}, "nfs": null,
@@ -344,7 +352,7 @@ async fn a_volume_that_goes_is_given_back_and_its_claim_takes_another() {
     assert_eq!(server.with(|cluster| cluster.handle(bound)).code, 200);
     send(&server, Method::Delete, &path, Value::Null);
     assert_eq!(phase(&server, &path), "Bound", "volume protection does not let it go");
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     until(&server, &path, "Available").await;
     let left = send(&server, Method::Get, &path, Value::Null);
     assert_eq!(left["spec"]["claimRef"], Value::Null);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery_sim::{Method, Outcome, Request, Response, Reviewer, Server};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::controller::{
-    CLAIMS, Running, VOLUMES, claim, contest, phase, probed, send, server, until, volume,
+    CLAIMS, Running, VOLUMES, claim, election, phase, probed, send, server, until, volume,
 };
 
 const PODS: &str = "/api/v1/namespaces/kube-system/pods";
@@ -122,7 +122,7 @@ async fn until_failed(server: &Server, message: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_volume_is_emptied_offered_and_bound_again() {
     let server = server();
-    let (running, probe) = Running::probed(&server, Mode::Full);
+    let (running, probe) = Running::probed(&server, ControllerMode::Full);
     release(&server, &Value::Null).await;
     let made = pod(&server).await;
     assert!(name(&made).starts_with("recycler-for-pv-a-"), "{made}");
@@ -163,7 +163,7 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_told_and_tried_again_after_a_pause() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
     let first = pod(&server).await;
     let failed = Instant::now();
@@ -180,7 +180,7 @@ async fn a_failure_is_told_and_tried_again_after_a_pause() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_is_gone_has_failed_whoever_has_its_name() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     // Names that look like ours, and success before ours was made.
     for (namespace, name) in
         [("default", "recycler-for-pv-a"), ("kube-system", "recycler-for-pv-a-x")]
@@ -210,7 +210,7 @@ async fn a_pod_that_is_gone_has_failed_whoever_has_its_name() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_never_ends_is_given_up_and_none_follows_before_it_is_gone() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
     let stuck = pod(&server).await;
     let begun = Instant::now();
@@ -245,7 +245,7 @@ async fn a_pod_that_never_ends_is_given_up_and_none_follows_before_it_is_gone() 
 
 /// A pod of a former leader, at work on its node.
 async fn leave_over(server: &Server) -> Value {
-    let running = Running::start(server, Mode::Full, None);
+    let running = Running::start(server, ControllerMode::Full, None);
     release(server, &Value::Null).await;
     let left = pod(server).await;
     place(server, &left);
@@ -258,7 +258,7 @@ async fn leave_over(server: &Server) -> Value {
 async fn a_pod_of_a_former_leader_is_removed_before_another_is_made() {
     let server = server();
     let left = leave_over(&server).await;
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     sleep(SOON).await;
     let still = pods(&server);
     assert_eq!(still.len(), 1, "{still:?}");
@@ -275,7 +275,7 @@ async fn a_pod_of_a_former_leader_is_removed_before_another_is_made() {
 async fn a_volume_that_changes_before_its_pod_is_made_gets_none() {
     let server = server();
     let left = leave_over(&server).await;
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     sleep(SOON).await;
     merge(&server, VOLUME, json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}}));
     remove(&server, &left);
@@ -292,7 +292,7 @@ async fn a_volume_that_changes_before_its_pod_is_made_gets_none() {
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_is_given_away_meanwhile_is_left_alone() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
     let made = pod(&server).await;
     merge(&server, VOLUME, json!({"metadata": {"labels": {"a": "b"}}}));
@@ -314,7 +314,7 @@ async fn a_volume_that_is_given_away_meanwhile_is_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     let mut inner = volume("pv-b", "20Gi");
     inner["spec"]["nfs"]["path"] = json!("/pv-a/b");
     send(&server, Method::Post, VOLUMES, inner);
@@ -340,7 +340,7 @@ async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_that_is_named_in_a_volume_waits_until_nobody_empties_it() {
     let server = server();
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
     let made = pod(&server).await;
     place(&server, &made);
@@ -378,7 +378,7 @@ async fn storage_without_a_recycler_and_a_pod_that_is_refused_are_told() {
     {
         let server = server();
         let through = server.with_reviewer(Arc::clone(&refused));
-        let running = Running::start(&through, Mode::Full, None);
+        let running = Running::start(&through, ControllerMode::Full, None);
         release(&server, &source).await;
         until_failed(&server, message).await;
         running.stop().await;
@@ -393,7 +393,7 @@ async fn a_claim_that_is_named_in_a_volume_waits_for_the_pod_of_a_former_leader(
     send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
     let reference = json!({"namespace": "default", "name": "b", "uid": null});
     merge(&server, VOLUME, json!({"spec": {"claimRef": reference}}));
-    let running = Running::start(&server, Mode::Full, None);
+    let running = Running::start(&server, ControllerMode::Full, None);
     sleep(Duration::from_mins(2)).await;
     assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
     assert_eq!(phase(&server, VOLUME), "Released", "nor is it offered");
@@ -411,7 +411,7 @@ const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/
 #[tokio::test(start_paused = true)]
 async fn who_loses_the_lead_stops_and_the_next_begins_anew() {
     let server = server();
-    let first = Running::start(&server, Mode::Full, Some(contest("first")));
+    let first = Running::start(&server, ControllerMode::Full, Some(election("first")));
     release(&server, &Value::Null).await;
     let left = pod(&server).await;
     place(&server, &left);
@@ -459,7 +459,7 @@ async fn no_pod_is_made_on_the_last_seconds_of_a_lease() {
     let left = leave_over(&server).await;
     let is_stuck = Arc::new(AtomicBool::new(false));
     let through = stuck_lease(&server, &is_stuck);
-    let running = Running::start(&through, Mode::Full, Some(contest("first")));
+    let running = Running::start(&through, ControllerMode::Full, Some(election("first")));
     sleep(SOON).await;
     assert!(!pods(&server)[0]["metadata"]["deletionTimestamp"].is_null(), "it works");
     is_stuck.store(true, Ordering::Relaxed);

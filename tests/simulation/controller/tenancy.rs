@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery::config::Configuration;
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
 use bindery_sim::{Method, Outcome, Phase, Request, Reviewer, Server, User};
@@ -21,7 +21,13 @@ fn labelling() -> Configuration {
 }
 
 fn start(server: &Server, configuration: Configuration) -> Running {
-    Running::under(configuration, Client::new(server.clone(), "default"), Mode::Full, None).0
+    Running::under(
+        configuration,
+        Client::new(server.clone(), "default"),
+        ControllerMode::Full,
+        None,
+    )
+    .0
 }
 
 fn claims(namespace: &str) -> String {

@@ -1,6 +1,6 @@
 //! A decision path as data: what there is, what users do, and which writes the controller makes of it.
 
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery_sim::{Cluster, Method, Request, User};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(super) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 pub(super) struct Path {
     /// Its name, in cells too.
     pub(super) name: String,
-    pub(super) mode: Mode,
+    pub(super) mode: ControllerMode,
     pub(super) kubelet: Kubelet,
     /// What users do: the first before any process runs, each other once the cluster rests.
     pub(super) acts: Vec<Vec<Act>>,
@@ -40,7 +40,7 @@ impl Path {
     pub(super) fn from(name: &str, acts: Vec<Act>) -> Self {
         Self {
             name: name.to_owned(),
-            mode: Mode::Full,
+            mode: ControllerMode::Full,
             kubelet: Kubelet::Succeeds,
             acts: vec![acts],
             writes: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bindery::client::lease::Timing;
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery_sim::{Accepted, Cluster, Method, Request, Server};
 use jiff::SignedDuration;
 use kube::Client;
@@ -374,7 +374,7 @@ impl<'a> Play<'a> {
 
     /// Whether the end without faults is one.
     fn look_at_rest(&mut self) {
-        if self.path.mode != Mode::Full {
+        if self.path.mode != ControllerMode::Full {
             return;
         }
         let left = self.server.with(|cluster| {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use bindery::client::lease::Timing;
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery_sim::faults::{Faults, Faulty};
 use bindery_sim::{Method, Server};
 use kube::Client;
@@ -38,7 +38,7 @@ impl Replica {
         let way = Faulty::new(door(server, name), faults, seed);
         let requests = Way::new(way.clone());
         let client = Client::new(requests.clone(), "default");
-        Self { process: Process::start(client, name, Mode::Full, timing), way, requests }
+        Self { process: Process::start(client, name, ControllerMode::Full, timing), way, requests }
     }
 
     /// Its user, and its identity in the lease.

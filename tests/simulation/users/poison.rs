@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery_sim::{Chance, Cluster, Method};
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ const NO_SIZE: &str = "++1Gi";
 /// Whether nobody can read the object.
 pub(crate) fn is_unreadable(object: &Value) -> bool {
     let watched = match object["kind"].as_str() {
-        Some("PersistentVolume") => Watched::Volumes,
-        Some("PersistentVolumeClaim") => Watched::Claims,
+        Some("PersistentVolume") => ResourceKind::Volumes,
+        Some("PersistentVolumeClaim") => ResourceKind::Claims,
         _ => return false,
     };
     watched.observed(&object.to_string()).is_err()

@@ -7,8 +7,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bindery::api::volume::Wanted;
 use bindery::binding::Observed;
-use bindery::client::resource::Watched;
-use bindery::client::state::Shared;
+use bindery::client::resource::ResourceKind;
+use bindery::client::shared_store::SharedStore;
 use bindery::rules::{Endpoint, Policy, RULES};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::lines::UserLines;
@@ -43,7 +43,7 @@ impl World {
     pub(super) fn of(given: &str, knowledge: Knowledge) -> Self {
         let scene = Scene::of(given);
         date_exemptions(&scene);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedStore::default());
         shared.apply(observed(&scene, knowledge));
         let reader = if knowledge.is_connected {
             Reader::new(scene.client(), Handle::current())
@@ -117,9 +117,9 @@ fn observed(scene: &Scene, knowledge: Knowledge) -> Vec<Observed> {
     let objects = scene.server.with(|cluster| cluster.objects());
     let watched = objects.iter().filter_map(|object| {
         let watched = match object["kind"].as_str()? {
-            "PersistentVolume" => Watched::Volumes,
-            "PersistentVolumeClaim" => Watched::Claims,
-            "StorageClass" => Watched::Classes,
+            "PersistentVolume" => ResourceKind::Volumes,
+            "PersistentVolumeClaim" => ResourceKind::Claims,
+            "StorageClass" => ResourceKind::Classes,
             _ => return None,
         };
         Some(watched.observed_for(Wanted::Storage, &object.to_string()).unwrap())

@@ -18,9 +18,9 @@ use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
 use bindery::api::event;
 use bindery::cli::explain;
-use bindery::client::resource::Watched;
-use bindery::controller::mode::Mode;
-use bindery::controller::run::{LoopError, Settings, run};
+use bindery::client::resource::ResourceKind;
+use bindery::controller::mode::ControllerMode;
+use bindery::controller::run::{ControllerSettings, LoopError, run};
 use bindery::follow::configuration::Source;
 use bindery::model::{ClaimKey, VolumeName};
 
@@ -108,7 +108,7 @@ const POLL: Duration = Duration::from_millis(10);
 pub(super) async fn play(
     stage: &Stage,
     scenes: &[Scene],
-    (mode, patience): (Mode, Duration),
+    (mode, patience): (ControllerMode, Duration),
     printer: &mut Printer<'_>,
 ) -> Result<usize, DemoError> {
     printer.gap()?;
@@ -157,11 +157,11 @@ struct Controller {
 }
 
 impl Controller {
-    fn start(stage: &Stage, mode: Mode) -> Self {
+    fn start(stage: &Stage, mode: ControllerMode) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let settings = Settings {
+        let settings = ControllerSettings {
             mode,
-            contest: None,
+            election: None,
             configuration: Source::default(),
             config_map: None,
             own_namespace: "bindery".to_owned(),
@@ -304,7 +304,7 @@ impl Story<'_> {
         let command = format!("bindery explain -n {NAMESPACE} pvc/{claim}");
         told.lines.push(Line::command(&command));
         let mut lists = Vec::new();
-        for watched in Watched::STORAGE {
+        for watched in ResourceKind::STORAGE {
             lists.push(self.get_text(watched.path()).await?);
         }
         let explained = explain::claim_of_lists(&lists, &ClaimKey::new(NAMESPACE, claim));

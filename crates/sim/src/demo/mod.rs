@@ -36,7 +36,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use bindery::certificates::CertificateError;
 use bindery::cli::exit::{Exit, Failure};
 use bindery::cli::output::Colour;
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::LoopError;
 use bindery::telemetry::logging;
 use bindery::webhook::run::WebhookError;
@@ -191,8 +191,12 @@ async fn run_until(
     let played = async {
         let stage = Stage::raise(&folder).await?;
         let refusing = play::play(&stage, scenes::SCENES, &mut printer).await?;
-        let binding =
-            binding::play(&stage, binding::SCENES, (Mode::Full, binding::PATIENCE), &mut printer);
+        let binding = binding::play(
+            &stage,
+            binding::SCENES,
+            (ControllerMode::Full, binding::PATIENCE),
+            &mut printer,
+        );
         let unexpected = refusing + binding.await?;
         Ok::<_, DemoError>((stage, unexpected))
     };

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use bindery::binding::Observed;
-use bindery::client::resource::Watched;
-use bindery::client::watch::{Sink, Unreadable, follow};
+use bindery::client::resource::ResourceKind;
+use bindery::client::watch::{EventHandler, Unreadable, follow};
 use bindery::model::{Claim, ClaimKey, ClaimPhase, ResourceVersion, VolumeName};
 
 /// Watches volumes and claims; dropping it ends the watches.
@@ -47,7 +47,7 @@ impl Stopwatch {
         let (sender, sightings) = watch::channel(Sightings::default());
         let board = Arc::new(Board(sender));
         let mut watches = JoinSet::new();
-        for watched in [Watched::Volumes, Watched::Claims] {
+        for watched in [ResourceKind::Volumes, ResourceKind::Claims] {
             watches.spawn(follow(client.clone(), watched, Arc::clone(&board), Instant::now()));
         }
         Self { sightings, _watches: watches }
@@ -90,8 +90,8 @@ impl Sighting {
 /// Where the watches write down what they see.
 struct Board(watch::Sender<Sightings>);
 
-impl Sink for Board {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
+impl EventHandler for Board {
+    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         let now = Instant::now();
         self.0.send_modify(|seen| match observed {
             Observed::Volume(volume) => {
@@ -120,9 +120,9 @@ impl Sink for Board {
     }
 
     // What is not there yet is waited for, whatever the reason.
-    fn listing(&self, _: Watched) {}
+    fn listing(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: Watched, _: ResourceVersion) {}
-    fn unreadable(&self, _: Watched, _: Unreadable) {}
-    fn heard(&self, _: Watched, _: u64) {}
+    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
+    fn unreadable(&self, _: ResourceKind, _: Unreadable) {}
+    fn heard(&self, _: ResourceKind, _: u64) {}
 }

@@ -109,7 +109,8 @@ async fn a_controller_that_does_not_bind_is_counted_and_told() {
     let mut printer = Printer::new(&mut out, Colour::Off);
     let patience = Duration::from_millis(50);
     let scenes = &binding::SCENES[..2];
-    let unexpected = binding::play(&stage, scenes, (Mode::Observe, patience), &mut printer);
+    let unexpected =
+        binding::play(&stage, scenes, (ControllerMode::Observe, patience), &mut printer);
     assert_eq!(unexpected.await.expect("played"), 2);
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -131,7 +132,8 @@ async fn a_claim_of_which_nobody_has_decided_does_not_pass_for_one_that_waits() 
     let mut printer = Printer::new(&mut out, Colour::Off);
     let patience = Duration::from_millis(50);
     let scenes = &binding::SCENES[3..];
-    let unexpected = binding::play(&stage, scenes, (Mode::Observe, patience), &mut printer);
+    let unexpected =
+        binding::play(&stage, scenes, (ControllerMode::Observe, patience), &mut printer);
     assert_eq!(unexpected.await.expect("played"), 1);
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

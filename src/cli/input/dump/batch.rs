@@ -11,7 +11,7 @@ use crate::binding::{Collection, Observed};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{CLAIM_USE, collection};
 use crate::cli::input::text::told;
-use crate::client::resource::Watched;
+use crate::client::resource::ResourceKind;
 
 /// An object that is kept as it is written: a pod, a node, an event.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(super) fn namespace_of(observed: &Observed) -> Option<&ArcStr> {
 
 /// An object that cannot be read.
 pub(super) struct Unread {
-    pub(super) watched: Watched,
+    pub(super) watched: ResourceKind,
     /// Which, and why.
     pub(super) text: String,
 }
@@ -142,17 +142,17 @@ fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Ta
     }))
 }
 
-pub(in crate::cli) fn watched(found: &Found<'_>) -> Option<Watched> {
+pub(in crate::cli) fn watched(found: &Found<'_>) -> Option<ResourceKind> {
     match &*found.kind {
-        "PersistentVolume" => Some(Watched::Volumes),
-        "PersistentVolumeClaim" => Some(Watched::Claims),
-        "StorageClass" => Some(Watched::Classes),
-        "Pod" => Some(Watched::Pods),
-        "Namespace" => Some(Watched::Namespaces),
+        "PersistentVolume" => Some(ResourceKind::Volumes),
+        "PersistentVolumeClaim" => Some(ResourceKind::Claims),
+        "StorageClass" => Some(ResourceKind::Classes),
+        "Pod" => Some(ResourceKind::Pods),
+        "Namespace" => Some(ResourceKind::Namespaces),
         _ => None,
     }
 }
 
-fn is_pods(watched: Watched) -> bool {
-    watched == Watched::Pods
+fn is_pods(watched: ResourceKind) -> bool {
+    watched == ResourceKind::Pods
 }

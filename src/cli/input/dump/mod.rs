@@ -23,7 +23,7 @@ use crate::cli::exit::Failure;
 use crate::cli::input::cluster::{Cluster, Refusal};
 use crate::cli::input::listing::{Listing, lacks};
 use crate::cli::input::text::{name_of, names_of, no_object, read_text};
-use crate::client::resource::Watched;
+use crate::client::resource::ResourceKind;
 use crate::document;
 use crate::model::Claim;
 use crate::model::annotations::TENANT;
@@ -105,7 +105,7 @@ impl State {
         if !self.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
             return Ok(());
         }
-        match cluster.get(Watched::Namespaces.path()) {
+        match cluster.get(ResourceKind::Namespaces.path()) {
             Ok(list) => {
                 self.text(&list, CLUSTER, Purpose::Plan)?;
                 self.listed.add(Collection::Namespaces);
@@ -239,7 +239,7 @@ impl State {
                     self.take(observed, manifest);
                 }
                 // Tenants write pods: one of them must not stand in the way of everybody's plan.
-                Err(Unread { watched: Watched::Pods, text }) => {
+                Err(Unread { watched: ResourceKind::Pods, text }) => {
                     let unknown = "whether it uses a claim that waits for a pod is not known";
                     self.pods = Pods::Unseen(format!("{text}: {unknown}; look at the pod"));
                 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use bindery::binding::{ListedCollections, Observed, View, settle};
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::ClaimKey;
 use serde_json::Value;
 
@@ -69,10 +69,10 @@ fn objects(story: &Story) -> Vec<Value> {
 fn ends(scene: &Scene) -> BTreeSet<End> {
     let mut view = View::default();
     for class in scene.classes.values() {
-        view.apply(Watched::Classes.observed(&class.to_string()).unwrap());
+        view.apply(ResourceKind::Classes.observed(&class.to_string()).unwrap());
     }
-    let volumes = scene.volumes.values().map(|volume| (Watched::Volumes, unbound(volume)));
-    let claims = scene.claims.values().map(|claim| (Watched::Claims, unbound(claim)));
+    let volumes = scene.volumes.values().map(|volume| (ResourceKind::Volumes, unbound(volume)));
+    let claims = scene.claims.values().map(|claim| (ResourceKind::Claims, unbound(claim)));
     let objects: Vec<Observed> = volumes
         .chain(claims)
         .map(|(watched, object)| watched.observed(&object.to_string()).unwrap())

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bindery::binding::{FitCheck, Mismatch, View, fit};
-use bindery::client::resource::Watched;
+use bindery::client::resource::ResourceKind;
 use bindery::model::{
     BindingMode, Claim, Deletion, Labels, Node, NonEmpty, Quantity, Reservation, Stage, Volume,
     VolumeClass, VolumePhase,
@@ -37,9 +37,9 @@ impl Scene {
     pub(super) fn view(&self) -> View {
         let mut view = View::default();
         for (watched, objects) in [
-            (Watched::Classes, &self.classes),
-            (Watched::Volumes, &self.volumes),
-            (Watched::Claims, &self.claims),
+            (ResourceKind::Classes, &self.classes),
+            (ResourceKind::Volumes, &self.volumes),
+            (ResourceKind::Claims, &self.claims),
         ] {
             for object in objects.values() {
                 view.apply(watched.observed(&object.to_string()).unwrap());

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bindery::binding::{ObjectKey, Observed};
 use bindery::client::connect::{Address, connect};
-use bindery::client::resource::Watched;
-use bindery::client::watch::{Sink, Unreadable, follow};
+use bindery::client::resource::ResourceKind;
+use bindery::client::watch::{EventHandler, Unreadable, follow};
 use bindery::model::ResourceVersion;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Stage {
         let (changes, runtime) = (Arc::new(Changes::default()), Runtime::new().unwrap());
         let address = Address { kubeconfig: Some(plane.kubeconfig(ADMIN)), ..Address::default() };
         let client = runtime.block_on(connect(&address)).unwrap();
-        for watched in [Watched::Volumes, Watched::Claims] {
+        for watched in [ResourceKind::Volumes, ResourceKind::Claims] {
             let (client, sink) = (client.clone(), Arc::clone(&changes));
             runtime.spawn(follow(client, watched, sink, tokio::time::Instant::now()));
         }
@@ -231,8 +231,8 @@ impl Changes {
     }
 }
 
-impl Sink for Changes {
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
+impl EventHandler for Changes {
+    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         match observed {
             Observed::Volume(volume) => self.note_object(&ObjectKey::Volume(volume.name.clone())),
             Observed::VolumeGone(name) => self.note_object(&ObjectKey::Volume(name)),
@@ -247,13 +247,13 @@ impl Sink for Changes {
         }
     }
 
-    fn listing(&self, _: Watched) {}
+    fn listing(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: Watched, _: ResourceVersion) {}
+    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: Watched, unreadable: Unreadable) {
+    fn unreadable(&self, _: ResourceKind, unreadable: Unreadable) {
         panic!("the product cannot read {unreadable:?}");
     }
 
-    fn heard(&self, _: Watched, _: u64) {}
+    fn heard(&self, _: ResourceKind, _: u64) {}
 }

@@ -1,6 +1,6 @@
 //! How a pair comes together: in any order, named by either side, half made, chosen by the scheduler.
 
-use bindery::controller::mode::Mode;
+use bindery::controller::mode::ControllerMode;
 use serde_json::{Value, json};
 
 use crate::fault_matrix::path::{
@@ -45,7 +45,7 @@ pub(super) fn paths() -> Vec<Path> {
         ]))
         .writes(&[RESERVE]);
     vec![
-        Path { mode: Mode::Prebind, ..prebind_last },
+        Path { mode: ControllerMode::Prebind, ..prebind_last },
         Path::from("claim-first", vec![])
             .then(vec![claim("data", &none)])
             .then(vec![volume("pv-a", &none)])
@@ -83,7 +83,7 @@ pub(super) fn paths() -> Vec<Path> {
             .then(vec![claim("data", &delayed)])
             .then(vec![pod("mine", "data", &none)])
             .writes(&[AVAILABLE, BOUND, NAME, CLAIM_BOUND]),
-        Path { mode: Mode::Prebind, ..prebind },
+        Path { mode: ControllerMode::Prebind, ..prebind },
         half_bound("reservation", 1).writes(&[AVAILABLE, RESERVE, BOUND]),
         half_bound("phase", 2).writes(&[BOUND]),
         half_bound("name", 3).writes(&[NAME]),

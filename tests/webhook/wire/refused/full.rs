@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use bindery::client::state::Shared;
+use bindery::client::shared_store::SharedStore;
 use bindery::rules::{Policy, RULES, Rule};
 use bindery::telemetry::metrics::Metrics;
 use bindery::webhook::handlers::{Reviews, router};
@@ -103,7 +103,7 @@ fn body(length: usize) -> String {
 fn serve(row: &FullRow) -> (Server, SocketAddr, Arc<Admission>) {
     let service = Service {
         rules: row.rules,
-        shared: Arc::new(Shared::default()),
+        shared: Arc::new(SharedStore::default()),
         reader: Reader::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(Policy::default())),
         metrics: Arc::new(Metrics::register().unwrap()),

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::turns::Waiters;
-use super::{CHECK_PAUSE, Engine};
+use super::holds::Waiters;
+use super::{CHECK_PAUSE, Reconciler};
 use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View, Write};
 use crate::model::{Claim, ResourceVersion, Volume};
 
 /// An object with a write under way. The view shows the write as done.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct InFlightWrite {
     /// The object about which the write was decided.
     pub(super) owner: ObjectKey,
     /// The object as it was.
@@ -20,14 +20,14 @@ pub(super) struct Change {
     /// The newest that was heard of it since.
     heard: Option<(Observed, ResourceVersion)>,
     /// Objects whose decisions wait for the reply, in order.
-    parked: Waiters,
+    waiters: Waiters,
     /// How often nobody could be asked what became of the write.
     unanswered: u32,
 }
 
 /// How an object is found once the reply to a write is in.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum WriteResult {
     /// As it was before the write, or as it was heard of since.
     AsBefore,
     /// Like this, or newer.
@@ -36,7 +36,7 @@ pub(super) enum Found {
     Gone,
 }
 
-impl Change {
+impl InFlightWrite {
     /// The volume as it was; nothing for a claim.
     pub(super) fn before_volume(&self) -> Option<&Arc<Volume>> {
         self.before.volume()
@@ -59,20 +59,20 @@ impl Change {
     }
 }
 
-impl Engine {
+impl Reconciler {
     /// Notes that `write` is under way because of a decision about `owner`.
     pub(super) fn begin_change(&mut self, owner: &ObjectKey, write: &Write, now: Instant) {
         let object = write.object();
         // A write is only ever decided on an object that was seen.
         let Some(before) = shown(&self.view, &object) else { return };
-        let change = Change {
+        let change = InFlightWrite {
             owner: owner.clone(),
             before,
             heard: None,
-            parked: Waiters::default(),
+            waiters: Waiters::default(),
             unanswered: 0,
         };
-        self.changes.insert(object, change);
+        self.in_flight.insert(object, change);
         self.acting.insert(owner.clone());
         self.queue.note_write(owner, now);
         self.view.assume(write);
@@ -80,13 +80,13 @@ impl Engine {
 
     /// Lets a decision about `key` wait for the reply to the write to `object`.
     pub(super) fn park(&mut self, key: &ObjectKey, object: &ObjectKey) {
-        if let Some(change) = self.changes.get_mut(object) {
-            change.parked.push(key);
+        if let Some(change) = self.in_flight.get_mut(object) {
+            change.waiters.push(key);
         }
     }
 
     /// The write to `object` is over: the view shows what is found, and whoever waited goes on.
-    pub(super) fn conclude(&mut self, object: &ObjectKey, found: Found, now: Instant) {
+    pub(super) fn conclude(&mut self, object: &ObjectKey, found: WriteResult, now: Instant) {
         self.note_reply(object, &found, now);
         if let Some(owner) = self.close(object, found, now).filter(|_| self.is_leading) {
             self.queue.push_first(vec![owner]);
@@ -96,7 +96,7 @@ impl Engine {
     /// The write to `object` was refused: the others go on, and its owner tries again later. What was
     /// promised to it is offered to them meanwhile.
     pub(super) fn refuse(&mut self, object: &ObjectKey, now: Instant) {
-        let owner = self.close(object, Found::AsBefore, now).filter(|_| self.is_leading);
+        let owner = self.close(object, WriteResult::AsBefore, now).filter(|_| self.is_leading);
         let Some(owner) = owner else { return };
         if let ObjectKey::Claim(claim) = &owner {
             let promised = self.view.forget_assumed(claim);
@@ -106,16 +106,18 @@ impl Engine {
     }
 
     /// The owner of the change that is over.
-    fn close(&mut self, object: &ObjectKey, found: Found, now: Instant) -> Option<ObjectKey> {
-        let change = self.changes.remove(object)?;
+    fn close(&mut self, object: &ObjectKey, found: WriteResult, now: Instant) -> Option<ObjectKey> {
+        let change = self.in_flight.remove(object)?;
         self.acting.remove(&change.owner);
         self.checks.remove(object);
         let known = match (found, &change.before) {
-            (Found::AsBefore, _) => change.before.clone(),
-            (Found::Now(observed), _) => observed,
-            (Found::Gone, Observed::Volume(volume)) => Observed::VolumeGone(volume.name.clone()),
-            (Found::Gone, Observed::Claim(claim)) => Observed::ClaimGone(claim.key.clone()),
-            (Found::Gone, other) => other.clone(),
+            (WriteResult::AsBefore, _) => change.before.clone(),
+            (WriteResult::Now(observed), _) => observed,
+            (WriteResult::Gone, Observed::Volume(volume)) => {
+                Observed::VolumeGone(volume.name.clone())
+            }
+            (WriteResult::Gone, Observed::Claim(claim)) => Observed::ClaimGone(claim.key.clone()),
+            (WriteResult::Gone, other) => other.clone(),
         };
         let newest = match (change.heard, known.version()) {
             (Some((heard, version)), Some(held)) if version.is_newer_than(held) => heard,
@@ -137,14 +139,14 @@ impl Engine {
             for key in concerned.into_iter().chain(served).filter(|key| *key != change.owner) {
                 self.queue.push(key, now);
             }
-            self.queue.push_first(change.parked.into_order());
+            self.queue.push_first(change.waiters.into_order());
         }
         Some(change.owner)
     }
 
     /// Forgets what was heard before a check is sent: what it finds is newer.
     pub(super) fn begin_check(&mut self, object: &ObjectKey) {
-        if let Some(change) = self.changes.get_mut(object)
+        if let Some(change) = self.in_flight.get_mut(object)
             && let Some((heard, _)) = change.heard.take()
         {
             change.before = heard;
@@ -182,16 +184,18 @@ pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
 }
 
 /// What a check of `object` found; nothing if it could not be made.
-pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<Found> {
+pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<WriteResult> {
     match object {
         ObjectKey::Volume(name) => match live.volumes.get(name)? {
-            ReadResult::Found(volume) => Some(Found::Now(Observed::Volume(Arc::clone(volume)))),
-            ReadResult::NotFound | ReadResult::Unreadable => Some(Found::Gone),
+            ReadResult::Found(volume) => {
+                Some(WriteResult::Now(Observed::Volume(Arc::clone(volume))))
+            }
+            ReadResult::NotFound | ReadResult::Unreadable => Some(WriteResult::Gone),
             ReadResult::Failed => None,
         },
         ObjectKey::Claim(key) => match live.claims.get(key)? {
-            ReadResult::Found(claim) => Some(Found::Now(Observed::Claim(Arc::clone(claim)))),
-            ReadResult::NotFound | ReadResult::Unreadable => Some(Found::Gone),
+            ReadResult::Found(claim) => Some(WriteResult::Now(Observed::Claim(Arc::clone(claim)))),
+            ReadResult::NotFound | ReadResult::Unreadable => Some(WriteResult::Gone),
             ReadResult::Failed => None,
         },
     }

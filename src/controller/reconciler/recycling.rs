@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::tell::Why;
-use super::{Engine, Task};
+use super::events::Why;
+use super::{Reconciler, Task};
 use crate::binding::{
     ObjectKey, Observed, Recycling, ReleasedFor, VolumeOutcome, Write, after_recycling,
     recycling_event, share_files,
@@ -32,13 +32,13 @@ pub struct RecycleOrder {
     /// Its resourceVersion: a volume that has changed since is decided about anew.
     pub version: Option<ResourceVersion>,
     /// What is to be done.
-    pub purpose: Purpose,
+    pub purpose: RecyclePurpose,
     reservation: Reservation,
 }
 
 /// What a recycler is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum RecyclePurpose {
     /// To empty the volume.
     Empty,
     /// To end what a former leader began, and no more.
@@ -56,7 +56,7 @@ pub enum Recycled {
 
 /// The recyclers that run, what they have reported, and the volumes that wait after a failure.
 #[derive(Debug, Default)]
-pub(super) struct Recyclers {
+pub(super) struct VolumeRecyclers {
     by_volume: BTreeMap<VolumeName, Recycler>,
     /// The volumes that a former leader may have begun to empty, and of which nobody has looked whether its pod is gone.
     inherited: BTreeSet<VolumeName>,
@@ -91,7 +91,7 @@ enum Stage {
     Reported(RecycleOrder, Recycling),
 }
 
-impl Engine {
+impl Reconciler {
     /// Begins to recycle a volume, unless that goes on or has just failed.
     pub(super) fn recycle(&mut self, name: &VolumeName, now: Instant) -> Option<Task> {
         let volume = self.view.volume(name)?;
@@ -109,7 +109,7 @@ impl Engine {
         recycler.stage = Stage::Running;
         // It begins with the end of what a former leader made.
         self.recyclers.inherited.remove(name);
-        Some(Task::Recycle(order(volume, Purpose::Empty)))
+        Some(Task::Recycle(order(volume, RecyclePurpose::Empty)))
     }
 
     /// Notes which volumes a former leader may have begun to empty: it let none of them have another phase meanwhile.
@@ -184,7 +184,7 @@ impl Engine {
         let recycler =
             Recycler { uid: volume.uid.clone(), stage: Stage::Running, ..Recycler::default() };
         self.recyclers.by_volume.insert(name.clone(), recycler);
-        Some(Task::Recycle(order(volume, Purpose::EndFormer)))
+        Some(Task::Recycle(order(volume, RecyclePurpose::EndFormer)))
     }
 
     /// A recycler has reported: whoever waited for it is decided about again.
@@ -227,12 +227,12 @@ impl Engine {
             }
         }
         let about = ObjectKey::Volume(name.clone());
-        self.telling.tell_once(&self.view, &about, recycling_event(volume, &end));
+        self.events.tell_once(&self.view, &about, recycling_event(volume, &end));
         Some(write)
     }
 }
 
-fn order(volume: &Volume, purpose: Purpose) -> RecycleOrder {
+fn order(volume: &Volume, purpose: RecyclePurpose) -> RecycleOrder {
     RecycleOrder {
         volume: volume.name.clone(),
         uid: volume.uid.clone(),
@@ -261,7 +261,7 @@ pub(super) fn gives_files(write: &Write) -> bool {
     }
 }
 
-impl Recyclers {
+impl VolumeRecyclers {
     /// Forgets a volume that is gone, unless a recycler is at work on it: its report ends that.
     pub(super) fn forget_gone(&mut self, observed: &Observed) {
         let Observed::VolumeGone(name) = observed else { return };

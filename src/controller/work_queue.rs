@@ -2,7 +2,7 @@
 //! asked for. At the beginning everything there is goes before the line.
 //!
 //! What fails waits longer each time, alone: the others go on. What is written again and again is slowed
-//! down too, because somebody undoes it. Not here: what is decided (`engine`).
+//! down too, because somebody undoes it. Not here: what is decided (`reconciler`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -26,9 +26,9 @@ const HEAT_WINDOW: Duration = Duration::from_secs(10);
 
 /// The line of objects.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct WorkQueue {
     first: VecDeque<ObjectKey>,
-    beginning: Beginning,
+    beginning: InitialList,
     ready: VecDeque<ObjectKey>,
     /// What stands in `first` or `ready`.
     in_line: BTreeSet<ObjectKey>,
@@ -43,16 +43,16 @@ pub(super) struct Queue {
 /// would be kept twice, in a list and in a tree that grow as they are filled: five times the memory, which a
 /// process does not give back.
 #[derive(Debug, Default)]
-struct Beginning {
+struct InitialList {
     volumes: vec::IntoIter<VolumeName>,
     claims: vec::IntoIter<ClaimKey>,
 }
 
-impl Queue {
+impl WorkQueue {
     /// Puts everything there is before the line: the volumes, then the claims. What is asked for meanwhile
     /// is looked at again afterwards.
     pub(super) fn begin(&mut self, volumes: Vec<VolumeName>, claims: Vec<ClaimKey>) {
-        self.beginning = Beginning { volumes: volumes.into_iter(), claims: claims.into_iter() };
+        self.beginning = InitialList { volumes: volumes.into_iter(), claims: claims.into_iter() };
     }
 
     /// Puts an object at the end of the line, unless it stands there. One that is slowed down stays so.
@@ -171,7 +171,7 @@ impl Queue {
     }
 }
 
-impl Beginning {
+impl InitialList {
     fn next(&mut self) -> Option<ObjectKey> {
         let volume = self.volumes.next().map(ObjectKey::Volume);
         let next = volume.or_else(|| self.claims.next().map(ObjectKey::Claim));
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn each_object_is_in_the_line_once_and_in_order() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
+        let (mut queue, now) = (WorkQueue::default(), Instant::now());
         for name in ["a", "b", "a", "c"] {
             queue.push(volume(name), now);
         }
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn everything_there_is_comes_before_the_line_and_after_its_head() {
-        let (mut queue, now) = (Queue::default(), Instant::now());
+        let (mut queue, now) = (WorkQueue::default(), Instant::now());
         let claim = ClaimKey::new("db", "c");
         queue.push(volume("late"), now);
         queue.begin(["a", "b"].map(VolumeName::new).to_vec(), vec![claim.clone()]);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_fails_waits_longer_each_time_and_alone() {
-        let (mut queue, start) = (Queue::default(), Instant::now());
+        let (mut queue, start) = (WorkQueue::default(), Instant::now());
         let mut now = start;
         let mut pauses = Vec::new();
         for _ in 0..14 {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_is_written_again_and_again_is_slowed_down() {
-        let (mut queue, mut now) = (Queue::default(), Instant::now());
+        let (mut queue, mut now) = (WorkQueue::default(), Instant::now());
         let mut writes = 0;
         for _ in 0..600 {
             queue.push(volume("fought"), now);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Engine, changes};
+use super::{Reconciler, in_flight};
 use crate::binding::{ObjectKey, Observed};
 use crate::model::ResourceVersion;
 
@@ -18,16 +18,16 @@ const REPLY_AGE_MAX: Duration = Duration::from_secs(10);
 
 /// Of the objects that went lately, the version at which they did, and when that was heard.
 #[derive(Debug, Default)]
-pub(super) struct Gone(BTreeMap<ObjectKey, (ResourceVersion, Instant)>);
+pub(super) struct Tombstones(BTreeMap<ObjectKey, (ResourceVersion, Instant)>);
 
-impl Gone {
+impl Tombstones {
     /// Forgets what no reply can speak of any more.
     pub(super) fn cool(&mut self, now: Instant) {
         self.0.retain(|_, (_, heard)| now.duration_since(*heard) < REPLY_AGE_MAX);
     }
 }
 
-impl Engine {
+impl Reconciler {
     /// Notes that a watch told of an object's end, if a read may yet say otherwise.
     pub(super) fn note_end(
         &mut self,
@@ -48,7 +48,7 @@ impl Engine {
             | Observed::NamespaceGone(_) => return,
         };
         if self.reads_under_way > 0 {
-            self.gone.0.insert(key, (version.clone(), now));
+            self.tombstones.0.insert(key, (version.clone(), now));
         }
     }
 
@@ -59,13 +59,13 @@ impl Engine {
         version: &ResourceVersion,
         now: Instant,
     ) {
-        let Some(key) = changes::object_of(&observed) else { return };
-        if self.gone.0.get(&key).is_some_and(|(gone, _)| !version.is_newer_than(gone)) {
+        let Some(key) = in_flight::object_of(&observed) else { return };
+        if self.tombstones.0.get(&key).is_some_and(|(gone, _)| !version.is_newer_than(gone)) {
             return;
         }
-        if changes::version_in(&self.view, &key).is_none() {
+        if in_flight::version_in(&self.view, &key).is_none() {
             // It may be gone again before the list that is under way.
-            self.listings.expect(&observed);
+            self.relists.expect(&observed);
         }
         self.take_newer(observed, version, now);
     }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Engine, RESYNC_COUNT, RESYNC_PERIOD};
+use super::{RESYNC_COUNT, RESYNC_PERIOD, Reconciler};
 use crate::binding::{ObjectKey, Observed};
-use crate::controller::mode::Mode;
+use crate::controller::mode::ControllerMode;
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, Namespace, PodKey, Reservation, Volume, VolumeName, VolumePhase,
 };
 
-impl Engine {
+impl Reconciler {
     /// Takes an observation into the view, and asks for whatever it concerns.
     pub(super) fn take(&mut self, observed: Observed, now: Instant) {
         let concerned = self.take_in(observed, now);
@@ -83,7 +83,7 @@ impl Engine {
     fn to_prebind(&self, volume: &Volume) -> Vec<ObjectKey> {
         let is_free =
             volume.reservation == Reservation::Free && volume.phase == VolumePhase::Available;
-        if self.mode != Mode::Prebind || !is_free {
+        if self.mode != ControllerMode::Prebind || !is_free {
             return Vec::new();
         }
         let waiting = self.view.pending_for(volume).take(RESYNC_COUNT);

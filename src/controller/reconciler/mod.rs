@@ -6,19 +6,19 @@
 //! and a decision that rests on an object with a write under way waits for the reply. Not here: how
 //! things are sent, and when we may write at all (`run`).
 
-mod changes;
+mod affected;
 mod decide;
-mod gone;
+mod events;
+mod holds;
+mod in_flight;
 mod operations;
-mod others;
-mod poison;
-mod recent;
+mod other_binders;
+mod recent_writes;
 mod recycling;
-mod tell;
 #[cfg(test)]
 mod tests;
-mod turns;
-mod wake;
+mod tombstones;
+mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::changes::{Change, Found};
-use self::gone::Gone;
-use self::operations::Operations;
-pub use self::operations::{EndedOperation, Operation};
-use self::poison::Poison;
-use self::recent::Replies;
-use self::recycling::Recyclers;
-pub use self::recycling::{Purpose, RecycleOrder, Recycled};
-pub use self::tell::Notice;
-use self::tell::Telling;
-use self::turns::Turns;
-use super::mode::Mode;
-use super::queue::Queue;
-use super::reads::{Asked, Reads};
+use self::events::EventRecorder;
+pub use self::events::PendingEvent;
+use self::holds::Holds;
+use self::in_flight::{InFlightWrite, WriteResult};
+use self::operations::VolumeOperations;
+pub use self::operations::{EndedOperation, VolumeOperation};
+use self::recent_writes::RecentWrites;
+use self::recycling::VolumeRecyclers;
+pub use self::recycling::{RecycleOrder, RecyclePurpose, Recycled};
+use self::tombstones::Tombstones;
+use self::unreadable::UnreadableObjects;
+use super::mode::ControllerMode;
+use super::reads::{PendingRead, Reads};
+use super::work_queue::WorkQueue;
 use crate::api::managers::InTree;
 use crate::binding::{LiveReads, ObjectKey, Observed, View, Write};
-use crate::client::listing::Listings;
-use crate::client::resource::Watched;
-use crate::client::send::Sent;
+use crate::client::relists::Relists;
+use crate::client::resource::ResourceKind;
+use crate::client::send::WriteOutcome;
 use crate::model::{ResourceVersion, TenantLabel, Volume, VolumeName};
 
 /// Writes under way at once. An API server on two cores takes no more of them a second however many
@@ -55,7 +55,7 @@ const WRITES_COUNT_MAX: usize = 64;
 const READS_COUNT_MAX: usize = 32;
 
 /// Notices under way at once: whatever is written comes first.
-const NOTICES_COUNT_MAX: usize = 2;
+const EVENT_WRITES_COUNT_MAX: usize = 2;
 
 /// Objects that are looked at again each second although nothing happened to them: a safety net, whose
 /// cost does not depend on how many there are.
@@ -74,23 +74,23 @@ pub enum Task {
     /// Send this write.
     Send(Write),
     /// Read this, for a decision.
-    Read(Asked),
+    Read(PendingRead),
     /// Read this object, because nobody knows what became of a write to it.
     Check(ObjectKey),
     /// Recycle the storage of this volume.
     Recycle(RecycleOrder),
     /// Tell this.
-    Tell(Notice),
+    Tell(PendingEvent),
 }
 
 /// The bind loop.
 #[derive(Debug)]
-pub struct Engine {
-    mode: Mode,
+pub struct Reconciler {
+    mode: ControllerMode,
     /// Who labels volumes with their tenants.
     tenant_label: TenantLabel,
     /// The mode in which it was started.
-    started_in: Mode,
+    started_in: ControllerMode,
     /// The volume that another binder wrote to, and what it did.
     other_binder: Option<(VolumeName, &'static str)>,
     /// The same, until it is stored.
@@ -98,26 +98,26 @@ pub struct Engine {
     /// What a person does for it to bind again beside a binder that is switched off.
     remedy: String,
     view: View,
-    queue: Queue,
+    queue: WorkQueue,
     reads: Reads,
     /// Objects with a write under way.
-    changes: BTreeMap<ObjectKey, Change>,
+    in_flight: BTreeMap<ObjectKey, InFlightWrite>,
     /// Objects whose write is to be checked at a time, by whoever leads: others wait until they do.
     checks: BTreeMap<ObjectKey, Instant>,
     /// Objects about which a decision is being carried out.
     acting: BTreeSet<ObjectKey>,
     reads_under_way: usize,
     notices_under_way: usize,
-    turns: Turns,
-    telling: Telling,
-    recyclers: Recyclers,
-    poison: Poison,
-    gone: Gone,
-    replies: Replies,
-    operations: Operations,
+    holds: Holds,
+    events: EventRecorder,
+    recyclers: VolumeRecyclers,
+    unreadable: UnreadableObjects,
+    tombstones: Tombstones,
+    recent_writes: RecentWrites,
+    operations: VolumeOperations,
     divergences: u64,
-    listed: BTreeSet<Watched>,
-    listings: Listings,
+    listed: BTreeSet<ResourceKind>,
+    relists: Relists,
     is_leading: bool,
     /// The API server asked for quiet until then.
     quiet_until: Option<Instant>,
@@ -126,9 +126,9 @@ pub struct Engine {
     resync_at: Option<Instant>,
 }
 
-impl Engine {
+impl Reconciler {
     /// A loop that knows nothing yet and does not lead.
-    pub fn new(mode: Mode) -> Self {
+    pub fn new(mode: ControllerMode) -> Self {
         Self {
             mode,
             tenant_label: TenantLabel::Manual,
@@ -137,23 +137,23 @@ impl Engine {
             sighting: None,
             remedy: String::new(),
             view: View::for_binding(),
-            queue: Queue::default(),
+            queue: WorkQueue::default(),
             reads: Reads::default(),
-            changes: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             checks: BTreeMap::new(),
             acting: BTreeSet::new(),
             reads_under_way: 0,
             notices_under_way: 0,
-            turns: Turns::default(),
-            telling: Telling::default(),
-            recyclers: Recyclers::default(),
-            poison: Poison::default(),
-            gone: Gone::default(),
-            replies: Replies::default(),
-            operations: Operations::default(),
+            holds: Holds::default(),
+            events: EventRecorder::default(),
+            recyclers: VolumeRecyclers::default(),
+            unreadable: UnreadableObjects::default(),
+            tombstones: Tombstones::default(),
+            recent_writes: RecentWrites::default(),
+            operations: VolumeOperations::default(),
             divergences: 0,
             listed: BTreeSet::new(),
-            listings: Listings::default(),
+            relists: Relists::default(),
             is_leading: false,
             quiet_until: None,
             resync: None,
@@ -173,12 +173,12 @@ impl Engine {
 
     /// Whether every resource was listed once.
     pub fn is_synced(&self) -> bool {
-        Watched::ALL.iter().all(|watched| self.listed.contains(watched))
+        ResourceKind::ALL.iter().all(|watched| self.listed.contains(watched))
     }
 
     /// Whether nothing is under way and nothing waits for its turn.
     pub fn is_idle(&self) -> bool {
-        self.changes.is_empty() && self.queue.depth() == 0 && self.reads.count() == 0
+        self.in_flight.is_empty() && self.queue.depth() == 0 && self.reads.count() == 0
     }
 
     /// Objects that wait for their turn.
@@ -188,7 +188,7 @@ impl Engine {
 
     /// Writes under way.
     pub fn writes_under_way(&self) -> usize {
-        self.changes.len()
+        self.in_flight.len()
     }
 
     /// Begins or ends to decide. Whoever begins looks at everything: volumes, then claims, the oldest
@@ -200,10 +200,10 @@ impl Engine {
         self.queue.clear();
         self.reads.clear();
         self.view.forget_pending();
-        self.turns.clear();
-        self.telling.clear();
+        self.holds.clear();
+        self.events.clear();
         self.recyclers.clear();
-        self.replies.clear();
+        self.recent_writes.clear();
         self.operations.clear();
         self.is_leading = is_leading;
         if is_leading {
@@ -216,7 +216,7 @@ impl Engine {
     }
 
     /// How much it writes: less than at the start once another binder was seen.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> ControllerMode {
         self.mode
     }
 
@@ -234,7 +234,7 @@ impl Engine {
 
     /// Takes in an object as a watch shows it at `version`, or that it is gone. Older news is passed over.
     pub fn observe(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
-        self.listings.note(&observed);
+        self.relists.note(&observed);
         self.note_end(&observed, version, now);
         self.take_newer(observed, version, now);
     }
@@ -242,27 +242,27 @@ impl Engine {
     /// Takes in an object as it was at `version`, whoever says so, unless something newer is known.
     fn take_newer(&mut self, observed: Observed, version: &ResourceVersion, now: Instant) {
         self.cure(&observed);
-        let key = changes::object_of(&observed);
-        if let Some(change) = key.as_ref().and_then(|key| self.changes.get_mut(key)) {
+        let key = in_flight::object_of(&observed);
+        if let Some(change) = key.as_ref().and_then(|key| self.in_flight.get_mut(key)) {
             change.hold(observed, version);
             return;
         }
-        let held = key.as_ref().and_then(|key| changes::version_in(&self.view, key));
+        let held = key.as_ref().and_then(|key| in_flight::version_in(&self.view, key));
         if held.is_none_or(|held| version.is_newer_than(&held)) {
             self.take(observed, now);
         }
     }
 
     /// Takes in that a list begins, which shows every object.
-    pub fn begin_list(&mut self, watched: Watched) {
+    pub fn begin_list(&mut self, watched: ResourceKind) {
         let mut known = watched.identities(&self.view);
-        known.extend(self.poison.of(watched));
-        self.listings.begin(watched, known);
+        known.extend(self.unreadable.of(watched));
+        self.relists.begin(watched, known);
     }
 
     /// Takes in that a list is complete as of `version`: what was not seen since it began is gone.
-    pub fn end_list(&mut self, watched: Watched, version: &ResourceVersion, now: Instant) {
-        for identity in self.listings.end(watched) {
+    pub fn end_list(&mut self, watched: ResourceKind, version: &ResourceVersion, now: Instant) {
+        for identity in self.relists.end(watched) {
             self.observe(watched.gone(&identity), version, now);
         }
         let was_synced = self.is_synced();
@@ -272,7 +272,7 @@ impl Engine {
         }
     }
 
-    /// The next thing to do; nothing until something comes in, or until [`Engine::wakes_at`].
+    /// The next thing to do; nothing until something comes in, or until [`Reconciler::wakes_at`].
     pub fn next(&mut self, now: Instant) -> Option<Task> {
         if let Some(task) = self.next_read(now) {
             return Some(task);
@@ -281,7 +281,7 @@ impl Engine {
         if !self.is_leading || !self.is_synced() || self.quiet_until.is_some() {
             return None;
         }
-        while self.changes.len() < WRITES_COUNT_MAX
+        while self.in_flight.len() < WRITES_COUNT_MAX
             && let Some(key) = self.queue.pop(now)
         {
             let task = self.decide(&key, now).or_else(|| self.next_read(now));
@@ -295,39 +295,41 @@ impl Engine {
     /// When there is something to do although nothing comes in.
     pub fn wakes_at(&self) -> Option<Instant> {
         let quiet = self.quiet_until.filter(|_| self.is_leading);
-        let is_open = self.is_leading && self.changes.len() < WRITES_COUNT_MAX;
+        let is_open = self.is_leading && self.in_flight.len() < WRITES_COUNT_MAX;
         let queue = self.queue.wakes_at().filter(|_| is_open);
         let queue = queue.map(|at| quiet.map_or(at, |until| at.max(until)));
-        let is_free = self.is_leading && self.notices_under_way < NOTICES_COUNT_MAX;
-        let notices = self.telling.wakes_at().filter(|_| is_free);
+        let is_free = self.is_leading && self.notices_under_way < EVENT_WRITES_COUNT_MAX;
+        let notices = self.events.wakes_at().filter(|_| is_free);
         let notices = notices.map(|at| quiet.map_or(at, |until| at.max(until)));
         let checks = self.checks.values().copied().filter(|_| self.is_leading);
         checks.chain(queue).chain(quiet).chain(notices).min()
     }
 
     /// Takes in what became of a write.
-    pub fn sent(&mut self, write: &Write, sent: Sent, now: Instant) {
+    pub fn sent(&mut self, write: &Write, sent: WriteOutcome, now: Instant) {
         let object = write.object();
         match sent {
-            Sent::Stored(observed) => self.conclude(&object, Found::Now(observed), now),
-            Sent::Stale | Sent::Unknown(_) => {
+            WriteOutcome::Stored(observed) => {
+                self.conclude(&object, WriteResult::Now(observed), now);
+            }
+            WriteOutcome::Stale | WriteOutcome::Unknown(_) => {
                 self.checks.insert(object, now);
             }
-            Sent::Refused(reason) => {
+            WriteOutcome::Rejected(reason) => {
                 tracing::warn!(%object, write = write.label(), reason, "a write was refused");
                 self.refuse(&object, now);
             }
-            Sent::Busy(pause) => {
+            WriteOutcome::Throttled(pause) => {
                 self.quiet_until = Some(now + pause);
-                self.conclude(&object, Found::AsBefore, now);
+                self.conclude(&object, WriteResult::AsBefore, now);
             }
         }
     }
 
     /// Takes in the answer to a read that a decision waits for.
-    pub fn answered(&mut self, asked: &Asked, answer: &LiveReads, now: Instant) {
+    pub fn answered(&mut self, asked: &PendingRead, answer: &LiveReads, now: Instant) {
         self.reads_under_way = self.reads_under_way.saturating_sub(1);
-        for (observed, version) in changes::found_in(answer) {
+        for (observed, version) in in_flight::found_in(answer) {
             self.observe_answer(observed, &version, now);
         }
         let complete = self.reads.answer(asked, answer);
@@ -338,37 +340,38 @@ impl Engine {
 
     /// Takes in what a check found; nothing if the API server could not be asked.
     pub fn checked(&mut self, object: &ObjectKey, answer: &LiveReads, now: Instant) {
-        if let Some(found) = changes::check_in(answer, object) {
+        if let Some(found) = in_flight::check_in(answer, object) {
             self.conclude(object, found, now);
         } else {
-            let pause = self.changes.get_mut(object).map_or(CHECK_PAUSE.1, Change::unanswered);
+            let pause =
+                self.in_flight.get_mut(object).map_or(CHECK_PAUSE.1, InFlightWrite::unanswered);
             self.checks.insert(object.clone(), now + pause);
         }
     }
 
     /// Takes in whether a notice was stored.
-    pub fn told(&mut self, notice: &Notice, is_stored: bool, now: Instant) {
+    pub fn told(&mut self, notice: &PendingEvent, is_stored: bool, now: Instant) {
         self.notices_under_way = self.notices_under_way.saturating_sub(1);
         if !is_stored {
-            self.telling.fail(notice, now);
+            self.events.fail(notice, now);
         }
     }
 
     /// Once a second: what needs no event.
     pub fn tick(&mut self, now: Instant) {
         self.queue.cool(now);
-        self.replies.cool(now);
-        self.gone.cool(now);
+        self.recent_writes.cool(now);
+        self.tombstones.cool(now);
         if self.is_leading && self.is_synced() {
             self.walk(now);
         }
     }
 
     fn next_notice(&mut self, now: Instant) -> Option<Task> {
-        if self.notices_under_way >= NOTICES_COUNT_MAX {
+        if self.notices_under_way >= EVENT_WRITES_COUNT_MAX {
             return None;
         }
-        let notice = self.telling.next(&self.view, now)?;
+        let notice = self.events.next(&self.view, now)?;
         self.notices_under_way += 1;
         Some(Task::Tell(notice))
     }

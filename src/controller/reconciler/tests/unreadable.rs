@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Stage, Task, pvc};
 use crate::api::class::class;
 use crate::binding::Observed;
-use crate::client::resource::{Identity, Watched};
+use crate::client::resource::{Identity, ResourceKind};
 use crate::client::watch::Unreadable;
 use crate::model::{ResourceVersion, Uid};
 
@@ -19,18 +19,19 @@ fn unreadable(namespace: &str, name: &str) -> Unreadable {
 }
 
 fn counts(stage: &Stage) -> [usize; 2] {
-    [Watched::Claims, Watched::Classes].map(|watched| stage.engine.unreadable_count(watched))
+    [ResourceKind::Claims, ResourceKind::Classes]
+        .map(|watched| stage.reconciler.unreadable_count(watched))
 }
 
 /// A claim and a class that cannot be read, and a second class.
 fn poisoned() -> Stage {
     let mut stage = Stage::of(&[], &[]);
     for (watched, namespace, name) in [
-        (Watched::Claims, "db", "c"),
-        (Watched::Classes, "", "fast"),
-        (Watched::Classes, "", "slow"),
+        (ResourceKind::Claims, "db", "c"),
+        (ResourceKind::Classes, "", "fast"),
+        (ResourceKind::Classes, "", "slow"),
     ] {
-        stage.engine.unreadable(watched, unreadable(namespace, name), stage.now);
+        stage.reconciler.unreadable(watched, unreadable(namespace, name), stage.now);
     }
     assert_eq!(counts(&stage), [1, 2]);
     stage
@@ -44,7 +45,7 @@ fn whoever_begins_to_lead_tells_what_cannot_be_read() {
     let told = |stage: &mut Stage| {
         let notices = std::iter::from_fn(|| match stage.next() {
             Some(Task::Tell(notice)) => {
-                stage.engine.told(&notice, true, now);
+                stage.reconciler.told(&notice, true, now);
                 Some((notice.announcement.reason, notice.uid))
             }
             Some(other) => panic!("not told: {other:?}"),
@@ -54,11 +55,11 @@ fn whoever_begins_to_lead_tells_what_cannot_be_read() {
     };
     let of_the_claim = [("Unreadable", Some(Uid::new("u")))];
     assert_eq!(told(&mut stage), of_the_claim, "classes have no events");
-    stage.engine.unreadable(Watched::Claims, unreadable("db", "c"), now);
+    stage.reconciler.unreadable(ResourceKind::Claims, unreadable("db", "c"), now);
     assert_eq!(told(&mut stage), []);
-    stage.engine.lead(false, now);
+    stage.reconciler.lead(false, now);
     assert_eq!(told(&mut stage), []);
-    stage.engine.lead(true, now);
+    stage.reconciler.lead(true, now);
     assert_eq!(told(&mut stage), of_the_claim);
 }
 
@@ -69,10 +70,10 @@ fn what_can_be_read_again_or_is_gone_is_not_counted() {
     assert_eq!(counts(&stage), [0, 2]);
     let text = r#"{"metadata":{"name":"fast"},"provisioner":"csi.example"}"#;
     let (version, now) = (ResourceVersion::new("103"), stage.now);
-    stage.engine.observe(Observed::Class(Arc::new(class(text).unwrap())), &version, now);
+    stage.reconciler.observe(Observed::Class(Arc::new(class(text).unwrap())), &version, now);
     assert_eq!(counts(&stage), [0, 1]);
     let identity = unreadable("", "slow").identity;
-    stage.engine.observe(Watched::Classes.gone(&identity), &version, now);
+    stage.reconciler.observe(ResourceKind::Classes.gone(&identity), &version, now);
     assert_eq!(counts(&stage), [0, 0]);
 }
 
@@ -80,11 +81,11 @@ fn what_can_be_read_again_or_is_gone_is_not_counted() {
 fn what_has_vanished_when_everything_is_listed_again_is_not_counted() {
     let mut stage = poisoned();
     let (version, now) = (ResourceVersion::new("200"), stage.now);
-    stage.engine.begin_list(Watched::Classes);
-    stage.engine.unreadable(Watched::Classes, unreadable("", "slow"), now);
-    stage.engine.end_list(Watched::Classes, &version, now);
+    stage.reconciler.begin_list(ResourceKind::Classes);
+    stage.reconciler.unreadable(ResourceKind::Classes, unreadable("", "slow"), now);
+    stage.reconciler.end_list(ResourceKind::Classes, &version, now);
     assert_eq!(counts(&stage), [1, 1], "a list of classes says nothing of claims");
-    stage.engine.begin_list(Watched::Claims);
-    stage.engine.end_list(Watched::Claims, &version, now);
+    stage.reconciler.begin_list(ResourceKind::Claims);
+    stage.reconciler.end_list(ResourceKind::Claims, &version, now);
     assert_eq!(counts(&stage), [0, 1]);
 }

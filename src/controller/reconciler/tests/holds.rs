@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Stage, pv, pvc};
 use crate::binding::{LiveReads, Observed, Read, ReadResult, Write};
-use crate::client::send::Sent;
-use crate::controller::engine::Task;
+use crate::client::send::WriteOutcome;
+use crate::controller::reconciler::Task;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, Class, ClassName, ClassRequest, DefaultMark, Expansion,
@@ -55,7 +55,7 @@ fn write_after_reads(stage: &mut Stage) -> Write {
     loop {
         match stage.next() {
             Some(Task::Send(write)) => return write,
-            Some(Task::Read(asked)) => stage.engine.answered(&asked, &absent(), stage.now),
+            Some(Task::Read(asked)) => stage.reconciler.answered(&asked, &absent(), stage.now),
             other => panic!("neither a write nor a read: {other:?}"),
         }
     }
@@ -75,11 +75,11 @@ fn who_waits_for_the_same_read_is_served_in_turn() {
     // The oldest asks first; the others ask while that read is on its way, and wait for the next.
     let asked = stage.read();
     assert!(stage.next().is_none());
-    stage.engine.answered(&asked, &live, stage.now);
+    stage.reconciler.answered(&asked, &live, stage.now);
     let again = stage.read();
     assert_eq!(again.read, Read::Class(fast()));
     assert_eq!(served(&stage.write()), "z");
-    stage.engine.answered(&again, &live, stage.now);
+    stage.reconciler.answered(&again, &live, stage.now);
     assert_eq!(served(&stage.write()), "b");
 }
 
@@ -96,12 +96,12 @@ fn who_names_a_volume_waits_until_an_older_claim_has_read_what_it_needs() {
     let asked = stage.read();
     assert!(stage.next().is_none(), "it is the turn of the older claim");
     // Whatever brings the younger one back meanwhile does not help it.
-    let names = stage.engine.view().claim(&ClaimKey::new("db", "names")).unwrap();
+    let names = stage.reconciler.view().claim(&ClaimKey::new("db", "names")).unwrap();
     let version = Some(ResourceVersion::new("101"));
     let seen = Claim { version, ..Claim::clone(names) };
     stage.see(Observed::Claim(Arc::new(seen)));
     assert!(stage.next().is_none());
-    stage.engine.answered(&asked, &absent(), stage.now);
+    stage.reconciler.answered(&asked, &absent(), stage.now);
     let write = stage.write();
     assert_eq!(served(&write), "chooses");
     stage.store(&write, 102);
@@ -113,7 +113,7 @@ fn who_named_a_volume_gets_it_once_the_older_claim_does_not_take_it() {
     for (what, live) in [("its class delays it", delayed()), ("the read fails", failed())] {
         let mut stage = contended();
         let asked = stage.read();
-        stage.engine.answered(&asked, &live, stage.now);
+        stage.reconciler.answered(&asked, &live, stage.now);
         assert_eq!(served(&stage.write()), "names", "{what}");
     }
 }
@@ -125,7 +125,7 @@ fn a_volume_that_was_kept_in_vain_is_offered_to_who_found_nothing() {
     // The younger asks after the first read was sent, and is told first that its class does not exist.
     let first = stage.read();
     assert!(stage.next().is_none());
-    stage.engine.answered(&first, &failed(), stage.now);
+    stage.reconciler.answered(&first, &failed(), stage.now);
     // It has found nothing when the older gives up; the volume looks for it.
     assert_eq!(served(&write_after_reads(&mut stage)), "young");
 }
@@ -138,7 +138,7 @@ fn whoever_names_a_volume_waits_while_that_asks_whom_it_serves() {
     let mut nothing = absent();
     nothing.volumes.insert(VolumeName::new("v"), ReadResult::NotFound);
     for asked in [stage.read(), stage.read()] {
-        stage.engine.answered(&asked, &nothing, stage.now);
+        stage.reconciler.answered(&asked, &nothing, stage.now);
     }
     assert!(stage.next().is_none());
     let version = Some(ResourceVersion::new("200"));
@@ -146,7 +146,7 @@ fn whoever_names_a_volume_waits_while_that_asks_whom_it_serves() {
     let asked = stage.read();
     assert_eq!(asked.read, Read::Class(fast()));
     assert!(stage.next().is_none(), "the volume asks first");
-    stage.engine.answered(&asked, &absent(), stage.now);
+    stage.reconciler.answered(&asked, &absent(), stage.now);
     assert_eq!(served(&stage.write()), "waits");
 }
 
@@ -209,7 +209,7 @@ fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
     };
     let classless = Claim { class_field: ClassRequest::Unset, ..pvc("old", 2, 0) };
     let mut stage = Stage::of(&[volume("v")], &[classless, of_fast(pvc("young", 3, 1))]);
-    stage.engine.observe(
+    stage.reconciler.observe(
         Observed::Class(Arc::new(default)),
         &ResourceVersion::new("50"),
         stage.now,
@@ -220,7 +220,7 @@ fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
         ("set_class", super::key("old")),
         "the volume is kept for it"
     );
-    stage.engine.sent(&write, Sent::Refused("forbidden".to_owned()), stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Rejected("forbidden".to_owned()), stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "young");
 }

@@ -7,9 +7,9 @@ use crate::api::managers::InTree;
 use crate::api::volume::Wanted;
 use crate::api::volume::volume;
 use crate::binding::Observed;
-use crate::client::resource::Watched;
-use crate::controller::engine::{Engine, Task};
-use crate::controller::mode::Mode;
+use crate::client::resource::ResourceKind;
+use crate::controller::mode::ControllerMode;
+use crate::controller::reconciler::{Reconciler, Task};
 use crate::model::{ClaimKey, Reservation, ResourceVersion, Uid, Volume, VolumePhase};
 
 /// The volume as another binder keeps it for a claim.
@@ -39,16 +39,19 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
         (&completed, both, Some("reserved it")),
     ] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
-        stage.engine = stage.engine.cleared_by("clear it".to_owned());
-        stage.engine.observe_volume(Arc::new(volume.clone()), author, stage.now);
-        let expected = if deed.is_some() { Mode::Observe } else { Mode::Full };
-        assert_eq!((stage.engine.mode(), stage.engine.has_given_way()), (expected, deed.is_some()));
-        let sighting = stage.engine.take_sighting();
+        stage.reconciler = stage.reconciler.cleared_by("clear it".to_owned());
+        stage.reconciler.observe_volume(Arc::new(volume.clone()), author, stage.now);
+        let expected = if deed.is_some() { ControllerMode::Observe } else { ControllerMode::Full };
+        assert_eq!(
+            (stage.reconciler.mode(), stage.reconciler.has_given_way()),
+            (expected, deed.is_some())
+        );
+        let sighting = stage.reconciler.take_sighting();
         assert_eq!(sighting.is_some(), deed.is_some(), "{sighting:?}");
         let Some(deed) = deed else { continue };
         let sighting = sighting.unwrap();
         assert!(sighting.contains("\"a\"") && sighting.contains(deed), "{sighting}");
-        assert_eq!(stage.engine.take_sighting(), None, "it is stored once");
+        assert_eq!(stage.reconciler.take_sighting(), None, "it is stored once");
         stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
         let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
         assert_eq!(notice.announcement.reason, "ForeignBinder");
@@ -56,8 +59,8 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
         assert!(text.contains(deed) && text.ends_with("then clear it"), "{text}");
         assert!(stage.next().is_none(), "nothing is written any more");
 
-        stage.engine.give_way(false, stage.now);
-        assert_eq!(stage.engine.mode(), Mode::Full);
+        stage.reconciler.give_way(false, stage.now);
+        assert_eq!(stage.reconciler.mode(), ControllerMode::Full);
         let is_written = |task| matches!(task, Task::Send(write) if write.object() == named("d"));
         let is_made_up_for = std::iter::from_fn(|| stage.next()).any(is_written);
         assert!(is_made_up_for, "what came meanwhile is decided about");
@@ -67,11 +70,11 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
 #[test]
 fn a_replica_that_saw_another_binder_tells_it_once_it_leads() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
-    stage.engine.lead(false, stage.now);
+    stage.reconciler.lead(false, stage.now);
     let reserved = Arc::new(kept("a", 101, "1Gi", "elsewhere"));
-    stage.engine.observe_volume(reserved, THEIRS, stage.now);
-    assert!(stage.next().is_none() && stage.engine.has_given_way());
-    stage.engine.lead(true, stage.now);
+    stage.reconciler.observe_volume(reserved, THEIRS, stage.now);
+    assert!(stage.next().is_none() && stage.reconciler.has_given_way());
+    stage.reconciler.lead(true, stage.now);
     let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
     assert_eq!(notice.announcement.reason, "ForeignBinder");
     assert!(stage.next().is_none());
@@ -80,23 +83,23 @@ fn a_replica_that_saw_another_binder_tells_it_once_it_leads() {
 #[test]
 fn who_begins_beside_another_binder_writes_nothing_and_other_modes_stay_as_they_are() {
     for (mode, expected) in [
-        (Mode::Full, Mode::Observe),
-        (Mode::Observe, Mode::Observe),
-        (Mode::Prebind, Mode::Prebind),
+        (ControllerMode::Full, ControllerMode::Observe),
+        (ControllerMode::Observe, ControllerMode::Observe),
+        (ControllerMode::Prebind, ControllerMode::Prebind),
     ] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Pending")], &[]);
-        stage.engine = Engine::new(mode);
+        stage.reconciler = Reconciler::new(mode);
         stage.see(Observed::Volume(Arc::new(pv("a", 1, "1Gi", "Pending"))));
-        for watched in Watched::ALL {
-            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
+        for watched in ResourceKind::ALL {
+            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.engine.give_way(true, stage.now);
-        stage.engine.lead(true, stage.now);
-        assert_eq!(stage.engine.mode(), expected);
+        stage.reconciler.give_way(true, stage.now);
+        stage.reconciler.lead(true, stage.now);
+        assert_eq!(stage.reconciler.mode(), expected);
         assert!(stage.next().is_none(), "{mode:?}");
-        stage.engine.give_way(false, stage.now);
-        assert_eq!(stage.engine.mode(), mode);
-        assert_eq!(!stage.writes().is_empty(), mode == Mode::Full);
+        stage.reconciler.give_way(false, stage.now);
+        assert_eq!(stage.reconciler.mode(), mode);
+        assert_eq!(!stage.writes().is_empty(), mode == ControllerMode::Full);
     }
 }
 
@@ -116,13 +119,13 @@ fn what_another_binder_wrote_before_our_start_does_not_count() {
     let labelled = Volume { labels, ..theirs(101) };
     let edited = Volume { reservation: renamed, ..theirs(102) };
     for volume in [theirs(1), labelled, edited] {
-        stage.engine.observe_volume(Arc::new(volume), BOTH, stage.now);
-        assert_eq!(stage.engine.mode(), Mode::Full);
+        stage.reconciler.observe_volume(Arc::new(volume), BOTH, stage.now);
+        assert_eq!(stage.reconciler.mode(), ControllerMode::Full);
     }
     // The same binder at work, after our start.
     let anew = kept("a", 103, "1Gi", "new");
-    stage.engine.observe_volume(Arc::new(anew), BOTH, stage.now);
-    assert_eq!(stage.engine.mode(), Mode::Observe);
+    stage.reconciler.observe_volume(Arc::new(anew), BOTH, stage.now);
+    assert_eq!(stage.reconciler.mode(), ControllerMode::Observe);
 }
 
 #[test]
@@ -139,17 +142,17 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
         ("large", "9Gi", Some("although volume \"best\" would have been chosen here")),
     ] {
         let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
-        stage.engine = Engine::new(Mode::Observe);
+        stage.reconciler = Reconciler::new(ControllerMode::Observe);
         for volume in &volumes {
             stage.see(Observed::Volume(Arc::new(volume.clone())));
         }
         stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
-        for watched in Watched::ALL {
-            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
+        for watched in ResourceKind::ALL {
+            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.engine.lead(true, stage.now);
+        stage.reconciler.lead(true, stage.now);
         let volume = Arc::new(kept(chosen, 101, size, "c"));
-        stage.engine.observe_volume(volume, THEIRS, stage.now);
+        stage.reconciler.observe_volume(volume, THEIRS, stage.now);
         let told = match stage.next() {
             Some(Task::Tell(notice)) => Some(notice.announcement.text),
             None => None,
@@ -157,7 +160,7 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
         };
         assert_eq!(told.is_some(), expected.is_some(), "{chosen}: {told:?}");
         assert!(told.zip(expected).is_none_or(|(told, part)| told.contains(part)), "{chosen}");
-        assert_eq!(stage.engine.divergences(), u64::from(expected.is_some()));
+        assert_eq!(stage.reconciler.divergences(), u64::from(expected.is_some()));
     }
 }
 
@@ -165,16 +168,16 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
 fn who_does_not_lead_counts_and_tells_no_choice_of_another_binder() {
     let volumes = [pv("best", 1, "1Gi", "Available"), pv("large", 1, "9Gi", "Available")];
     let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
-    stage.engine = Engine::new(Mode::Observe);
+    stage.reconciler = Reconciler::new(ControllerMode::Observe);
     for volume in &volumes {
         stage.see(Observed::Volume(Arc::new(volume.clone())));
     }
     stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
-    for watched in Watched::ALL {
-        stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
+    for watched in ResourceKind::ALL {
+        stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
     }
     let volume = Arc::new(kept("large", 101, "9Gi", "c"));
-    stage.engine.observe_volume(volume, THEIRS, stage.now);
-    assert_eq!(stage.engine.divergences(), 0);
+    stage.reconciler.observe_volume(volume, THEIRS, stage.now);
+    assert_eq!(stage.reconciler.divergences(), 0);
     assert!(stage.next().is_none());
 }

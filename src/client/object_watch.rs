@@ -22,28 +22,28 @@ use crate::telemetry::logging::cause;
 
 /// One object as it was last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Single {
+pub enum ObjectState {
     /// Nobody knows yet.
     #[default]
     Unseen,
     /// It does not exist.
     Absent,
     /// Its JSON text.
-    Present(Text),
+    Present(SecretText),
 }
 
 /// A text that may be secret: no output shows it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Text(Arc<str>);
+pub struct SecretText(Arc<str>);
 
-impl Text {
+impl SecretText {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl std::fmt::Debug for Text {
+impl std::fmt::Debug for SecretText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} bytes", self.0.len())
     }
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Text {
 
 /// Where an object is served.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ObjectPath {
     /// The path of its collection.
     pub collection: String,
     /// Its name.
@@ -71,7 +71,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 const WATCH_SECONDS: u64 = 60;
 
 /// Follows the object at `place` until nobody listens any more. Each state is told once.
-pub async fn follow(client: Client, place: Place, told: watch::Sender<Single>) {
+pub async fn follow(client: Client, place: ObjectPath, told: watch::Sender<ObjectState>) {
     let mut backoff = Backoff::new(PAUSE.0, spread((spread_of_process(), &place.name)));
     let mut is_cut = false;
     while !told.is_closed() {
@@ -139,8 +139,8 @@ struct MetadataWire {
 /// Reads the object, tells it, and returns once it may have changed.
 async fn look_and_wait(
     client: &Client,
-    place: &Place,
-    told: &watch::Sender<Single>,
+    place: &ObjectPath,
+    told: &watch::Sender<ObjectState>,
 ) -> Result<(), Trouble> {
     let found = read(client, place).await?;
     let version = version(&found)?;
@@ -156,19 +156,19 @@ async fn look_and_wait(
     Ok(())
 }
 
-async fn read(client: &Client, place: &Place) -> Result<Single, Trouble> {
+async fn read(client: &Client, place: &ObjectPath) -> Result<ObjectState, Trouble> {
     let path = format!("{}/{}", place.collection, place.name);
     // As text: kube would log the whole body of an answer that it cannot decode.
     let sent = client.request_text(request(Method::GET, &path, None)?);
     match timeout(REQUEST_TIMEOUT, sent).await.map_err(|_| Trouble::Late)? {
-        Ok(text) => Ok(Single::Present(Text(text.into()))),
-        Err(kube::Error::Api(status)) if is_absent(&status) => Ok(Single::Absent),
+        Ok(text) => Ok(ObjectState::Present(SecretText(text.into()))),
+        Err(kube::Error::Api(status)) if is_absent(&status) => Ok(ObjectState::Absent),
         Err(other) => Err(other.into()),
     }
 }
 
-fn version(found: &Single) -> Result<Option<String>, Trouble> {
-    let Single::Present(text) = found else { return Ok(None) };
+fn version(found: &ObjectState) -> Result<Option<String>, Trouble> {
+    let ObjectState::Present(text) = found else { return Ok(None) };
     let head: HeadWire = serde_json::from_str(text.as_str()).map_err(|_| Trouble::Unreadable)?;
     Ok(Some(head.metadata.resource_version))
 }
@@ -180,11 +180,11 @@ fn version(found: &Single) -> Result<Option<String>, Trouble> {
 /// begins with may be older than what was read: a watch cache lags behind.
 async fn changed(
     client: &Client,
-    place: &Place,
+    place: &ObjectPath,
     version: &str,
-    told: &watch::Sender<Single>,
+    told: &watch::Sender<ObjectState>,
 ) -> Result<(), Trouble> {
-    let Place { collection, name } = place;
+    let ObjectPath { collection, name } = place;
     let uri = format!(
         "{collection}?watch=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={WATCH_SECONDS}"
     );

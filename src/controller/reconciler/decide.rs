@@ -2,15 +2,15 @@
 
 use tokio::time::Instant;
 
+use super::events::Why;
 use super::recycling::{Wait, gives_files};
-use super::tell::Why;
-use super::{Engine, READS_COUNT_MAX, Task};
+use super::{READS_COUNT_MAX, Reconciler, Task};
 use crate::binding::{
     Confirmation, Decision, Evidence, LiveReads, Next, ObjectKey, PrebindOutcome, Read, ReadResult,
     Reclaim, Write, decide_claim, decide_prebind, decide_volume,
 };
-use crate::controller::mode::Mode;
-use crate::controller::reads::Known;
+use crate::controller::mode::ControllerMode;
+use crate::controller::reads::ReadAnswers;
 use crate::model::{ClaimKey, NonEmpty, Reservation};
 
 /// A decision, as far as it matters to the loop which kind of object it is about.
@@ -21,7 +21,7 @@ struct Decided {
     why: Why,
 }
 
-impl Engine {
+impl Reconciler {
     /// Decides about an object. The task, if there is one.
     pub(super) fn decide(&mut self, key: &ObjectKey, now: Instant) -> Option<Task> {
         if self.acting.contains(key) || self.reads.is_awaited_by(key) {
@@ -36,7 +36,7 @@ impl Engine {
                 task
             }
             // Whoever does not bind has nothing to do about a volume.
-            ObjectKey::Volume(_) if self.mode != Mode::Full => None,
+            ObjectKey::Volume(_) if self.mode != ControllerMode::Full => None,
             ObjectKey::Volume(name) => {
                 let task = self.take_turn(key, now);
                 self.end_turn(name, now);
@@ -50,7 +50,7 @@ impl Engine {
         known.live.recent = self.recent(key, now);
         self.learn(key, &known.live);
         if let ObjectKey::Volume(name) = key
-            && !self.changes.contains_key(key)
+            && !self.in_flight.contains_key(key)
             && let Some(write) = self.after_report(name, now)
         {
             return self.write(key, write, None, now);
@@ -64,9 +64,9 @@ impl Engine {
             }
             Next::Write(write) if self.may_write(&why) => {
                 let is_failure = Self::is_failure(&write, &why);
-                self.telling.note(&self.view, key, why, now);
+                self.events.note(&self.view, key, why, now);
                 if let Write::Reserve { claim, .. } = &write {
-                    self.telling.drop(&ObjectKey::Claim(claim.name.clone()));
+                    self.events.drop(&ObjectKey::Claim(claim.name.clone()));
                 }
                 let task = self.write(key, write, counterpart, now);
                 self.note_failure(is_failure && task.is_some());
@@ -126,15 +126,15 @@ impl Engine {
 
     fn may_write(&self, why: &Why) -> bool {
         match self.mode {
-            Mode::Observe => false,
-            Mode::Prebind => matches!(why, Why::Prebind(_)),
-            Mode::Full => true,
+            ControllerMode::Observe => false,
+            ControllerMode::Prebind => matches!(why, Why::Prebind(_)),
+            ControllerMode::Full => true,
         }
     }
 
     /// What is decided about a claim that is to be prebound; nothing if it is left to others.
     fn prebound(&self, evidence: &Evidence<'_>, key: &ClaimKey) -> Option<Decided> {
-        let Mode::Prebind = self.mode else { return None };
+        let ControllerMode::Prebind = self.mode else { return None };
         let Decision { next, why } = decide_prebind(evidence, key);
         let is_ours = next != Next::Settled || why.has_event();
         is_ours.then_some(Decided { next, counterpart: None, why: Why::Prebind(why) })
@@ -150,10 +150,10 @@ impl Engine {
         if let (ObjectKey::Claim(claim), true) = (key, waits) {
             self.view.add_pending(claim);
         }
-        self.telling.note(&self.view, key, why, now);
+        self.events.note(&self.view, key, why, now);
     }
 
-    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: Known, now: Instant) {
+    fn read(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: ReadAnswers, now: Instant) {
         let failed = |read| known.live.confirmation(read) == Confirmation::Failed;
         if reads.iter().any(failed) {
             self.queue.fail(key.clone(), now);
@@ -182,7 +182,7 @@ impl Engine {
         {
             return task;
         }
-        let busy = objects.into_iter().find(|object| self.changes.contains_key(object));
+        let busy = objects.into_iter().find(|object| self.in_flight.contains_key(object));
         if let Some(busy) = busy {
             self.promise(&write);
             self.park(key, &busy);

@@ -16,18 +16,18 @@ use crate::rules::{Judgement, PlannedMutations};
 const ROUNDS_COUNT_MAX: usize = 4;
 
 /// A decision that names the reads that would settle it.
-pub trait Provisional {
+pub trait NeedsReads {
     /// Reads to make; empty when the decision stands.
     fn reads(&self) -> &[Read];
 }
 
-impl Provisional for Judgement {
+impl NeedsReads for Judgement {
     fn reads(&self) -> &[Read] {
         &self.reads
     }
 }
 
-impl Provisional for PlannedMutations {
+impl NeedsReads for PlannedMutations {
     fn reads(&self) -> &[Read] {
         &self.reads
     }
@@ -37,7 +37,7 @@ impl Provisional for PlannedMutations {
 ///
 /// Each read is asked for once. One that `read` leaves without an answer is still named by the
 /// decision that comes back. What is wanted after `ROUNDS_COUNT_MAX` rounds counts as failed.
-pub async fn settle<T: Provisional, F: Future<Output = LiveReads>>(
+pub async fn judge_with_reads<T: NeedsReads, F: Future<Output = LiveReads>>(
     mut step: impl FnMut(&LiveReads) -> T,
     mut read: impl FnMut(Vec<Read>, LiveReads) -> F,
 ) -> T {
@@ -60,11 +60,11 @@ pub async fn settle<T: Provisional, F: Future<Output = LiveReads>>(
 }
 
 /// The same for a shell that has nothing else to do while it reads: `read` may block.
-pub fn settle_blocking<T: Provisional>(
+pub fn judge_with_reads_blocking<T: NeedsReads>(
     step: impl FnMut(&LiveReads) -> T,
     mut read: impl FnMut(&[Read], &mut LiveReads),
 ) -> T {
-    let mut settling = pin!(settle(step, |wanted, mut live| {
+    let mut settling = pin!(judge_with_reads(step, |wanted, mut live| {
         read(&wanted, &mut live);
         ready(live)
     }));
@@ -100,7 +100,7 @@ mod tests {
     fn each_read_is_asked_for_once_and_what_nobody_answers_stays_named() {
         let both = [volume(1), volume(2)];
         let mut asked = Vec::new();
-        let settled = settle_blocking(
+        let settled = judge_with_reads_blocking(
             |live| wanting(&both, live),
             |wanted, live| {
                 asked.extend(wanted.to_vec());
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_question_without_end_is_cut_off() {
         let (mut asked, mut failed) = (Vec::new(), 0);
-        let settled = settle_blocking(
+        let settled = judge_with_reads_blocking(
             |live| {
                 failed = (0..10)
                     .filter(|number| live.confirmation(&volume(*number)) == Confirmation::Failed)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Stage, Task, pv, pvc};
 use crate::binding::{ObjectKey, Observed, PrebindOutcome, View};
-use crate::controller::engine::tell::{Telling, Why};
+use crate::controller::reconciler::events::{EventRecorder, Why};
 use crate::model::{Claim, ClaimKey, ResourceVersion, Uid};
 
 #[test]
@@ -13,14 +13,14 @@ fn what_stands_is_told_after_a_second_and_twice_an_hour_with_the_numbers_of_then
     let mut stage = Stage::of(&[], &[pvc("c", 2, 0)]);
     let tell = |stage: &mut Stage| match stage.next() {
         Some(Task::Tell(notice)) => {
-            stage.engine.told(&notice, true, stage.now);
+            stage.reconciler.told(&notice, true, stage.now);
             Some((notice.announcement.reason, notice.announcement.text, notice.count))
         }
         None => None,
         other => panic!("not told: {other:?}"),
     };
     assert_eq!(tell(&mut stage), None);
-    stage.now = stage.engine.wakes_at().unwrap();
+    stage.now = stage.reconciler.wakes_at().unwrap();
     let (reason, text, count) = tell(&mut stage).unwrap();
     assert_eq!((reason, count), ("FailedBinding", 1));
     assert!(text.ends_with("0/0 volumes fit"), "{text}");
@@ -29,7 +29,7 @@ fn what_stands_is_told_after_a_second_and_twice_an_hour_with_the_numbers_of_then
     assert!(stage.writes().iter().all(|write| write.label() == "volume_phase"));
     let told = stage.now;
     for round in 2..50 {
-        stage.now = stage.engine.wakes_at().unwrap();
+        stage.now = stage.reconciler.wakes_at().unwrap();
         let (_, text, count) = tell(&mut stage).unwrap();
         assert_eq!(count, round);
         assert!(text.contains("0/1 volumes fit: 1"), "{text}");
@@ -49,8 +49,8 @@ fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again
         let ObjectKey::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
         assert_eq!(&*key.name, "d", "c is served");
         assert!(stage.next().is_none());
-        stage.engine.told(&notice, false, stage.now);
-        let wake = stage.engine.wakes_at().unwrap();
+        stage.reconciler.told(&notice, false, stage.now);
+        let wake = stage.reconciler.wakes_at().unwrap();
         assert_eq!(wake.duration_since(stage.now), Duration::from_mins(1));
         stage.now = wake;
     }
@@ -65,10 +65,10 @@ fn another_claim_of_the_same_name_is_told_as_soon_as_the_first() {
         stage.now += Duration::from_secs(1);
         let Some(Task::Tell(notice)) = stage.next() else { panic!("not told in round {round}") };
         assert_eq!(notice.count, 1);
-        stage.engine.told(&notice, true, stage.now);
+        stage.reconciler.told(&notice, true, stage.now);
         uids.push(notice.uid);
         let gone = Observed::ClaimGone(ClaimKey::new("db", "c"));
-        stage.engine.observe(gone, &ResourceVersion::new("105"), stage.now);
+        stage.reconciler.observe(gone, &ResourceVersion::new("105"), stage.now);
         let anew = Claim { uid: Some(Uid::new("another")), ..pvc("c", 106, 9) };
         stage.see(Observed::Claim(Arc::new(anew)));
     }
@@ -77,7 +77,8 @@ fn another_claim_of_the_same_name_is_told_as_soon_as_the_first() {
 
 #[test]
 fn who_is_gone_is_not_spoken_of_any_more() {
-    let (mut telling, view, stage) = (Telling::default(), View::default(), Stage::of(&[], &[]));
+    let (mut telling, view, stage) =
+        (EventRecorder::default(), View::default(), Stage::of(&[], &[]));
     let nothing_fits = Why::Prebind(PrebindOutcome::NoMatchingVolume("n".into()));
     telling.note(&view, &super::key("c"), nothing_fits, stage.now);
     let due = telling.wakes_at().expect("it is to be told");

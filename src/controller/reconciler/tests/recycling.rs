@@ -7,7 +7,7 @@ use super::{Stage, Task};
 use crate::api::volume::Wanted;
 use crate::api::volume::volume;
 use crate::binding::{LiveReads, Observed, ReadResult, Recycling};
-use crate::controller::engine::{RecycleOrder, Recycled};
+use crate::controller::reconciler::{RecycleOrder, Recycled};
 use crate::model::{ClaimKey, ResourceVersion, Uid, Volume, VolumeName};
 
 /// A volume whose claim is gone and whose storage is to be emptied.
@@ -27,13 +27,13 @@ fn order(stage: &mut Stage) -> Option<RecycleOrder> {
     live.claims.insert(ClaimKey::new("db", "c"), ReadResult::NotFound);
     live.live_pods.insert(ClaimKey::new("db", "c"), ReadResult::Found(Arc::new(Vec::new())));
     for version in 200..220 {
-        let volume = stage.engine.view().volume(&VolumeName::new("a")).cloned();
+        let volume = stage.reconciler.view().volume(&VolumeName::new("a")).cloned();
         let volume = volume.map_or(ReadResult::NotFound, ReadResult::Found);
         live.volumes.insert(VolumeName::new("a"), volume);
         match stage.next()? {
             Task::Recycle(order) => return Some(order),
-            Task::Read(asked) => stage.engine.answered(&asked, &live, stage.now),
-            Task::Tell(notice) => stage.engine.told(&notice, true, stage.now),
+            Task::Read(asked) => stage.reconciler.answered(&asked, &live, stage.now),
+            Task::Tell(notice) => stage.reconciler.told(&notice, true, stage.now),
             Task::Send(write) => stage.store(&write, version),
             other @ Task::Check(_) => panic!("nothing was lost: {other:?}"),
         }
@@ -43,7 +43,7 @@ fn order(stage: &mut Stage) -> Option<RecycleOrder> {
 
 fn fail(stage: &mut Stage, order: RecycleOrder) {
     let end = Recycled::Ended(Recycling::Failed("no".into()));
-    stage.engine.recycled(order, end, stage.now);
+    stage.reconciler.recycled(order, end, stage.now);
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn nothing_is_kept_of_a_volume_that_is_gone() {
             fail(&mut stage, first.clone());
         }
         let gone = Observed::VolumeGone(VolumeName::new("a"));
-        stage.engine.observe(gone, &ResourceVersion::new("300"), stage.now);
+        stage.reconciler.observe(gone, &ResourceVersion::new("300"), stage.now);
         if is_at_work {
             fail(&mut stage, first);
         }
-        assert!(stage.engine.recyclers.is_empty(), "at work: {is_at_work}");
+        assert!(stage.reconciler.recyclers.is_empty(), "at work: {is_at_work}");
         stage.now += Duration::from_secs(1);
         assert_eq!(order(&mut stage), None);
     }

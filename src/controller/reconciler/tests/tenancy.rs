@@ -8,7 +8,7 @@ fn tell(stage: &mut Stage, tenant: &str) {
     let labels = [(TENANT, tenant)].into_iter().collect();
     let namespace = Namespace { name: "db".into(), labels, deletion: Deletion::NotAsked };
     let observed = Observed::Namespace(Arc::new(namespace));
-    stage.engine.observe(observed, &ResourceVersion::new("200"), stage.now);
+    stage.reconciler.observe(observed, &ResourceVersion::new("200"), stage.now);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_volume_is_reserved_with_the_label_of_its_tenant_once_the_namespace_is_seen(
     for (tenant, expected) in [("blue", Some("blue")), ("", None)] {
         let volumes = [pv("a", 1, "1Gi", "Available"), pv("b", 2, "1Gi", "Available")];
         let mut stage = Stage::of(&volumes, &[pvc("c", 3, 0)]);
-        stage.engine.label_volumes(TenantLabel::Auto);
+        stage.reconciler.label_volumes(TenantLabel::Auto);
         assert_eq!(label(&stage.writes()), [""; 0]);
         tell(&mut stage, tenant);
         let write = stage.write();
@@ -40,7 +40,7 @@ fn a_volume_is_reserved_with_the_label_of_its_tenant_once_the_namespace_is_seen(
         let write = stage.write();
         assert_eq!(write.label(), "volume_phase");
         let ObjectKey::Volume(name) = write.object() else { panic!("of a claim: {write:?}") };
-        let volume = stage.engine.view().volume(&name).unwrap();
+        let volume = stage.reconciler.view().volume(&name).unwrap();
         assert_eq!(volume.labels.get(TENANT), expected);
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{Stage, found, held, key, pv, pvc};
 use crate::binding::{Observed, Read};
-use crate::client::send::Sent;
-use crate::controller::engine::Task;
+use crate::client::send::WriteOutcome;
+use crate::controller::reconciler::Task;
 use crate::model::annotations::{BIND_COMPLETED, YES};
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, Reported, Reservation, Uid, Volume, VolumeName, VolumePhase,
@@ -30,7 +30,7 @@ fn who_goes_on_where_another_stopped_reads_the_volume_first() {
         let asked = stage.read();
         assert_eq!(asked.read, of_volume());
         assert!(stage.next().is_none(), "{expected} waits for the answer");
-        stage.engine.answered(&asked, &found(held(1)), stage.now);
+        stage.reconciler.answered(&asked, &found(held(1)), stage.now);
         assert_eq!(stage.write().label(), expected);
     }
 }
@@ -46,18 +46,18 @@ fn a_claim_whose_volume_is_not_its_own_any_more_is_not_called_bound() {
     ] {
         let mut stage = Stage::of(&[held(1)], &[naming(2)]);
         let asked = stage.read();
-        stage.engine.answered(&asked, &found(now.clone()), stage.now);
+        stage.reconciler.answered(&asked, &found(now.clone()), stage.now);
         let (mut lost, mut reserved) = (false, false);
         while let Some(task) = stage.next() {
             match task {
                 Task::Read(asked) if asked.read == of_volume() => {
-                    stage.engine.answered(&asked, &found(now.clone()), stage.now);
+                    stage.reconciler.answered(&asked, &found(now.clone()), stage.now);
                 }
                 Task::Read(_) | Task::Tell(_) => {}
                 Task::Send(write) => {
                     lost |= write.object() == key("c");
                     reserved |= write.label() == "reserve";
-                    let claim = stage.engine.view().claim(&pvc("c", 2, 0).key).unwrap();
+                    let claim = stage.reconciler.view().claim(&pvc("c", 2, 0).key).unwrap();
                     assert_ne!(claim.phase, ClaimPhase::Bound, "{expected:?}: {write:?}");
                 }
                 Task::Check(_) | Task::Recycle(_) => panic!("{task:?}"),
@@ -74,7 +74,7 @@ fn a_start_with_pairs_that_are_bound_reads_none_of_them() {
     let bound = Claim { phase: ClaimPhase::Bound, reported, ..naming(2) };
     let mut stage = Stage::of(&[held(1)], &[bound]);
     assert!(stage.next().is_none());
-    assert!(stage.engine.is_idle());
+    assert!(stage.reconciler.is_idle());
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn a_reply_is_recent_for_two_seconds_and_only_to_whom_it_was_given() {
         }
         let name = stage.write();
         assert_eq!(name.label(), "name");
-        stage.engine.sent(&name, Sent::Refused("no".to_owned()), stage.now);
+        stage.reconciler.sent(&name, WriteOutcome::Rejected("no".to_owned()), stage.now);
         if !leads_on {
-            stage.engine.lead(false, stage.now);
-            stage.engine.lead(true, stage.now);
+            stage.reconciler.lead(false, stage.now);
+            stage.reconciler.lead(true, stage.now);
         }
         stage.now += pause;
-        stage.engine.tick(stage.now);
+        stage.reconciler.tick(stage.now);
         // Something happens to the claim, which is therefore looked at again.
         stage.see(Observed::Claim(Arc::new(pvc("c", 103, 0))));
         match stage.next() {

@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_mins(1);
 
 /// Something to tell, and of which object.
 #[derive(Clone, Debug)]
-pub struct Notice {
+pub struct PendingEvent {
     /// What is told.
     pub announcement: ObjectEvent,
     /// The uid of the object.
@@ -58,14 +58,14 @@ struct Told {
 
 /// What was told and what is to be told.
 #[derive(Debug, Default)]
-pub(super) struct Telling {
+pub(super) struct EventRecorder {
     told: BTreeMap<ObjectKey, Told>,
     waiting: BTreeMap<(Instant, u64), ObjectKey>,
-    ready: VecDeque<Notice>,
+    ready: VecDeque<PendingEvent>,
     numbered: u64,
 }
 
-impl Telling {
+impl EventRecorder {
     /// Takes in why an object that `view` shows stands as it does.
     pub(super) fn note(&mut self, view: &View, key: &ObjectKey, why: Why, now: Instant) {
         let uid = match key {
@@ -93,7 +93,7 @@ impl Telling {
     pub(super) fn tell_once(&mut self, view: &View, about: &ObjectKey, announcement: ObjectEvent) {
         if let Some((uid, version)) = identity(view, &announcement.on) {
             let about = about.clone();
-            self.ready.push_back(Notice { announcement, uid, version, count: 1, about });
+            self.ready.push_back(PendingEvent { announcement, uid, version, count: 1, about });
         }
     }
 
@@ -106,11 +106,11 @@ impl Telling {
         version: ResourceVersion,
     ) {
         let (uid, version, about) = (Some(uid), Some(version), about.clone());
-        self.ready.push_back(Notice { announcement, uid, version, count: 1, about });
+        self.ready.push_back(PendingEvent { announcement, uid, version, count: 1, about });
     }
 
     /// The next notice that is due. An object that is gone is passed over.
-    pub(super) fn next(&mut self, view: &View, now: Instant) -> Option<Notice> {
+    pub(super) fn next(&mut self, view: &View, now: Instant) -> Option<PendingEvent> {
         while self.ready.is_empty() {
             if self.wakes_at()? > now {
                 return None;
@@ -124,7 +124,7 @@ impl Telling {
             let announcements = told.why.announcements(view, &key).into_iter();
             self.ready.extend(announcements.filter_map(|announcement| {
                 let (uid, version) = identity(view, &announcement.on)?;
-                Some(Notice { announcement, uid, version, count, about: key.clone() })
+                Some(PendingEvent { announcement, uid, version, count, about: key.clone() })
             }));
             if self.ready.is_empty() {
                 self.drop(&key);
@@ -139,7 +139,7 @@ impl Telling {
     }
 
     /// Takes in that a notice could not be stored.
-    pub(super) fn fail(&mut self, notice: &Notice, now: Instant) {
+    pub(super) fn fail(&mut self, notice: &PendingEvent, now: Instant) {
         let Some(old) = self.told.get(&notice.about).map(|told| told.due) else { return };
         self.waiting.remove(&old);
         let due = self.wait(&notice.about, now + RETRY);

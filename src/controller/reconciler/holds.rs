@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::Engine;
+use super::Reconciler;
 use crate::binding::{
     Confirmation, Evidence, ListedCollections, LiveReads, Next, ObjectKey, ObjectRef, Write,
     decide_claim,
 };
-use crate::controller::mode::Mode;
+use crate::controller::mode::ControllerMode;
 use crate::model::{ClaimKey, Reservation, Volume, VolumeName};
 
 /// Objects whose decisions wait because somebody else comes first, by the volume that they want; in order.
 #[derive(Debug, Default)]
-pub(super) struct Turns(BTreeMap<VolumeName, Waiters>);
+pub(super) struct Holds(BTreeMap<VolumeName, Waiters>);
 
 /// Objects in the order in which they came, each once; however many there are, as thousands of claims may name one
 /// volume.
@@ -44,14 +44,14 @@ impl Waiters {
     }
 }
 
-impl Turns {
+impl Holds {
     /// Forgets who waits: whoever leads again begins anew.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-impl Engine {
+impl Reconciler {
     /// What cannot be reserved yet is kept for the claim all the same.
     pub(super) fn promise(&mut self, write: &Write) {
         if let Write::Reserve { volume, claim, .. } = write {
@@ -62,7 +62,7 @@ impl Engine {
     /// A claim that waits for a reply has its turn now: the volume that it will take, should what is not
     /// known be as the view shows it, is kept for it. `live` is what it knows already.
     pub(super) fn look_ahead(&mut self, key: &ClaimKey, mut live: LiveReads) {
-        if self.mode != Mode::Full {
+        if self.mode != ControllerMode::Full {
             return;
         }
         loop {
@@ -90,7 +90,7 @@ impl Engine {
             || self.reads.is_awaited_by(&ObjectKey::Volume(name.clone()));
         let awaits = is_others && self.view.volume(name).is_some_and(is_free);
         if awaits {
-            self.turns.0.entry(name.clone()).or_default().push(key);
+            self.holds.0.entry(name.clone()).or_default().push(key);
         }
         awaits
     }
@@ -112,8 +112,8 @@ impl Engine {
         if self.view.is_assumed(name) || self.reads.is_awaited_by(&volume) {
             return false;
         }
-        let is_taken = self.changes.contains_key(&volume);
-        for key in self.turns.0.remove(name).unwrap_or_default().into_order() {
+        let is_taken = self.in_flight.contains_key(&volume);
+        for key in self.holds.0.remove(name).unwrap_or_default().into_order() {
             if is_taken {
                 self.park(&key, &volume);
             } else {

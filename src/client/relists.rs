@@ -5,16 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resource::{Identity, Watched};
+use super::resource::{Identity, ResourceKind};
 use crate::binding::Observed;
 
 /// What the lists that are under way have not shown yet.
 #[derive(Debug, Default)]
-pub struct Listings(BTreeMap<Watched, BTreeSet<Identity>>);
+pub struct Relists(BTreeMap<ResourceKind, BTreeSet<Identity>>);
 
-impl Listings {
+impl Relists {
     /// Begins a list, anew if one is under way; `known` may be gone.
-    pub fn begin(&mut self, watched: Watched, known: BTreeSet<Identity>) {
+    pub fn begin(&mut self, watched: ResourceKind, known: BTreeSet<Identity>) {
         self.0.insert(watched, known);
     }
 
@@ -33,7 +33,7 @@ impl Listings {
     }
 
     /// Ends a list: what it has not shown.
-    pub fn end(&mut self, watched: Watched) -> BTreeSet<Identity> {
+    pub fn end(&mut self, watched: ResourceKind) -> BTreeSet<Identity> {
         self.0.remove(&watched).unwrap_or_default()
     }
 }

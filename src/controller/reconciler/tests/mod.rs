@@ -1,28 +1,28 @@
 //! The loop by hand: what it asks for, in which order, and what it makes of each reply.
 
+mod events;
+mod holds;
 mod lists;
 mod operations;
-mod others;
-mod poison;
-mod recent;
+mod other_binders;
+mod recent_writes;
 mod recycling;
-mod telling;
 mod tenancy;
-mod turns;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Engine, Task};
+use super::{Reconciler, Task};
 use crate::api::claim::claim;
 use crate::api::volume::volume;
 use crate::binding::{LiveReads, ObjectKey, Observed, Read, ReadResult, Write};
-use crate::client::resource::Watched;
-use crate::client::send::Sent;
-use crate::controller::mode::Mode;
-use crate::controller::reads::Asked;
+use crate::client::resource::ResourceKind;
+use crate::client::send::WriteOutcome;
+use crate::controller::mode::ControllerMode;
+use crate::controller::reads::PendingRead;
 use crate::model::{Claim, ClaimKey, ClassName, ClassRequest, ResourceVersion, Volume, VolumeName};
 
 fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
@@ -54,34 +54,35 @@ fn named(name: &str) -> ObjectKey {
 
 /// A loop that leads, and the time.
 struct Stage {
-    engine: Engine,
+    reconciler: Reconciler,
     now: Instant,
 }
 
 impl Stage {
     /// Lists these, then leads.
     fn of(volumes: &[Volume], claims: &[Claim]) -> Self {
-        let mut stage = Self { engine: Engine::new(Mode::Full), now: Instant::now() };
+        let mut stage =
+            Self { reconciler: Reconciler::new(ControllerMode::Full), now: Instant::now() };
         for volume in volumes {
             stage.see(Observed::Volume(Arc::new(volume.clone())));
         }
         for claim in claims {
             stage.see(Observed::Claim(Arc::new(claim.clone())));
         }
-        for watched in Watched::ALL {
-            stage.engine.end_list(watched, &ResourceVersion::new("100"), stage.now);
+        for watched in ResourceKind::ALL {
+            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.engine.lead(true, stage.now);
+        stage.reconciler.lead(true, stage.now);
         stage
     }
 
     fn see(&mut self, observed: Observed) {
         let version = observed.version().unwrap().clone();
-        self.engine.observe(observed, &version, self.now);
+        self.reconciler.observe(observed, &version, self.now);
     }
 
     fn next(&mut self) -> Option<Task> {
-        self.engine.next(self.now)
+        self.reconciler.next(self.now)
     }
 
     /// All writes that are to be sent now.
@@ -104,7 +105,7 @@ impl Stage {
         }
     }
 
-    fn read(&mut self) -> Asked {
+    fn read(&mut self) -> PendingRead {
         match self.next() {
             Some(Task::Read(asked)) => asked,
             other => panic!("not a read: {other:?}"),
@@ -116,15 +117,15 @@ impl Stage {
         let version = Some(ResourceVersion::new(version.to_string()));
         let stored = match write.object() {
             ObjectKey::Volume(name) => {
-                let volume = Volume::clone(self.engine.view().volume(&name).unwrap());
+                let volume = Volume::clone(self.reconciler.view().volume(&name).unwrap());
                 Observed::Volume(Arc::new(Volume { version, ..volume }))
             }
             ObjectKey::Claim(key) => {
-                let claim = Claim::clone(self.engine.view().claim(&key).unwrap());
+                let claim = Claim::clone(self.reconciler.view().claim(&key).unwrap());
                 Observed::Claim(Arc::new(Claim { version, ..claim }))
             }
         };
-        self.engine.sent(write, Sent::Stored(stored), self.now);
+        self.reconciler.sent(write, WriteOutcome::Stored(stored), self.now);
     }
 }
 
@@ -144,7 +145,7 @@ fn the_four_steps_follow_one_another_and_each_waits_for_the_reply() {
         stage.store(&write, version);
     }
     assert!(stage.next().is_none());
-    assert!(stage.engine.is_idle());
+    assert!(stage.reconciler.is_idle());
 }
 
 #[test]
@@ -189,15 +190,15 @@ fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
     let Some(Task::Send(offer)) = stage.next() else { panic!("not offered") };
     // The older claim is promised the volume, the younger asks about the class.
     let asked = stage.read();
-    stage.engine.answered(&asked, &no_class, stage.now);
+    stage.reconciler.answered(&asked, &no_class, stage.now);
     let of_the_younger = stage.read();
     // The volume is ready, and the older claim has to ask about the class again.
     stage.store(&offer, 101);
     assert!(stage.next().is_none());
-    stage.engine.answered(&of_the_younger, &no_class, stage.now);
+    stage.reconciler.answered(&of_the_younger, &no_class, stage.now);
     let of_the_older = stage.read();
     assert!(stage.next().is_none(), "the younger claim waits");
-    stage.engine.answered(&of_the_older, &no_class, stage.now);
+    stage.reconciler.answered(&of_the_older, &no_class, stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "c", "the older claim was first");
 }
@@ -206,7 +207,7 @@ fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
 fn what_is_refused_is_taken_back_and_the_next_claim_is_served() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
     let write = stage.write();
-    stage.engine.sent(&write, Sent::Refused("no".to_owned()), stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Rejected("no".to_owned()), stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "d", "the other claim had found nothing, and is told");
 }
@@ -218,7 +219,7 @@ fn what_is_refused_again_and_again_is_tried_less_and_less_often() {
     let mut tries = 0;
     while stage.now < start + Duration::from_mins(10) {
         for write in stage.writes() {
-            stage.engine.sent(&write, Sent::Refused("no".to_owned()), stage.now);
+            stage.reconciler.sent(&write, WriteOutcome::Rejected("no".to_owned()), stage.now);
             tries += 1;
         }
         stage.now += Duration::from_millis(10);
@@ -230,9 +231,9 @@ fn what_is_refused_again_and_again_is_tried_less_and_less_often() {
 fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.engine.sent(&write, Sent::Busy(Duration::from_secs(7)), stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Throttled(Duration::from_secs(7)), stage.now);
     assert!(stage.next().is_none());
-    assert_eq!(stage.engine.wakes_at(), Some(stage.now + Duration::from_secs(7)));
+    assert_eq!(stage.reconciler.wakes_at(), Some(stage.now + Duration::from_secs(7)));
     stage.now += Duration::from_secs(7);
     assert_eq!(stage.write().label(), "reserve");
 }
@@ -248,16 +249,16 @@ fn whether_a_write_without_a_reply_was_stored_is_read() {
     for (version, is_stored, next) in [(1, false, "reserve"), (109, true, "volume_phase")] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
         let write = stage.write();
-        stage.engine.sent(&write, Sent::Unknown("late".to_owned()), stage.now);
+        stage.reconciler.sent(&write, WriteOutcome::Unknown("late".to_owned()), stage.now);
         let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
         assert_eq!(object, named("a"));
         assert!(stage.next().is_none(), "nothing is decided on what nobody knows");
         let mut stored = pv("a", version, "1Gi", "Available");
         if is_stored {
-            let assumed = stage.engine.view().volume(&VolumeName::new("a")).unwrap();
+            let assumed = stage.reconciler.view().volume(&VolumeName::new("a")).unwrap();
             stored.reservation = assumed.reservation.clone();
         }
-        stage.engine.checked(&object, &found(stored), stage.now);
+        stage.reconciler.checked(&object, &found(stored), stage.now);
         assert_eq!(stage.write().label(), next);
     }
 }
@@ -266,14 +267,14 @@ fn whether_a_write_without_a_reply_was_stored_is_read() {
 fn a_check_that_fails_is_made_again() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.engine.sent(&write, Sent::Stale, stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Stale, stage.now);
     for _ in 0..3 {
         let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
         let mut live = LiveReads::default();
         live.volumes.insert(VolumeName::new("a"), ReadResult::Failed);
-        stage.engine.checked(&object, &live, stage.now);
+        stage.reconciler.checked(&object, &live, stage.now);
         assert!(stage.next().is_none());
-        stage.now = stage.engine.wakes_at().unwrap();
+        stage.now = stage.reconciler.wakes_at().unwrap();
     }
 }
 
@@ -284,11 +285,11 @@ fn who_was_to_have_a_volume_that_cannot_be_read_gets_another() {
     let mut stage = Stage::of(&volumes, &[pvc("c", 3, 0)]);
     let write = stage.write();
     assert_eq!(write.object(), named("best"));
-    stage.engine.sent(&write, Sent::Stale, stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Stale, stage.now);
     let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
     let mut live = LiveReads::default();
     live.volumes.insert(VolumeName::new("best"), ReadResult::Unreadable);
-    stage.engine.checked(&object, &live, stage.now);
+    stage.reconciler.checked(&object, &live, stage.now);
     assert_eq!(stage.write().object(), named("large"));
 }
 
@@ -301,7 +302,7 @@ fn older_news_is_passed_over_and_newer_news_outlives_a_reply() {
     stage.see(Observed::Volume(Arc::new(pv("a", 109, "1Gi", "Available"))));
     stage.see(Observed::Volume(Arc::new(pv("a", 108, "1Gi", "Failed"))));
     stage.store(&write, 107);
-    let seen = stage.engine.view().volume(&VolumeName::new("a")).unwrap().version.clone();
+    let seen = stage.reconciler.view().volume(&VolumeName::new("a")).unwrap().version.clone();
     assert_eq!(seen, Some(ResourceVersion::new("109")));
     assert_eq!(stage.write().label(), "reserve", "the reservation was undone");
 }
@@ -328,7 +329,7 @@ fn a_volume_is_released_on_a_live_read_only_and_read_once() {
     let asked = stage.read();
     assert_eq!(asked.read, Read::Claim(ClaimKey::new("db", "c")));
     assert!(stage.next().is_none());
-    stage.engine.answered(&asked, &gone(), stage.now);
+    stage.reconciler.answered(&asked, &gone(), stage.now);
     let write = stage.write();
     assert_eq!(write.label(), "volume_phase");
     stage.store(&write, 101);
@@ -341,12 +342,12 @@ fn an_answer_from_before_a_change_proves_nothing() {
     let asked = stage.read();
     // The claim is created, and the volume kept for it anew, while the read is on its way.
     stage.see(Observed::Volume(Arc::new(held(105))));
-    stage.engine.answered(&asked, &gone(), stage.now);
+    stage.reconciler.answered(&asked, &gone(), stage.now);
     let again = stage.read();
     stage.see(Observed::Claim(Arc::new(pvc("c", 106, 0))));
-    stage.engine.answered(&again, &gone(), stage.now);
+    stage.reconciler.answered(&again, &gone(), stage.now);
     let of_the_volume = stage.read();
-    stage.engine.answered(&of_the_volume, &found(held(105)), stage.now);
+    stage.reconciler.answered(&of_the_volume, &found(held(105)), stage.now);
     let write = stage.write();
     assert_eq!((write.label(), write.object()), ("name", key("c")), "bound, not released");
 }
@@ -355,21 +356,21 @@ fn an_answer_from_before_a_change_proves_nothing() {
 fn who_does_not_lead_decides_nothing_and_who_leads_again_begins_anew() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.engine.lead(false, stage.now);
+    stage.reconciler.lead(false, stage.now);
     stage.store(&write, 101);
     assert!(stage.next().is_none());
-    stage.engine.lead(true, stage.now);
+    stage.reconciler.lead(true, stage.now);
     assert_eq!(stage.write().label(), "volume_phase");
 }
 
 #[test]
 fn who_observes_writes_nothing() {
     let mut stage = Stage::of(&[], &[]);
-    stage.engine = Engine::new(Mode::Observe);
-    for watched in Watched::ALL {
-        stage.engine.end_list(watched, &ResourceVersion::new("1"), stage.now);
+    stage.reconciler = Reconciler::new(ControllerMode::Observe);
+    for watched in ResourceKind::ALL {
+        stage.reconciler.end_list(watched, &ResourceVersion::new("1"), stage.now);
     }
-    stage.engine.lead(true, stage.now);
+    stage.reconciler.lead(true, stage.now);
     stage.see(Observed::Volume(Arc::new(pv("a", 2, "1Gi", "Pending"))));
     stage.see(Observed::Claim(Arc::new(pvc("c", 3, 0))));
     assert!(stage.next().is_none());
@@ -389,16 +390,20 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
     for round in 0..200 {
         match stage.next() {
             Some(Task::Send(write)) if round < 40 => {
-                stage.engine.sent(&write, Sent::Busy(Duration::from_secs(1)), stage.now);
+                stage.reconciler.sent(
+                    &write,
+                    WriteOutcome::Throttled(Duration::from_secs(1)),
+                    stage.now,
+                );
             }
             Some(Task::Send(write)) => {
                 stored.push(write.label());
                 stage.store(&write, 200 + round);
             }
-            Some(Task::Read(asked)) => stage.engine.answered(&asked, &live, stage.now),
-            Some(Task::Tell(notice)) => stage.engine.told(&notice, true, stage.now),
+            Some(Task::Read(asked)) => stage.reconciler.answered(&asked, &live, stage.now),
+            Some(Task::Tell(notice)) => stage.reconciler.told(&notice, true, stage.now),
             Some(Task::Check(_) | Task::Recycle(_)) => panic!("neither lost nor released"),
-            None => stage.now = stage.engine.wakes_at().unwrap_or(stage.now),
+            None => stage.now = stage.reconciler.wakes_at().unwrap_or(stage.now),
         }
     }
     assert_eq!(stored, ["volume_phase", "reserve", "volume_phase", "name", "claim_status"]);
@@ -409,21 +414,21 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
 fn what_became_of_a_write_is_asked_ever_more_seldom_and_only_by_who_leads() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.engine.sent(&write, Sent::Unknown("late".to_owned()), stage.now);
+    stage.reconciler.sent(&write, WriteOutcome::Unknown("late".to_owned()), stage.now);
     let mut pauses = Vec::new();
     for _ in 0..7 {
         let Some(Task::Check(object)) = stage.next() else { panic!("not asked") };
         let mut live = LiveReads::default();
         live.fail_all(&[Read::Volume(VolumeName::new("a"))]);
-        stage.engine.checked(&object, &live, stage.now);
+        stage.reconciler.checked(&object, &live, stage.now);
         assert!(stage.next().is_none());
-        let next = stage.engine.wakes_at().unwrap();
+        let next = stage.reconciler.wakes_at().unwrap();
         pauses.push(next.duration_since(stage.now).as_millis());
         stage.now = next;
     }
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
-    stage.engine.lead(false, stage.now);
-    assert!(stage.next().is_none() && stage.engine.wakes_at().is_none());
-    stage.engine.lead(true, stage.now);
+    stage.reconciler.lead(false, stage.now);
+    assert!(stage.next().is_none() && stage.reconciler.wakes_at().is_none());
+    stage.reconciler.lead(true, stage.now);
     assert!(matches!(stage.next(), Some(Task::Check(_))));
 }

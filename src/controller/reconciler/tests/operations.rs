@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{Stage, gone, held, pv, pvc};
 use crate::api::class::class;
 use crate::binding::{LiveReads, Observed, Write};
-use crate::client::resource::Watched;
-use crate::controller::engine::{EndedOperation, Operation, Task};
+use crate::client::resource::ResourceKind;
+use crate::controller::reconciler::{EndedOperation, Task, VolumeOperation};
 use crate::model::{
     Backend, Claim, ClaimKey, ClassName, ClassRequest, ReclaimPolicy, Reservation, ResourceVersion,
     Uid, Volume,
@@ -17,7 +17,7 @@ use crate::model::{
 fn with_class(stage: &mut Stage) {
     let text = r#"{"metadata":{"name":"fast"},"provisioner":"csi.example"}"#;
     let observed = Observed::Class(Arc::new(class(text).unwrap()));
-    stage.engine.observe(observed, &ResourceVersion::new("101"), stage.now);
+    stage.reconciler.observe(observed, &ResourceVersion::new("101"), stage.now);
 }
 
 fn fast() -> ClassName {
@@ -33,7 +33,7 @@ fn run(stage: &mut Stage, live: &LiveReads) -> Vec<Write> {
                 stage.store(&write, 200 + u32::try_from(writes.len()).unwrap());
                 writes.push(write);
             }
-            Task::Read(asked) => stage.engine.answered(&asked, live, stage.now),
+            Task::Read(asked) => stage.reconciler.answered(&asked, live, stage.now),
             Task::Tell(_) => {}
             Task::Check(_) | Task::Recycle(_) => panic!("{task:?}"),
         }
@@ -48,16 +48,16 @@ fn a_volume_was_made_once_its_claim_is_bound() {
     let claim = Claim { class_field: ClassRequest::Named(fast()), ..pvc("c", 102, 0) };
     stage.see(Observed::Claim(Arc::new(claim)));
     run(&mut stage, &LiveReads::default());
-    assert_eq!(stage.engine.take_ended(), []);
+    assert_eq!(stage.reconciler.take_ended(), []);
     stage.now += Duration::from_secs(7);
     let reservation = Reservation::Held(ClaimKey::new("db", "c"), Uid::new("u-c"));
     let made = Volume { class_field: Some(fast()), reservation, ..pv("a", 150, "1Gi", "Pending") };
     stage.see(Observed::Volume(Arc::new(made)));
     run(&mut stage, &LiveReads::default());
     let took = Some(Duration::from_secs(7));
-    let (plugin, operation) = ("csi.example".into(), Operation::Provision);
-    assert_eq!(stage.engine.take_ended(), [EndedOperation { plugin, operation, took }]);
-    assert_eq!(stage.engine.take_ended(), []);
+    let (plugin, operation) = ("csi.example".into(), VolumeOperation::Provision);
+    assert_eq!(stage.reconciler.take_ended(), [EndedOperation { plugin, operation, took }]);
+    assert_eq!(stage.reconciler.take_ended(), []);
 }
 
 #[test]
@@ -77,11 +77,12 @@ fn a_volume_was_deleted_once_it_is_gone_and_what_nobody_deletes_is_an_error() {
         stage.see(Observed::Volume(Arc::new(volume)));
         run(&mut stage, &gone());
         stage.now += Duration::from_secs(3);
-        let identity = Watched::Volumes.identities(stage.engine.view()).pop_first().unwrap();
-        let (gone, version) = (Watched::Volumes.gone(&identity), ResourceVersion::new("300"));
-        stage.engine.observe(gone, &version, stage.now);
+        let identity =
+            ResourceKind::Volumes.identities(stage.reconciler.view()).pop_first().unwrap();
+        let (gone, version) = (ResourceKind::Volumes.gone(&identity), ResourceVersion::new("300"));
+        stage.reconciler.observe(gone, &version, stage.now);
         let (plugin, took) = (expected.0.into(), expected.1);
-        let operation = Operation::Delete;
-        assert_eq!(stage.engine.take_ended(), [EndedOperation { plugin, operation, took }]);
+        let operation = VolumeOperation::Delete;
+        assert_eq!(stage.reconciler.take_ended(), [EndedOperation { plugin, operation, took }]);
     }
 }

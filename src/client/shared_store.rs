@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::backoff::spread_of_process;
-use super::listing::Listings;
-use super::resource::Watched;
-use super::watch::{Sink, Unreadable};
+use super::relists::Relists;
+use super::resource::ResourceKind;
+use super::watch::{EventHandler, Unreadable};
 use crate::api::volume::Wanted;
 use crate::binding::{Observed, View};
 use crate::model::ResourceVersion;
 
 /// A view and how far it can be believed.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedStore {
     view: RwLock<View>,
-    listings: Mutex<Listings>,
+    relists: Mutex<Relists>,
     freshness: [Freshness; 5],
 }
 
@@ -28,7 +28,7 @@ struct Freshness {
     heard_at: AtomicU64,
 }
 
-impl Shared {
+impl SharedStore {
     /// The view, for one decision.
     pub fn view(&self) -> RwLockReadGuard<'_, View> {
         // A panic while one observation was taken in leaves the others as they were.
@@ -44,53 +44,53 @@ impl Shared {
     /// Whether everything that a verdict looks at was listed completely once. It never turns false again: a watch that
     /// is cut would take all replicas down at the same time.
     pub fn is_synced(&self) -> bool {
-        Watched::JUDGED.into_iter().all(|watched| self.is_listed(watched))
+        ResourceKind::JUDGED.into_iter().all(|watched| self.is_listed(watched))
     }
 
     /// Whether this resource was listed completely once.
-    pub fn is_listed(&self, watched: Watched) -> bool {
+    pub fn is_listed(&self, watched: ResourceKind) -> bool {
         self.of(watched).is_synced.load(Ordering::Acquire)
     }
 
     /// When the watch of `watched` was last heard of, in seconds of the caller's clock.
-    pub fn heard_at(&self, watched: Watched) -> u64 {
+    pub fn heard_at(&self, watched: ResourceKind) -> u64 {
         self.of(watched).heard_at.load(Ordering::Relaxed)
     }
 
-    fn listings(&self) -> MutexGuard<'_, Listings> {
-        self.listings.lock().unwrap_or_else(PoisonError::into_inner)
+    fn relists(&self) -> MutexGuard<'_, Relists> {
+        self.relists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, watched: Watched) -> &Freshness {
+    fn of(&self, watched: ResourceKind) -> &Freshness {
         let [volumes, claims, classes, pods, namespaces] = &self.freshness;
         match watched {
-            Watched::Volumes => volumes,
-            Watched::Claims => claims,
-            Watched::Classes => classes,
-            Watched::Pods => pods,
-            Watched::Namespaces => namespaces,
+            ResourceKind::Volumes => volumes,
+            ResourceKind::Claims => claims,
+            ResourceKind::Classes => classes,
+            ResourceKind::Pods => pods,
+            ResourceKind::Namespaces => namespaces,
         }
     }
 }
 
-impl Sink for Shared {
-    fn listing(&self, watched: Watched) {
+impl EventHandler for SharedStore {
+    fn listing(&self, watched: ResourceKind) {
         let shown = watched.identities(&self.view());
-        self.listings().begin(watched, shown);
+        self.relists().begin(watched, shown);
     }
 
-    fn observe(&self, _: Watched, observed: Observed, _: ResourceVersion, _: &str) {
-        self.listings().note(&observed);
+    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
+        self.relists().note(&observed);
         self.apply([observed]);
     }
 
-    fn listed(&self, watched: Watched, _: ResourceVersion) {
-        let gone = self.listings().end(watched);
+    fn listed(&self, watched: ResourceKind, _: ResourceVersion) {
+        let gone = self.relists().end(watched);
         self.apply(gone.iter().map(|identity| watched.gone(identity)));
         self.of(watched).is_synced.store(true, Ordering::Release);
     }
 
-    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
+    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
         self.apply([watched.gone(&unreadable.identity)]);
     }
@@ -103,7 +103,7 @@ impl Sink for Shared {
         Wanted::Storage
     }
 
-    fn heard(&self, watched: Watched, now: u64) {
+    fn heard(&self, watched: ResourceKind, now: u64) {
         self.of(watched).heard_at.store(now, Ordering::Relaxed);
     }
 }

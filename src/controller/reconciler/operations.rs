@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Engine;
-use super::tell::Why;
+use super::Reconciler;
+use super::events::Why;
 use crate::binding::{
     ClaimOutcome, Next, ObjectKey, Observed, Reclaim, ReleasedFor, VolumeOutcome, Write,
 };
-use crate::controller::mode::Mode;
+use crate::controller::mode::ControllerMode;
 use crate::model::{VolumeName, VolumePhase};
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum VolumeOperation {
     /// A volume is made for a claim: from when that was asked for until the claim is bound.
     Provision,
     /// The storage of a released volume is deleted: until the volume is gone.
@@ -32,22 +32,22 @@ pub struct EndedOperation {
     /// Who was to do it.
     pub plugin: Box<str>,
     /// What.
-    pub operation: Operation,
+    pub operation: VolumeOperation,
     /// How long it took; none if it failed.
     pub took: Option<Duration>,
 }
 
 /// The operations that go on, by the object that they are about, and those that have ended.
 #[derive(Debug, Default)]
-pub(super) struct Operations {
-    begun: BTreeMap<ObjectKey, (Box<str>, Operation, Instant)>,
+pub(super) struct VolumeOperations {
+    begun: BTreeMap<ObjectKey, (Box<str>, VolumeOperation, Instant)>,
     ended: Vec<EndedOperation>,
 }
 
 /// Who deletes storage where nobody knows.
 const NOBODY: &str = "N/A";
 
-impl Engine {
+impl Reconciler {
     /// The operations that have ended since this was asked last.
     pub fn take_ended(&mut self) -> Vec<EndedOperation> {
         std::mem::take(&mut self.operations.ended)
@@ -55,11 +55,11 @@ impl Engine {
 
     /// Notes what a decision about an object says of operations.
     pub(super) fn note_operation(&mut self, key: &ObjectKey, next: &Next, why: &Why, now: Instant) {
-        if self.mode != Mode::Full {
+        if self.mode != ControllerMode::Full {
             return;
         }
         if let Why::Claim(ClaimOutcome::WaitsForProvisioner(name)) = why {
-            self.operations.begin(key, name, Operation::Provision, now);
+            self.operations.begin(key, name, VolumeOperation::Provision, now);
         }
         let is_bound =
             matches!(why, Why::Claim(ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..)));
@@ -68,7 +68,7 @@ impl Engine {
         }
         if let (ObjectKey::Volume(name), Next::Reclaim(Reclaim::ByDriver)) = (key, next) {
             let plugin = self.deleter(name);
-            self.operations.begin(key, &plugin, Operation::Delete, now);
+            self.operations.begin(key, &plugin, VolumeOperation::Delete, now);
         }
     }
 
@@ -83,7 +83,7 @@ impl Engine {
         if is_failure {
             self.operations.ended.push(EndedOperation {
                 plugin: NOBODY.into(),
-                operation: Operation::Delete,
+                operation: VolumeOperation::Delete,
                 took: None,
             });
         }
@@ -119,13 +119,13 @@ impl Engine {
     }
 }
 
-impl Operations {
+impl VolumeOperations {
     /// Forgets what goes on: whoever leads meanwhile sees its end.
     pub(super) fn clear(&mut self) {
         self.begun.clear();
     }
 
-    fn begin(&mut self, key: &ObjectKey, plugin: &str, operation: Operation, now: Instant) {
+    fn begin(&mut self, key: &ObjectKey, plugin: &str, operation: VolumeOperation, now: Instant) {
         if !self.begun.contains_key(key) {
             self.begun.insert(key.clone(), (plugin.into(), operation, now));
         }

@@ -1,6 +1,6 @@
 //! What the watches tell the loop: a queue with a bound.
 //!
-//! Nothing of it may be lost, as the engine knows what it is told and no more: a watch does not read on while there is
+//! Nothing of it may be lost, as the reconciler knows what it is told and no more: a watch does not read on while there is
 //! no room. Not here: what is made of it (`run`).
 
 use std::pin::pin;
@@ -14,45 +14,45 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::api::managers::{InTree, in_tree};
 use crate::binding::Observed;
-use crate::client::resource::Watched;
-use crate::client::watch::{Sink, Unreadable};
+use crate::client::resource::ResourceKind;
+use crate::client::watch::{EventHandler, Unreadable};
 use crate::model::{ResourceVersion, Volume};
 
 /// What the watches tell.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum WatchEvent {
     Volume(Arc<Volume>, InTree),
     Observed(Observed, ResourceVersion),
-    Unreadable(Watched, Unreadable),
-    Listing(Watched),
-    Listed(Watched, ResourceVersion),
+    Unreadable(ResourceKind, Unreadable),
+    Listing(ResourceKind),
+    Listed(ResourceKind, ResourceVersion),
 }
 
-/// How much of what the watches tell may wait for the engine: some 20 MB of volumes and claims. It takes in what a list
+/// How much of what the watches tell may wait for the reconciler: some 20 MB of volumes and claims. It takes in what a list
 /// brings in less time than it takes to arrive, so that more wait only where it has no processor.
-const NEWS_COUNT_MAX: usize = 16 * 1024;
+const EVENTS_COUNT_MAX: usize = 16 * 1024;
 
 /// Room that there must be before a watch reads on. Each of the four then brings a page of 500 objects, or a piece of a
 /// stream: at most 400 KB, as the HTTP library reads, some 600 events.
-const ROOM: usize = NEWS_COUNT_MAX / 2;
+const ROOM: usize = EVENTS_COUNT_MAX / 2;
 
 /// Passes on what watches see.
 #[derive(Debug)]
-pub(super) struct Feed {
-    sender: Sender<News>,
-    /// Whether something could not be passed on: what the engine knows is not what there is.
+pub(super) struct EventSender {
+    sender: Sender<WatchEvent>,
+    /// Whether something could not be passed on: what the reconciler knows is not what there is.
     is_full: AtomicBool,
-    /// That the engine has taken in what there was.
+    /// That the reconciler has taken in what there was.
     drained: Notify,
     spread: u64,
-    /// When each watch was last heard of, in seconds since the start, in the order of [`Watched::ALL`].
-    heard: [AtomicU64; Watched::ALL.len()],
+    /// When each watch was last heard of, in seconds since the start, in the order of [`ResourceKind::ALL`].
+    heard: [AtomicU64; ResourceKind::ALL.len()],
 }
 
-impl Feed {
+impl EventSender {
     /// An empty one, and where it comes out. `spread` is another number for other processes.
-    pub(super) fn new(spread: u64) -> (Self, Receiver<News>) {
-        let (sender, news) = channel(NEWS_COUNT_MAX);
+    pub(super) fn new(spread: u64) -> (Self, Receiver<WatchEvent>) {
+        let (sender, news) = channel(EVENTS_COUNT_MAX);
         let (is_full, drained, heard) = Default::default();
         (Self { sender, is_full, drained, spread, heard }, news)
     }
@@ -68,12 +68,12 @@ impl Feed {
     }
 
     /// When each watch was last heard of, counted from the start.
-    pub(super) fn heard(&self) -> impl Iterator<Item = (Watched, Duration)> {
+    pub(super) fn heard(&self) -> impl Iterator<Item = (ResourceKind, Duration)> {
         let seconds = |heard: &AtomicU64| Duration::from_secs(heard.load(Ordering::Relaxed));
-        Watched::ALL.into_iter().zip(self.heard.iter().map(seconds))
+        ResourceKind::ALL.into_iter().zip(self.heard.iter().map(seconds))
     }
 
-    fn pass(&self, news: News) {
+    fn pass(&self, news: WatchEvent) {
         // Nobody listens any more only when all of it ends.
         if let Err(TrySendError::Full(_)) = self.sender.try_send(news) {
             self.is_full.store(true, Ordering::Relaxed);
@@ -81,24 +81,24 @@ impl Feed {
     }
 }
 
-impl Sink for Feed {
-    fn observe(&self, _: Watched, observed: Observed, version: ResourceVersion, text: &str) {
+impl EventHandler for EventSender {
+    fn observe(&self, _: ResourceKind, observed: Observed, version: ResourceVersion, text: &str) {
         self.pass(match observed.volume() {
-            Some(volume) => News::Volume(Arc::clone(volume), in_tree(text)),
-            None => News::Observed(observed, version),
+            Some(volume) => WatchEvent::Volume(Arc::clone(volume), in_tree(text)),
+            None => WatchEvent::Observed(observed, version),
         });
     }
 
-    fn listing(&self, watched: Watched) {
-        self.pass(News::Listing(watched));
+    fn listing(&self, watched: ResourceKind) {
+        self.pass(WatchEvent::Listing(watched));
     }
 
-    fn listed(&self, watched: Watched, version: ResourceVersion) {
-        self.pass(News::Listed(watched, version));
+    fn listed(&self, watched: ResourceKind, version: ResourceVersion) {
+        self.pass(WatchEvent::Listed(watched, version));
     }
 
-    fn unreadable(&self, watched: Watched, unreadable: Unreadable) {
-        self.pass(News::Unreadable(watched, unreadable));
+    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
+        self.pass(WatchEvent::Unreadable(watched, unreadable));
     }
 
     async fn room(&self) {
@@ -118,8 +118,8 @@ impl Sink for Feed {
         self.spread
     }
 
-    fn heard(&self, watched: Watched, now: u64) {
-        let place = Watched::ALL.iter().position(|other| *other == watched);
+    fn heard(&self, watched: ResourceKind, now: u64) {
+        let place = ResourceKind::ALL.iter().position(|other| *other == watched);
         if let Some(heard) = place.and_then(|place| self.heard.get(place)) {
             heard.store(now, Ordering::Relaxed);
         }
@@ -138,23 +138,23 @@ mod tests {
 
     #[test]
     fn a_watch_waits_for_room_and_takes_none_from_the_others() {
-        let (feed, mut news) = Feed::new(0);
-        while feed.sender.capacity() >= ROOM {
-            feed.listing(Watched::Volumes);
+        let (event_sender, mut news) = EventSender::new(0);
+        while event_sender.sender.capacity() >= ROOM {
+            event_sender.listing(ResourceKind::Volumes);
         }
-        let mut waiting = std::array::from_fn::<_, 3, _>(|_| Box::pin(feed.room()));
+        let mut waiting = std::array::from_fn::<_, 3, _>(|_| Box::pin(event_sender.room()));
         let mut context = Context::from_waker(Waker::noop());
         for room in &mut waiting {
             assert_eq!(room.as_mut().poll(&mut context), Poll::Pending);
         }
         // One that was let on before may still bring a page.
-        (0..ROOM - 1).for_each(|_| feed.listing(Watched::Claims));
-        assert!(!feed.is_full());
+        (0..ROOM - 1).for_each(|_| event_sender.listing(ResourceKind::Claims));
+        assert!(!event_sender.is_full());
         while news.try_recv().is_ok() {}
-        feed.tell_drained();
+        event_sender.tell_drained();
         assert!(waiting.iter_mut().all(|room| room.as_mut().poll(&mut context).is_ready()));
-        assert!(is_ready(feed.room()));
-        (0..=NEWS_COUNT_MAX).for_each(|_| feed.listing(Watched::Claims));
-        assert!(feed.is_full());
+        assert!(is_ready(event_sender.room()));
+        (0..=EVENTS_COUNT_MAX).for_each(|_| event_sender.listing(ResourceKind::Claims));
+        assert!(event_sender.is_full());
     }
 }

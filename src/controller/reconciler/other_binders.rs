@@ -5,19 +5,19 @@
 
 use tokio::time::Instant;
 
-use super::Engine;
+use super::Reconciler;
 use crate::api::managers::InTree;
 use crate::binding::{
     Choice, EventType, FitCheck, ObjectEvent, ObjectKey, choose, fit, ranks_alike,
 };
-use crate::controller::mode::Mode;
+use crate::controller::mode::ControllerMode;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{BindingMode, Reservation, Stage, Volume, VolumeName, VolumePhase};
 
-impl Engine {
+impl Reconciler {
     /// Looks at a change of a volume by somebody else, before it is taken in.
     pub(super) fn look_at_others(&mut self, new: &Volume, in_tree: InTree, now: Instant) {
-        let old = match self.changes.get(&ObjectKey::Volume(new.name.clone())) {
+        let old = match self.in_flight.get(&ObjectKey::Volume(new.name.clone())) {
             Some(change) => change.before_volume(),
             None => self.view.volume(&new.name),
         };
@@ -30,14 +30,14 @@ impl Engine {
             && matches!(new.reservation, Reservation::Held(..));
         let is_bound = old.phase != new.phase && new.phase == VolumePhase::Bound;
         match self.mode {
-            Mode::Full if is_kept && in_tree.reservation => {
+            ControllerMode::Full if is_kept && in_tree.reservation => {
                 self.note_foreign(&new.name, "reserved it", now);
             }
-            Mode::Full if is_bound && in_tree.phase => {
+            ControllerMode::Full if is_bound && in_tree.phase => {
                 self.note_foreign(&new.name, "made its phase Bound", now);
             }
             // One of several replicas tells it: who does not lead tells nothing and would only gather.
-            Mode::Observe | Mode::Prebind
+            ControllerMode::Observe | ControllerMode::Prebind
                 if self.is_leading
                     && is_kept
                     && old.reservation == Reservation::Free
@@ -45,7 +45,7 @@ impl Engine {
             {
                 self.compare(&old, new);
             }
-            Mode::Full | Mode::Observe | Mode::Prebind => {}
+            ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind => {}
         }
     }
 
@@ -84,8 +84,10 @@ impl Engine {
     /// everything is decided about anew.
     pub fn give_way(&mut self, is_other_at_work: bool, now: Instant) {
         let mode = match self.started_in {
-            Mode::Full if is_other_at_work => Mode::Observe,
-            mode @ (Mode::Full | Mode::Observe | Mode::Prebind) => mode,
+            ControllerMode::Full if is_other_at_work => ControllerMode::Observe,
+            mode @ (ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind) => {
+                mode
+            }
         };
         if mode == self.mode {
             return;
@@ -156,6 +158,6 @@ impl Engine {
         }
         let on = ObjectKey::Volume(volume.name.clone());
         let announcement = ObjectEvent::new(on, severity, reason, text);
-        self.telling.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);
+        self.events.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);
     }
 }

@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::write::WritePatch;
 use crate::certificates::KeyedPem;
-use crate::certificates::rotation::{Asked, Stored};
+use crate::certificates::rotation::{RenewalRequest, Stored};
 
 /// A Secret as it is stored.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret {
     version: String,
-    asked: Option<Asked>,
+    asked: Option<RenewalRequest>,
     texts: BTreeMap<String, String>,
 }
 
@@ -68,8 +68,8 @@ impl Secret {
         Ok(Self {
             version: wire.metadata.resource_version,
             asked: match annotations.get(RENEW).and_then(Option::as_deref) {
-                Some("authority") => Some(Asked::Authority),
-                Some("certificate") => Some(Asked::Leaf),
+                Some("authority") => Some(RenewalRequest::Ca),
+                Some("certificate") => Some(RenewalRequest::Leaf),
                 Some(_) | None => None,
             },
             texts: data.filter_map(|(key, text)| Some((key, plain(text)?))).collect(),
@@ -95,8 +95,8 @@ pub fn stored(authority: &Secret, serving: &Secret) -> Stored {
         // Each for what is in it: the patch that stores another takes the annotation off that Secret alone.
         asked: authority
             .asked
-            .filter(|asked| *asked == Asked::Authority)
-            .or(serving.asked.filter(|asked| *asked == Asked::Leaf)),
+            .filter(|asked| *asked == RenewalRequest::Ca)
+            .or(serving.asked.filter(|asked| *asked == RenewalRequest::Leaf)),
         serving: serving.serving(),
     }
 }
@@ -109,7 +109,7 @@ pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePat
         (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
         (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
     ];
-    patch(path, seen, &data, stored.asked == Some(Asked::Authority))
+    patch(path, seen, &data, stored.asked == Some(RenewalRequest::Ca))
 }
 
 /// The patch that stores the serving pair in the Secret at `path`, provided that it is as it was seen.
@@ -122,7 +122,7 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
         // For people and for who looks after the installation; replicas do not read it.
         (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
     ];
-    patch(path, seen, &data, stored.asked == Some(Asked::Leaf))
+    patch(path, seen, &data, stored.asked == Some(RenewalRequest::Leaf))
 }
 
 /// Every patch but one that leaves open what was asked for takes the annotation off.
@@ -187,7 +187,7 @@ mod tests {
         let stored = Stored {
             authority: Some(KeyedPem { certificate: "a".to_owned(), key: "b".to_owned() }),
             former: "f".to_owned(),
-            asked: Some(Asked::Authority),
+            asked: Some(RenewalRequest::Ca),
             serving: Some(KeyedPem { certificate: "c".to_owned(), key: "d".to_owned() }),
         };
         let seen = Secret { version: "7".to_owned(), ..Secret::default() };

@@ -5,7 +5,7 @@
 
 use rcgen::{CertifiedIssuer, KeyPair, PKCS_ECDSA_P256_SHA256};
 
-use super::authority::{CertificateError, Names, authority_params, serving_params};
+use super::ca::{CertificateError, Names, authority_params, serving_params};
 
 /// A serving pair and the authority that signed it, as PEM.
 #[derive(Clone)]

@@ -3,11 +3,11 @@
 //! Values and decisions alone. Not here: where they are stored and registered (`controller::certificates`), and
 //! how they are served (`webhook::transport`).
 
-mod authority;
+mod ca;
 mod development;
 mod reading;
 pub mod rotation;
 
-pub use authority::{Authority, CertificateError, KeyedPem, Names};
+pub use ca::{CertificateAuthority, CertificateError, KeyedPem, Names};
 pub use development::{DevelopmentPair, development};
 pub use reading::{Time, authorities, is_accepted, time};

@@ -102,7 +102,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::certificates::{Authority, KeyedPem, Names};
+    use crate::certificates::{CertificateAuthority, KeyedPem, Names};
 
     const NAME: &str = "bindery.bindery.svc";
 
@@ -111,11 +111,11 @@ mod tests {
     }
 
     fn authority(name: &str) -> KeyedPem {
-        Authority::make(name, at(0), SignedDuration::from_hours(100)).unwrap()
+        CertificateAuthority::make(name, at(0), SignedDuration::from_hours(100)).unwrap()
     }
 
     fn leaf(authority: &KeyedPem) -> KeyedPem {
-        let signer = Authority::of(authority).unwrap();
+        let signer = CertificateAuthority::of(authority).unwrap();
         signer.sign(&Names::default(), at(0), SignedDuration::from_hours(30)).unwrap()
     }
 

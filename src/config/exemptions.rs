@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 
 use super::read::{Reader, duration};
-use crate::document::{Node, Position, quoted};
+use crate::document::{Position, TreeNode, quoted};
 use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
 
 impl Reader {
-    pub(super) fn exemptions(&mut self, node: &Node, policy: &mut Policy) {
+    pub(super) fn exemptions(&mut self, node: &TreeNode, policy: &mut Policy) {
         for entry in self.map(node, "exemptions") {
             match entry.key.as_str() {
                 "maxDuration" => match entry.value.text().and_then(duration) {
@@ -28,7 +28,7 @@ impl Reader {
         }
     }
 
-    fn exemption(&mut self, node: &Node) -> Option<ConfiguredExemption> {
+    fn exemption(&mut self, node: &TreeNode) -> Option<ConfiguredExemption> {
         let (mut rules, mut until, mut reason) = (Vec::new(), None, None);
         let (mut namespaces, mut users) = (Vec::new(), Vec::new());
         for entry in self.map(node, "an exemption") {
@@ -52,7 +52,7 @@ impl Reader {
         Some(ConfiguredExemption { rules, namespaces, users, until, reason })
     }
 
-    fn exemptable(&mut self, node: &Node) {
+    fn exemptable(&mut self, node: &TreeNode) {
         let Some(id) = node.text() else { return };
         self.rule(node.at, id);
         if rules::find(id).is_some_and(|rule| rule.exemption == Exemptable::No) {
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    fn time(&mut self, node: &Node) -> Option<Timestamp> {
+    fn time(&mut self, node: &TreeNode) -> Option<Timestamp> {
         let time = node.text().and_then(|text| text.parse().ok());
         if time.is_none() {
             let text = "until must be a time like 2030-01-31T18:00:00Z".to_owned();

@@ -80,7 +80,7 @@ impl Default for Configuration {
 
 /// One thing that is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigurationProblem {
     /// Where.
     pub at: Position,
     /// What is wrong and what to do, without a full stop.
@@ -93,7 +93,7 @@ pub struct ConfigurationError {
     /// The name of the file, as messages give it.
     pub file: String,
     /// What is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigurationProblem>,
 }
 
 impl fmt::Display for ConfigurationError {
@@ -110,7 +110,7 @@ impl fmt::Display for ConfigurationError {
 pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, ConfigurationError> {
     let text = document::text(bytes.to_vec()).map_err(|error| ConfigurationError {
         file: file.to_owned(),
-        problems: vec![Problem { at: error.at, text: error.reason }],
+        problems: vec![ConfigurationProblem { at: error.at, text: error.reason }],
     })?;
     read(&text, file)
 }
@@ -118,12 +118,13 @@ pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, Configurati
 /// Reads a configuration. `file` is its name, for messages.
 pub fn read(text: &str, file: &str) -> Result<Configuration, ConfigurationError> {
     let refused = |problems| ConfigurationError { file: file.to_owned(), problems };
-    let documents = document::read(text)
-        .map_err(|error| refused(vec![Problem { at: error.at, text: error.reason }]))?;
+    let documents = document::read(text).map_err(|error| {
+        refused(vec![ConfigurationProblem { at: error.at, text: error.reason }])
+    })?;
     let [document] = documents.as_slice() else {
         let at = documents.get(1).map_or(Position { line: 1, column: 1 }, |second| second.at);
         let text = format!("{} documents instead of one; keep one", documents.len());
-        return Err(refused(vec![Problem { at, text }]));
+        return Err(refused(vec![ConfigurationProblem { at, text }]));
     };
     read::configuration(document).map_err(refused)
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::read::Reader;
-use crate::document::{Node, Shape};
+use crate::document::{Shape, TreeNode};
 use crate::model::{Selector, Term};
 use crate::rules::{Mode, Override};
 
 impl Reader {
     /// Every override of a list, in order.
-    pub(super) fn overrides(&mut self, node: &Node) -> Vec<Override> {
+    pub(super) fn overrides(&mut self, node: &TreeNode) -> Vec<Override> {
         self.list(node, "overrides").iter().filter_map(|item| self.one_override(item)).collect()
     }
 
-    fn one_override(&mut self, node: &Node) -> Option<Override> {
+    fn one_override(&mut self, node: &TreeNode) -> Option<Override> {
         let (mut selector, mut modes) = (None, BTreeMap::new());
         for entry in self.map(node, "an override") {
             match entry.key.as_str() {
@@ -32,7 +32,7 @@ impl Reader {
         Some(Override { namespaces: selector?, modes })
     }
 
-    fn selector(&mut self, node: &Node) -> Option<Selector> {
+    fn selector(&mut self, node: &TreeNode) -> Option<Selector> {
         let before = self.problems();
         let mut terms = Vec::new();
         for entry in self.map(node, "namespaceSelector") {
@@ -60,7 +60,7 @@ impl Reader {
         (self.problems() == before).then(|| Selector::new(terms))
     }
 
-    fn expression(&mut self, node: &Node) -> Option<Term> {
+    fn expression(&mut self, node: &TreeNode) -> Option<Term> {
         let (mut key, mut operator, mut values) = (None, None, Vec::new());
         for entry in self.map(node, "an entry of matchExpressions") {
             match entry.key.as_str() {
@@ -83,7 +83,7 @@ impl Reader {
     }
 
     /// The value of a label, which may be empty.
-    fn label(&mut self, node: &Node) -> Option<String> {
+    fn label(&mut self, node: &TreeNode) -> Option<String> {
         let text = node.text().map(str::to_owned);
         if text.is_none() {
             let text = format!("the value of a label must be text, not {}; quote it", node.kind());

@@ -5,8 +5,8 @@
 
 use jiff::{SignedDuration, Span};
 
-use super::{Configuration, Problem};
-use crate::document::{Entry, Node, Position, Shape, quoted};
+use super::{Configuration, ConfigurationProblem};
+use crate::document::{Entry, Position, Shape, TreeNode, quoted};
 use crate::model::TenantLabel;
 use crate::rules::mutations::{self, MUTATIONS};
 use crate::rules::{Mode, Parameters, Policy, RULES, Switch, TENANT_LABEL, Unlisted};
@@ -14,15 +14,17 @@ use crate::rules::{Mode, Parameters, Policy, RULES, Switch, TENANT_LABEL, Unlist
 /// What was found wrong so far.
 #[derive(Default)]
 pub(super) struct Reader {
-    problems: Vec<Problem>,
+    problems: Vec<ConfigurationProblem>,
 }
 
 /// The configuration that `document` describes, or all that is wrong with it.
-pub(super) fn configuration(document: &Node) -> Result<Configuration, Vec<Problem>> {
+pub(super) fn configuration(
+    document: &TreeNode,
+) -> Result<Configuration, Vec<ConfigurationProblem>> {
     let mut reader = Reader::default();
     let mut configuration = Configuration::default();
     for (key, value) in [("apiVersion", "bindery.dev/v1"), ("kind", "Config")] {
-        if document.get(key).and_then(Node::text) != Some(value) {
+        if document.get(key).and_then(TreeNode::text) != Some(value) {
             let at = document.place_of(key);
             reader.add(at, format!("{key} must be {value}"));
         }
@@ -74,14 +76,14 @@ impl Reader {
             line.truncate(end);
             line.push('…');
         }
-        self.problems.push(Problem { at, text: line });
+        self.problems.push(ConfigurationProblem { at, text: line });
     }
 
     pub(super) fn unknown(&mut self, entry: &Entry, known: &str) {
         self.add(entry.at, format!("unknown key {}; known are {known}", quoted(&entry.key)));
     }
 
-    pub(super) fn map<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Entry] {
+    pub(super) fn map<'a>(&mut self, node: &'a TreeNode, name: &str) -> &'a [Entry] {
         if !matches!(node.shape, Shape::Map(_) | Shape::Null) {
             self.add(node.at, format!("{name} must be a map, not {}", node.kind()));
         }
@@ -89,21 +91,21 @@ impl Reader {
     }
 
     /// Notes the keys that a map lacks.
-    pub(super) fn needs(&mut self, node: &Node, name: &str, keys: &[&str]) {
+    pub(super) fn needs(&mut self, node: &TreeNode, name: &str, keys: &[&str]) {
         let is_map = matches!(node.shape, Shape::Map(_));
         for key in keys.iter().filter(|key| is_map && node.get(key).is_none()) {
             self.add(node.at, format!("{name} needs {key}"));
         }
     }
 
-    pub(super) fn list<'a>(&mut self, node: &'a Node, name: &str) -> &'a [Node] {
+    pub(super) fn list<'a>(&mut self, node: &'a TreeNode, name: &str) -> &'a [TreeNode] {
         if !matches!(node.shape, Shape::List(_) | Shape::Null) {
             self.add(node.at, format!("{name} must be a list, not {}", node.kind()));
         }
         node.items()
     }
 
-    pub(super) fn text(&mut self, node: &Node, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, node: &TreeNode, name: &str) -> Option<String> {
         let text = node.text().filter(|text| !text.is_empty());
         if text.is_none() {
             self.add(node.at, format!("{name} must be text, not {}", node.kind()));
@@ -111,7 +113,7 @@ impl Reader {
         text.map(str::to_owned)
     }
 
-    fn profile(&mut self, node: &Node, configuration: &mut Configuration) {
+    fn profile(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         let modes = &mut configuration.policy.modes;
         match node.text() {
             Some("baseline") => {}
@@ -126,7 +128,7 @@ impl Reader {
         }
     }
 
-    fn rules(&mut self, node: &Node, configuration: &mut Configuration) {
+    fn rules(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         for entry in self.map(node, "rules") {
             match entry.key.as_str() {
                 "modes" => {
@@ -169,7 +171,7 @@ impl Reader {
         }
     }
 
-    fn edits(&mut self, node: &Node, configuration: &mut Configuration) {
+    fn edits(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         for entry in self.map(node, "edits") {
             if entry.key == TENANT_LABEL {
                 let text =
@@ -201,7 +203,7 @@ impl Reader {
         }
     }
 
-    fn tenancy(&mut self, node: &Node, policy: &mut Policy) {
+    fn tenancy(&mut self, node: &TreeNode, policy: &mut Policy) {
         for entry in self.map(node, "tenancy") {
             let word = entry.value.text();
             let label = TenantLabel::ALL.into_iter().find(|label| Some(label.as_str()) == word);
@@ -215,7 +217,7 @@ impl Reader {
         }
     }
 
-    fn trusted(&mut self, node: &Node, configuration: &mut Configuration) {
+    fn trusted(&mut self, node: &TreeNode, configuration: &mut Configuration) {
         let trusted = &mut configuration.policy.trusted;
         for entry in self.map(node, "trusted") {
             match entry.key.as_str() {
@@ -234,7 +236,7 @@ impl Reader {
     }
 
     /// A list of names.
-    pub(super) fn names(&mut self, node: &Node, name: &str) -> Vec<String> {
+    pub(super) fn names(&mut self, node: &TreeNode, name: &str) -> Vec<String> {
         let items = self.list(node, name);
         items.iter().filter_map(|item| self.text(item, &format!("an entry of {name}"))).collect()
     }

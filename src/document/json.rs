@@ -11,12 +11,12 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::UnreadableError;
-use super::tree::{Entry, Node, Position, Shape};
+use super::tree::{Entry, Position, Shape, TreeNode};
 use super::twice;
 use super::yaml::{DEPTH_MAX, TOO_DEEP};
 
 /// Reads every value.
-pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
+pub(super) fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {
     let lines = Lines::of(text);
     let mut documents = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
@@ -70,7 +70,7 @@ impl<'a> Lines<'a> {
         UnreadableError { at: self.place_at(offset), reason }
     }
 
-    fn node(&self, part: &'a str, depth: usize) -> Result<Node, UnreadableError> {
+    fn node(&self, part: &'a str, depth: usize) -> Result<TreeNode, UnreadableError> {
         let at = self.place_of(part);
         if depth > DEPTH_MAX {
             return Err(UnreadableError { at, reason: TOO_DEEP.to_owned() });
@@ -91,7 +91,7 @@ impl<'a> Lines<'a> {
             Some(b'n') => Shape::Null,
             _ => Shape::Number(serde_json::from_str(part).map_err(refused)?),
         };
-        Ok(Node { at, shape })
+        Ok(TreeNode { at, shape })
     }
 
     fn entries(

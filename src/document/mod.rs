@@ -11,7 +11,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use tree::{Entry, Node, Position, Shape};
+pub use tree::{Entry, Position, Shape, TreeNode};
 
 /// Text that is no document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +26,7 @@ pub struct UnreadableError {
 /// Reads every document of `text`: multi-document YAML, or JSON values one after another.
 ///
 /// JSON is told from YAML by its first character. Empty documents are left out.
-pub fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
+pub fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let documents = if is_json(text) { json::read(text)? } else { yaml::read(text)? };
     Ok(documents.into_iter().filter(|document| document.shape != Shape::Null).collect())

@@ -21,7 +21,7 @@ impl fmt::Display for Position {
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct TreeNode {
     /// Where it begins.
     pub at: Position,
     /// What it is.
@@ -40,7 +40,7 @@ pub enum Shape {
     /// Text.
     Text(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     /// A map, in the order of the text.
     Map(Vec<Entry>),
 }
@@ -53,10 +53,10 @@ pub struct Entry {
     /// Where the key begins.
     pub at: Position,
     /// Its value.
-    pub value: Node,
+    pub value: TreeNode,
 }
 
-impl Node {
+impl TreeNode {
     /// The entry under `key`, if this is a map that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
 use super::scalar::scalar;
-use super::tree::{Entry, Node, Position, Shape};
+use super::tree::{Entry, Position, Shape, TreeNode};
 use super::{UnreadableError, twice};
 
 /// What the tags of YAML itself begin with.
@@ -25,7 +25,7 @@ pub(super) const TOO_DEEP: &str = "values nest deeper than 100 levels";
 const ALIASED_COUNT_MAX: usize = 1_000_000;
 
 /// Reads every document.
-pub(super) fn read(text: &str) -> Result<Vec<Node>, UnreadableError> {
+pub(super) fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {
     let mut builder = Builder { lines: lines(text), ..Builder::default() };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| unreadable(&error))?;
@@ -65,7 +65,7 @@ struct Open {
 }
 
 enum Content {
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     Map(Fields),
 }
 
@@ -80,7 +80,7 @@ enum Key {
 #[derive(Default)]
 struct Fields {
     entries: Vec<Entry>,
-    merged: Vec<Node>,
+    merged: Vec<TreeNode>,
     /// The key whose value comes next.
     key: Option<Key>,
     /// Where each key of `entries` is given.
@@ -90,9 +90,9 @@ struct Fields {
 #[derive(Default)]
 struct Builder<'a> {
     lines: Vec<&'a str>,
-    documents: Vec<Node>,
+    documents: Vec<TreeNode>,
     open: Vec<Open>,
-    anchors: BTreeMap<usize, Node>,
+    anchors: BTreeMap<usize, TreeNode>,
     aliased: usize,
 }
 
@@ -112,7 +112,7 @@ impl Builder<'_> {
                 }
                 let shape =
                     scalar(&text, tag, is_bare).map_err(|reason| UnreadableError { at, reason })?;
-                self.value(Node { at, shape }, anchor)
+                self.value(TreeNode { at, shape }, anchor)
             }
             Event::SequenceStart(style, anchor, _) => {
                 let at = if style == StructureStyle::Block { self.dash(at) } else { at };
@@ -130,7 +130,7 @@ impl Builder<'_> {
                 if self.aliased > ALIASED_COUNT_MAX {
                     return refused(at, "aliases add more than 1000000 values");
                 }
-                self.value(Node { at, ..node }, 0)
+                self.value(TreeNode { at, ..node }, 0)
             }
             Event::DocumentStart(..) => {
                 self.anchors.clear();
@@ -190,10 +190,10 @@ impl Builder<'_> {
                 Shape::Map(entries)
             }
         };
-        self.value(Node { at: open.at, shape }, open.anchor)
+        self.value(TreeNode { at: open.at, shape }, open.anchor)
     }
 
-    fn value(&mut self, node: Node, anchor: usize) -> Result<(), UnreadableError> {
+    fn value(&mut self, node: TreeNode, anchor: usize) -> Result<(), UnreadableError> {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -210,7 +210,7 @@ impl Builder<'_> {
     }
 
     /// Go (`sigs.k8s.io/yaml`): keys that are numbers or booleans become their text.
-    fn bare_key(&mut self, node: Node) -> Result<(), UnreadableError> {
+    fn bare_key(&mut self, node: TreeNode) -> Result<(), UnreadableError> {
         let name = match node.shape {
             Shape::Text(text) => text,
             Shape::Bool(bool) => bool.to_string(),
@@ -248,7 +248,7 @@ impl Builder<'_> {
 fn merge(
     entries: &mut Vec<Entry>,
     seen: &mut BTreeMap<String, Position>,
-    node: Node,
+    node: TreeNode,
 ) -> Result<(), UnreadableError> {
     match node.shape {
         Shape::Map(merged) => {

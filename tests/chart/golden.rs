@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use bindery::document::{self, Node};
+use bindery::document::{self, TreeNode};
 
 use super::helm::{Helm, is_generating, rendered, root, set, sets, template_by, text};
 
@@ -40,7 +40,7 @@ fn objects(text: &str) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for object in text.split("---\n").map(str::trim).filter(|object| !object.is_empty()) {
         let read = document::read(object).expect("it is YAML");
-        let read = read.first().map(Node::to_json).expect("it is an object");
+        let read = read.first().map(TreeNode::to_json).expect("it is an object");
         let part = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         found
             .push((format!("{} {}", part(&read["kind"]), part(&read["metadata"]["name"])), object));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use bindery::document::{self, Node};
+use bindery::document::{self, TreeNode};
 use serde_json::Value;
 
 /// The release that tests render, and its namespace: the name of the installation is made of both parts.
@@ -93,7 +93,7 @@ pub(crate) fn template_by(helm: Helm, arguments: &[&str]) -> Result<Rendering, S
     let fixed = ["template", RELEASE, "charts/bindery", "--namespace", NAMESPACE];
     let text = run(helm, &[fixed.as_slice(), arguments].concat())?;
     let objects = document::read(&text).map_err(|error| format!("the rendering: {error}"))?;
-    let objects = objects.iter().map(Node::to_json).collect();
+    let objects = objects.iter().map(TreeNode::to_json).collect();
     Ok(Rendering { text, objects })
 }
 

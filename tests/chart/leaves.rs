@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use bindery::document::{self, Node};
+use bindery::document::{self, TreeNode};
 use serde_json::Value;
 
 use super::helm::{NAMESPACE, RELEASE, helm, rendered, root, text};
@@ -135,7 +135,7 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
 fn every_value_has_its_probe() {
     let values = document::read(&text("charts/bindery/values.yaml")).expect("values are YAML");
     let mut found = Vec::new();
-    leaves(&values.first().map(Node::to_json).expect("there are values"), "", &mut found);
+    leaves(&values.first().map(TreeNode::to_json).expect("there are values"), "", &mut found);
     assert!(found.len() > 40, "the walk finds few values: {found:?}");
     for leaf in &found {
         let is_probed = PROBES.iter().any(|(path, ..)| path == leaf);

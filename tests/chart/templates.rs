@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use bindery::document::{self, Node};
+use bindery::document::{self, TreeNode};
 use serde_json::Value;
 
 use super::helm::{helm, root, text};
@@ -178,7 +178,7 @@ fn helm_finds_no_fault() {
 #[test]
 fn the_chart_is_of_this_version() {
     let chart = document::read(&text("charts/bindery/Chart.yaml")).expect("it is YAML");
-    let chart: Value = chart.first().map(Node::to_json).expect("it is there");
+    let chart: Value = chart.first().map(TreeNode::to_json).expect("it is there");
     assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
     assert_eq!(chart["apiVersion"], "v2");

@@ -60,7 +60,7 @@ fn registrations_read_the_same_as_yaml_and_json() {
     let arguments = ["generate", "webhooks", "--service", "storage/hook", "-o"];
     let with = |notation| generated(&[arguments.as_slice(), &[notation]].concat());
     let yaml = document::read(&with("yaml")).expect("YAML");
-    let yaml: Vec<Value> = yaml.iter().map(document::Node::to_json).collect();
+    let yaml: Vec<Value> = yaml.iter().map(document::TreeNode::to_json).collect();
     let list: Value = serde_json::from_str(&with("json")).expect("JSON");
     assert_eq!(json!(yaml), list["items"]);
     assert_eq!(list["items"][0]["kind"], "ValidatingWebhookConfiguration");

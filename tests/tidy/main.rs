@@ -17,6 +17,7 @@ mod layers;
 mod lists;
 mod manifest;
 mod mutants;
+mod public_names;
 mod readme;
 mod shape;
 mod tree;
@@ -100,6 +101,12 @@ fn functions_are_short() {
 #[test]
 fn types_are_named_after_the_domain() {
     check_all(Kind::Rust, shape::names);
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let files: Vec<File> = tree::files().into_iter().filter(|file| file.is(Kind::Source)).collect();
+    expect_none(&public_names::check(&files));
 }
 
 #[test]

@@ -13,16 +13,16 @@ pub struct Stored {
     /// The certificates of former authorities that are still trusted, PEM.
     pub former: String,
     /// What somebody asked to be made anew.
-    pub asked: Option<Asked>,
+    pub asked: Option<RenewalRequest>,
     /// What replicas serve.
     pub serving: Option<KeyedPem>,
 }
 
 /// What somebody wants to be made anew before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum RenewalRequest {
     /// The authority, as after its key became known; all that it has signed goes with it.
-    Authority,
+    Ca,
     /// The serving certificate.
     Leaf,
 }
@@ -31,9 +31,9 @@ pub enum Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The newest authority.
-    pub authority: AuthorityFact,
+    pub authority: CaState,
     /// The serving certificate.
-    pub leaf: LeafFact,
+    pub leaf: LeafState,
     /// Whether a former authority is still trusted.
     pub has_former: bool,
     /// Whether all registrations show what is trusted, and nothing else.
@@ -42,7 +42,7 @@ pub struct Facts {
 
 /// How it is about the newest authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuthorityFact {
+pub enum CaState {
     /// There is none that can sign.
     Missing,
     /// It can sign for a while yet.
@@ -50,12 +50,12 @@ pub enum AuthorityFact {
     /// It is time for another.
     Due,
     /// Somebody wants another.
-    Asked,
+    Requested,
 }
 
 /// How it is about the serving certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafFact {
+pub enum LeafState {
     /// There is none that anybody would accept.
     Missing,
     /// A former authority signed it.
@@ -78,29 +78,29 @@ pub fn facts(stored: &Stored, registered: &[String], name: &str, now: Timestamp)
     }
 }
 
-fn authority(stored: &Stored, now: Timestamp) -> AuthorityFact {
+fn authority(stored: &Stored, now: Timestamp) -> CaState {
     let usable = stored.authority.as_ref().filter(|pair| pair.is_whole());
     let time = usable.and_then(|pair| time(&pair.certificate)).filter(|time| time.holds(now));
     match time {
-        None => AuthorityFact::Missing,
-        Some(_) if stored.asked == Some(Asked::Authority) => AuthorityFact::Asked,
-        Some(time) if time.is_due(now) => AuthorityFact::Due,
-        Some(_) => AuthorityFact::Good,
+        None => CaState::Missing,
+        Some(_) if stored.asked == Some(RenewalRequest::Ca) => CaState::Requested,
+        Some(time) if time.is_due(now) => CaState::Due,
+        Some(_) => CaState::Good,
     }
 }
 
-fn leaf(stored: &Stored, name: &str, now: Timestamp) -> LeafFact {
+fn leaf(stored: &Stored, name: &str, now: Timestamp) -> LeafState {
     let newest = stored.authority.as_ref().map_or("", |newest| &newest.certificate);
     let Some(serving) = stored.serving.as_ref().filter(|pair| pair.is_whole()) else {
-        return LeafFact::Missing;
+        return LeafState::Missing;
     };
     let is_accepted = |trust: &str| is_accepted(&serving.certificate, trust, name, now);
     if is_accepted(newest) {
         let is_due = time(&serving.certificate).is_none_or(|time| time.is_due(now));
-        LeafFact::Current { is_due: is_due || stored.asked == Some(Asked::Leaf) }
+        LeafState::Current { is_due: is_due || stored.asked == Some(RenewalRequest::Leaf) }
     } else if is_accepted(&stored.former) {
-        LeafFact::Former
+        LeafState::Former
     } else {
-        LeafFact::Missing
+        LeafState::Missing
     }
 }

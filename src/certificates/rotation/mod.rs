@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use facts::{Asked, AuthorityFact, Facts, LeafFact, Stored, facts};
+pub use facts::{CaState, Facts, LeafState, RenewalRequest, Stored, facts};
 
-use super::authority::{Authority, CertificateError, KeyedPem, Names};
+use super::ca::{CertificateAuthority, CertificateError, KeyedPem, Names};
 use super::reading::{authorities, time};
 
 /// How long certificates last, and how long others need to learn of a change.
@@ -54,7 +54,7 @@ pub struct Ages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Store a new authority, the former one beside it.
-    MakeAuthority(Reason),
+    MakeCa(Reason),
     /// Store a serving certificate that the newest authority signs.
     MakeLeaf(Reason),
     /// Register everything that is trusted.
@@ -75,7 +75,7 @@ pub enum Reason {
     /// Two thirds of its time are over, or somebody wants another.
     Due,
     /// Somebody asked for it.
-    Asked,
+    Requested,
     /// It is not signed by the newest authority.
     Former,
 }
@@ -86,7 +86,7 @@ impl Reason {
         match self {
             Self::Missing => "missing",
             Self::Due => "due",
-            Self::Asked => "asked",
+            Self::Requested => "asked",
             Self::Former => "former",
         }
     }
@@ -101,33 +101,33 @@ impl Reason {
 pub fn decide(facts: Facts, ages: Ages, settle: Duration) -> Step {
     let left = |age: Option<Duration>| settle.saturating_sub(age.unwrap_or_default());
     let renewal = match facts.authority {
-        AuthorityFact::Missing => return Step::MakeAuthority(Reason::Missing),
-        AuthorityFact::Good => None,
-        AuthorityFact::Due => Some(Reason::Due),
-        AuthorityFact::Asked => Some(Reason::Asked),
+        CaState::Missing => return Step::MakeCa(Reason::Missing),
+        CaState::Good => None,
+        CaState::Due => Some(Reason::Due),
+        CaState::Requested => Some(Reason::Requested),
     };
     // One renewal is ended before the next begins.
     if let Some(reason) = renewal.filter(|_| !facts.has_former) {
-        return Step::MakeAuthority(reason);
+        return Step::MakeCa(reason);
     }
     match facts.leaf {
-        LeafFact::Current { is_due: true } => return Step::MakeLeaf(Reason::Due),
+        LeafState::Current { is_due: true } => return Step::MakeLeaf(Reason::Due),
         // Nobody is served by another one meanwhile.
-        LeafFact::Missing if !facts.has_former => return Step::MakeLeaf(Reason::Missing),
-        LeafFact::Missing | LeafFact::Former | LeafFact::Current { is_due: false } => {}
+        LeafState::Missing if !facts.has_former => return Step::MakeLeaf(Reason::Missing),
+        LeafState::Missing | LeafState::Former | LeafState::Current { is_due: false } => {}
     }
     if !facts.is_published {
         return Step::Publish;
     }
     match facts.leaf {
-        LeafFact::Missing | LeafFact::Former if !left(ages.published).is_zero() => {
+        LeafState::Missing | LeafState::Former if !left(ages.published).is_zero() => {
             Step::Settle(left(ages.published))
         }
-        LeafFact::Missing => Step::MakeLeaf(Reason::Missing),
-        LeafFact::Former => Step::MakeLeaf(Reason::Former),
-        LeafFact::Current { .. } if !facts.has_former => Step::Rest,
-        LeafFact::Current { .. } if left(ages.switched).is_zero() => Step::Retire,
-        LeafFact::Current { .. } => Step::Settle(left(ages.switched)),
+        LeafState::Missing => Step::MakeLeaf(Reason::Missing),
+        LeafState::Former => Step::MakeLeaf(Reason::Former),
+        LeafState::Current { .. } if !facts.has_former => Step::Rest,
+        LeafState::Current { .. } if left(ages.switched).is_zero() => Step::Retire,
+        LeafState::Current { .. } => Step::Settle(left(ages.switched)),
     }
 }
 
@@ -159,7 +159,7 @@ impl Stored {
         let former: Vec<String> = authorities(&candidates).into_iter().filter(holds).collect();
         let name = format!("{installation} {now}");
         Ok(Self {
-            authority: Some(Authority::make(&name, now, life)?),
+            authority: Some(CertificateAuthority::make(&name, now, life)?),
             former: former.into_iter().take(FORMER_AT_MOST).collect::<Vec<_>>().concat(),
             asked: None,
             serving: self.serving.clone(),
@@ -176,7 +176,7 @@ impl Stored {
         let Some(authority) = &self.authority else { return Ok(None) };
         // No leaf outlasts its authority.
         let rest = time(&authority.certificate).map_or(life, |time| time.end.duration_since(now));
-        let serving = Authority::of(authority)?.sign(names, now, life.min(rest))?;
+        let serving = CertificateAuthority::of(authority)?.sign(names, now, life.min(rest))?;
         Ok(Some(Self { serving: Some(serving), asked: None, ..self.clone() }))
     }
 

@@ -61,7 +61,7 @@ impl World {
         let now = at(self.now);
         let facts = facts(&self.stored, &self.registered, NAME, now);
         self.published = facts.is_published.then(|| self.published.unwrap_or(self.now));
-        let is_switched = matches!(facts.leaf, LeafFact::Current { .. });
+        let is_switched = matches!(facts.leaf, LeafState::Current { .. });
         self.switched = is_switched.then(|| self.switched.unwrap_or(self.now));
         let age = |since: Option<i64>| {
             since.map(|since| Duration::from_secs(u64::try_from(self.now - since).unwrap()))
@@ -69,7 +69,7 @@ impl World {
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
         let step = decide(facts, ages, self.periods.settle);
         match step {
-            Step::MakeAuthority(_) => {
+            Step::MakeCa(_) => {
                 let registered = self.registered.concat();
                 let life = self.periods.authority;
                 self.stored =
@@ -138,12 +138,8 @@ impl World {
 fn a_first_installation_serves_at_once() {
     let mut world = World::new();
     let steps: Vec<Step> = (0..4).map(|_| world.step()).collect();
-    let expected = [
-        Step::MakeAuthority(Reason::Missing),
-        Step::MakeLeaf(Reason::Missing),
-        Step::Publish,
-        Step::Rest,
-    ];
+    let expected =
+        [Step::MakeCa(Reason::Missing), Step::MakeLeaf(Reason::Missing), Step::Publish, Step::Rest];
     assert_eq!(steps, expected);
 }
 
@@ -151,12 +147,12 @@ fn a_first_installation_serves_at_once() {
 fn a_new_authority_is_trusted_before_it_signs_and_the_former_until_nothing_of_it_is_served() {
     let mut world = World::new();
     world.run(100, 10);
-    world.stored.asked = Some(Asked::Authority);
+    world.stored.asked = Some(RenewalRequest::Ca);
     world.steps.clear();
     world.run(200, 10);
     world.steps.retain(|step| !matches!(step, Step::Settle(_) | Step::Rest));
     let expected = [
-        Step::MakeAuthority(Reason::Asked),
+        Step::MakeCa(Reason::Requested),
         Step::Publish,
         Step::MakeLeaf(Reason::Former),
         Step::Retire,
@@ -169,7 +165,7 @@ fn a_new_authority_is_trusted_before_it_signs_and_the_former_until_nothing_of_it
 fn a_leaf_is_made_anew_for_who_asks() {
     let mut world = World::new();
     world.run(100, 10);
-    world.stored.asked = Some(Asked::Leaf);
+    world.stored.asked = Some(RenewalRequest::Leaf);
     assert_eq!((world.step(), world.step()), (Step::MakeLeaf(Reason::Due), Step::Rest));
     world.check();
 }
@@ -180,7 +176,7 @@ fn everything_is_renewed_in_time_for_ever() {
     // Ten authorities and a hundred leaves, looked after every quarter of an hour.
     world.run(600 * 3600, 900);
     let count = |wanted: fn(&Step) -> bool| world.steps.iter().filter(|step| wanted(step)).count();
-    let authorities = count(|step| matches!(step, Step::MakeAuthority(Reason::Due)));
+    let authorities = count(|step| matches!(step, Step::MakeCa(Reason::Due)));
     let leaves = count(|step| matches!(step, Step::MakeLeaf(Reason::Due)));
     assert!((9..=11).contains(&authorities), "{authorities}");
     assert!((85..=110).contains(&leaves), "{leaves}");
@@ -191,7 +187,7 @@ fn a_crash_after_any_step_is_recovered_from() {
     for crash in 0..40 {
         let mut world = World::new();
         world.run(100, 10);
-        world.stored.asked = Some(Asked::Authority);
+        world.stored.asked = Some(RenewalRequest::Ca);
         for number in 0..200 {
             if number == crash {
                 world.crash();
@@ -243,7 +239,7 @@ fn a_registration_that_was_wiped_is_filled_in_again() {
     world.registered = vec![String::new(); 2];
     assert_eq!((world.step(), world.step()), (Step::Publish, Step::Rest));
     // In the middle of a renewal the wait begins anew.
-    world.stored.asked = Some(Asked::Authority);
+    world.stored.asked = Some(RenewalRequest::Ca);
     while !matches!(world.step(), Step::Settle(_)) {}
     world.now += 50;
     world.registered = vec![String::new(); 2];
@@ -261,10 +257,10 @@ fn half_an_authority_is_none_and_a_leaf_of_another_name_is_none() {
         stored.authority.as_mut().map(authority);
         facts(&stored, &world.registered, NAME, at(100)).authority
     };
-    assert_eq!(broken(|_| {}), AuthorityFact::Good);
-    assert_eq!(broken(|pair| pair.key = String::new()), AuthorityFact::Missing);
-    assert_eq!(broken(|pair| pair.certificate.truncate(200)), AuthorityFact::Missing);
+    assert_eq!(broken(|_| {}), CaState::Good);
+    assert_eq!(broken(|pair| pair.key = String::new()), CaState::Missing);
+    assert_eq!(broken(|pair| pair.certificate.truncate(200)), CaState::Missing);
     let leaf = |name| facts(&whole, &world.registered, name, at(100)).leaf;
-    assert_eq!(leaf(NAME), LeafFact::Current { is_due: false });
-    assert_eq!(leaf("other.storage.svc"), LeafFact::Missing);
+    assert_eq!(leaf(NAME), LeafState::Current { is_due: false });
+    assert_eq!(leaf("other.storage.svc"), LeafState::Missing);
 }

@@ -6,7 +6,7 @@ use super::known::Known;
 use super::similar_name::with_similar_name;
 use crate::cli::input::object_id::ObjectKey;
 use crate::cli::report::{Exempt, Finding, Outcome, Rendered};
-use crate::document::{Node, Position};
+use crate::document::{Position, TreeNode};
 use crate::model::ClassName;
 use crate::rules::{Effect, Ruling};
 
@@ -18,7 +18,7 @@ pub(in crate::cli) struct Origin<'a> {
     /// The file that it was rendered from, where a tool says so.
     pub source: Option<&'a str>,
     /// The object with its places.
-    pub node: &'a Node,
+    pub node: &'a TreeNode,
 }
 
 /// Whose findings they are.

@@ -11,7 +11,7 @@ use crate::cli::API_VERSION;
 use crate::cli::exit::Failure;
 use crate::cli::input::text::{name_of, read_text};
 use crate::cli::preview::planned::PlannedClaim;
-use crate::document::{self, Node, Position, Shape};
+use crate::document::{self, Position, Shape, TreeNode};
 
 /// The kind of a plan.
 pub(super) const KIND: &str = "Plan";
@@ -94,7 +94,7 @@ impl Earlier {
             [_, second, ..] => return Err(refused(second.at, "is a second document")),
         };
         for (field, known) in [("apiVersion", API_VERSION), ("kind", KIND)] {
-            let found = plan.get(field).and_then(Node::text);
+            let found = plan.get(field).and_then(TreeNode::text);
             if found != Some(known) {
                 let found = found.map_or("nothing".to_owned(), |found| format!("\"{found}\""));
                 let reason = format!("{field} is {found}, not \"{known}\"");
@@ -115,12 +115,12 @@ impl Earlier {
 }
 
 /// A claim of an earlier plan; else the place of what is missing.
-fn end(claim: &Node) -> Result<((String, String), End), (Position, String)> {
+fn end(claim: &TreeNode) -> Result<((String, String), End), (Position, String)> {
     let text = |field: &str| {
-        let text = claim.get(field).and_then(Node::text).map(str::to_owned);
+        let text = claim.get(field).and_then(TreeNode::text).map(str::to_owned);
         text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is no text")))
     };
-    let volume = claim.get("volume").and_then(Node::text).map(str::to_owned);
+    let volume = claim.get("volume").and_then(TreeNode::text).map(str::to_owned);
     Ok(((text("namespace")?, text("name")?), End { outcome: text("outcome")?, volume }))
 }
 

@@ -10,13 +10,13 @@ use serde_json::Map;
 
 use super::{PodTemplate, Recycler, Timeout};
 use crate::config::read::{Reader, time};
-use crate::document::{Entry, Node, Position, Shape, quoted};
+use crate::document::{Entry, Position, Shape, TreeNode, quoted};
 
 /// Kubernetes: a namespace is a DNS label.
 const NAMESPACE_BYTES_MAX: usize = 63;
 
 impl Reader {
-    pub(in crate::config) fn recycler(&mut self, node: &Node, recycler: &mut Recycler) {
+    pub(in crate::config) fn recycler(&mut self, node: &TreeNode, recycler: &mut Recycler) {
         for entry in self.map(node, "recycler") {
             let value = &entry.value;
             match entry.key.as_str() {
@@ -33,7 +33,7 @@ impl Reader {
         }
     }
 
-    fn namespace(&mut self, node: &Node) -> Option<String> {
+    fn namespace(&mut self, node: &TreeNode) -> Option<String> {
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let is_label = |text: &str| {
             text.len() <= NAMESPACE_BYTES_MAX
@@ -49,7 +49,7 @@ impl Reader {
         Some(name)
     }
 
-    fn image(&mut self, node: &Node, template: Option<&Node>, recycler: &mut Recycler) {
+    fn image(&mut self, node: &TreeNode, template: Option<&TreeNode>, recycler: &mut Recycler) {
         let Some(image) = self.text(node, "recycler.image") else { return };
         if template.is_some() {
             let text = "recycler.image is the built-in pod's, which recycler.podTemplate replaces; \
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    fn timeouts(&mut self, node: &Node, recycler: &mut Recycler) {
+    fn timeouts(&mut self, node: &TreeNode, recycler: &mut Recycler) {
         for entry in self.map(node, "recycler.timeouts") {
             match entry.key.as_str() {
                 "nfs" => self.timeout(entry, &mut recycler.nfs),
@@ -92,7 +92,7 @@ impl Reader {
     }
 
     /// A pod, or a pod template object with the pod under `template`.
-    fn pod_template(&mut self, node: &Node) -> Option<PodTemplate> {
+    fn pod_template(&mut self, node: &TreeNode) -> Option<PodTemplate> {
         let problems = self.problems();
         let (kind, body) = match node.entry("template") {
             None => ("Pod", None),
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    fn pod_metadata(&mut self, node: &Node, template: &mut PodTemplate) {
+    fn pod_metadata(&mut self, node: &TreeNode, template: &mut PodTemplate) {
         for entry in self.map(node, "metadata of recycler.podTemplate") {
             match entry.key.as_str() {
                 "labels" => template.labels = self.texts(entry),
@@ -206,8 +206,8 @@ impl Reader {
 
     /// The first volume is the one to be recycled, as in the template files of Kubernetes.
     fn pod_volumes(&mut self, spec: &Entry, template: &mut PodTemplate) {
-        let volumes = spec.value.get("volumes").map_or(&[][..], Node::items);
-        let named = volumes.first().and_then(|first| first.get("name")).and_then(Node::text);
+        let volumes = spec.value.get("volumes").map_or(&[][..], TreeNode::items);
+        let named = volumes.first().and_then(|first| first.get("name")).and_then(TreeNode::text);
         let Some((name, (_, others))) = named.zip(volumes.split_first()) else {
             let text = "recycler.podTemplate has no volume; name one first under spec.volumes and mount \
                         it: the volume to be recycled is put in its place";
@@ -216,13 +216,13 @@ impl Reader {
             return;
         };
         name.clone_into(&mut template.volume);
-        template.other_volumes = others.iter().map(Node::to_json).collect();
+        template.other_volumes = others.iter().map(TreeNode::to_json).collect();
         let containers = ["containers", "initContainers"];
         let containers = containers.iter().filter_map(|key| spec.value.get(key));
         let mut mounts = containers
-            .flat_map(Node::items)
+            .flat_map(TreeNode::items)
             .filter_map(|container| container.get("volumeMounts"))
-            .flat_map(Node::items);
+            .flat_map(TreeNode::items);
         // Without a container there is more to say, and it is said.
         let has_container =
             spec.value.get("containers").is_some_and(|list| !list.items().is_empty());
@@ -238,17 +238,17 @@ impl Reader {
 }
 
 /// Whether files in all of the volume `name` can be removed through a mount.
-fn mounts_all_of(mount: &Node, name: &str) -> bool {
+fn mounts_all_of(mount: &TreeNode, name: &str) -> bool {
     let is_absent = |key: &str| mount.get(key).is_none_or(|value| value.shape == Shape::Null);
     let is_read_only = mount.get("readOnly").is_some_and(|value| value.shape == Shape::Bool(true));
-    mount.get("name").and_then(Node::text) == Some(name)
+    mount.get("name").and_then(TreeNode::text) == Some(name)
         && !is_read_only
         && is_absent("subPath")
         && is_absent("subPathExpr")
 }
 
 /// A positive number.
-fn seconds(node: &Node) -> Option<u64> {
+fn seconds(node: &TreeNode) -> Option<u64> {
     match &node.shape {
         Shape::Number(number) => number.as_u64().filter(|seconds| *seconds > 0),
         Shape::Null | Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => None,

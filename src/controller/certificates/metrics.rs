@@ -34,7 +34,7 @@ impl CertificateMetrics {
 
     pub(super) fn count(&self, step: Step, outcome: &str) {
         let step = match step {
-            Step::MakeAuthority(_) => "make_authority",
+            Step::MakeCa(_) => "make_authority",
             Step::MakeLeaf(_) => "make_leaf",
             Step::Publish => "publish",
             Step::Retire => "retire",

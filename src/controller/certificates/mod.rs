@@ -28,7 +28,7 @@ use super::metrics::ControllerMetrics;
 use crate::api::installation::Installation;
 use crate::api::secret::{authority_patch, serving_patch};
 use crate::api::write::WritePatch;
-use crate::certificates::rotation::{Ages, LeafFact, Periods, Step, Stored, decide, facts};
+use crate::certificates::rotation::{Ages, LeafState, Periods, Step, Stored, decide, facts};
 use crate::certificates::{CertificateError, Names, time};
 use crate::client::lease::{LeaderElection, LeadershipDeadline};
 use crate::telemetry::logging::cause;
@@ -141,7 +141,7 @@ impl Keeper {
         match step {
             Step::Rest => return LOOK,
             Step::Settle(left) => return left.min(LOOK),
-            Step::MakeAuthority(_) | Step::MakeLeaf(_) | Step::Publish | Step::Retire => {}
+            Step::MakeCa(_) | Step::MakeLeaf(_) | Step::Publish | Step::Retire => {}
         }
         if let Some(wait) = budget.wait(Instant::now()) {
             return wait;
@@ -176,7 +176,7 @@ impl Keeper {
         let clock = Instant::now();
         let since = |holds: bool, since: Option<Instant>| holds.then(|| since.unwrap_or(clock));
         self.published = since(facts.is_published, self.published);
-        self.switched = since(matches!(facts.leaf, LeafFact::Current { .. }), self.switched);
+        self.switched = since(matches!(facts.leaf, LeafState::Current { .. }), self.switched);
         let age = |since: Option<Instant>| since.map(|since| clock - since);
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
         let end = seen.stored.authority.as_ref().and_then(|pair| time(&pair.certificate));
@@ -195,7 +195,7 @@ impl Keeper {
         let authority_path = installation.secret_path(&installation.authority_secret());
         let authority = |stored: &Stored| authority_patch(authority_path, &seen.authority, stored);
         match step {
-            Step::MakeAuthority(_) => {
+            Step::MakeCa(_) => {
                 let known = (installation.to_string(), seen.trust().concat());
                 let known = (known.0.as_str(), known.1.as_str());
                 let made = stored.with_new_authority(known, now, periods.authority)?;
@@ -241,7 +241,7 @@ fn names(installation: &Installation) -> Names {
 
 fn tell(step: Step) {
     match step {
-        Step::MakeAuthority(reason) => {
+        Step::MakeCa(reason) => {
             tracing::info!(reason = reason.label(), "a new authority was made");
         }
         Step::MakeLeaf(reason) => {

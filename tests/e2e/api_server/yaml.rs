@@ -209,7 +209,7 @@ fn kubectl(plane: &Plane, text: &str) -> Result<Vec<Value>, String> {
 
 fn ours(text: &str) -> Result<Vec<Value>, String> {
     let documents = document::read(text).map_err(|error| error.to_string())?;
-    Ok(documents.iter().map(document::Node::to_json).collect())
+    Ok(documents.iter().map(document::TreeNode::to_json).collect())
 }
 
 /// Whether both say the same, but for the namespace that kubectl adds and how a number is written.

@@ -4,7 +4,7 @@
 use std::str;
 
 use bindery::config::{self, Configuration};
-use bindery::document::{self, Node, Shape};
+use bindery::document::{self, Shape, TreeNode};
 use serde_json::Value;
 
 use super::places::Lines;
@@ -47,7 +47,7 @@ fn check_rewritten(input: &[u8], configuration: &Configuration) {
     assert_eq!(&again, configuration, "{json}");
 }
 
-fn json(node: &Node) -> String {
+fn json(node: &TreeNode) -> String {
     match &node.shape {
         Shape::List(items) => {
             let items: Vec<String> = items.iter().map(json).collect();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bindery::api::{list, node};
 use bindery::binding::{ListedCollections, Observed, View, settle};
 use bindery::client::resource::ResourceKind;
-use bindery::document::{self, Node, is_json};
+use bindery::document::{self, TreeNode, is_json};
 use bindery::model::{ClaimKey, Uid};
 use serde_json::Value;
 
@@ -64,14 +64,14 @@ fn stored(mut observed: Observed) -> Observed {
 }
 
 /// The objects of a document with their kinds; lists are taken apart, as kubectl writes them.
-fn objects(document: &Node) -> Vec<(String, &Node)> {
-    let kind = document.get("kind").and_then(Node::text).unwrap_or_default();
+fn objects(document: &TreeNode) -> Vec<(String, &TreeNode)> {
+    let kind = document.get("kind").and_then(TreeNode::text).unwrap_or_default();
     match (kind.strip_suffix("List"), document.get("items")) {
         (Some(of_items), Some(items)) => items
             .items()
             .iter()
             .map(|item| {
-                let kind = item.get("kind").and_then(Node::text).unwrap_or(of_items);
+                let kind = item.get("kind").and_then(TreeNode::text).unwrap_or(of_items);
                 (kind.to_owned(), item)
             })
             .collect(),

@@ -1,7 +1,7 @@
 //! Documents: that every place is in the text and that the value begins there, that JSON says the same
 //! through both readers, and that what was read can be written and read again.
 
-use bindery::document::{self, Entry, Node, Position, Shape, is_json};
+use bindery::document::{self, Entry, Position, Shape, TreeNode, is_json};
 use serde_json::Value;
 
 use super::places::Lines;
@@ -41,7 +41,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
     Outcome::Read
 }
 
-fn check_places(lines: &Lines<'_>, node: &Node) {
+fn check_places(lines: &Lines<'_>, node: &TreeNode) {
     let rest = lines.from(node.at).unwrap_or_else(|| panic!("{} is no place: {node:?}", node.at));
     assert!(begins(rest, node), "{}: {node:?} does not begin at {:?}", node.at, head(rest));
     node.items().iter().for_each(|item| check_places(lines, item));
@@ -57,7 +57,7 @@ fn head(text: &str) -> String {
 }
 
 /// Whether `node` can begin like `rest` does. An anchor, a tag or an alias says nothing of the value.
-fn begins(rest: &str, node: &Node) -> bool {
+fn begins(rest: &str, node: &TreeNode) -> bool {
     if rest.starts_with(['&', '!', '*']) {
         return true;
     }
@@ -92,16 +92,16 @@ fn is_key(rest: &str, entry: &Entry) -> bool {
 }
 
 /// What was read is the same after it was written as JSON.
-fn check_written(document: &Node) {
+fn check_written(document: &TreeNode) {
     let value = document.to_json();
     let again = document::read(&value.to_string()).expect("what was written is read");
-    let values: Vec<Value> = again.iter().map(Node::to_json).collect();
+    let values: Vec<Value> = again.iter().map(TreeNode::to_json).collect();
     assert!(matches!(values.as_slice(), [again] if is_same(again, &value)), "{value}: {values:?}");
 }
 
 /// JSON is YAML too: the reader of YAML sees the same tree, one line further down because of the comment by
 /// which it is chosen.
-fn check_twin(text: &str, documents: &[Node]) {
+fn check_twin(text: &str, documents: &[TreeNode]) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // Documents of YAML are not told apart by nothing, a tab is no space to it, and it has escapes of its own.
     let is_one = serde_json::from_str::<Value>(text).is_ok();
@@ -117,7 +117,7 @@ fn check_twin(text: &str, documents: &[Node]) {
     check_alike(&documents[0], twin);
 }
 
-fn check_alike(node: &Node, twin: &Node) {
+fn check_alike(node: &TreeNode, twin: &TreeNode) {
     let below = |at: Position| Position { line: at.line + 1, ..at };
     assert_eq!(twin.at, below(node.at), "{node:?} and {twin:?}");
     match (&node.shape, &twin.shape) {

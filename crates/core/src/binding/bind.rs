@@ -5,8 +5,9 @@
 //! volume that is deleted between the two would be gone at once. Not here: which volume (`choice`).
 
 use super::decision::{ChosenBy, NewStatus, Next, ObjectRef, Write};
-use super::evidence::{Evidence, Read};
+use super::evidence::Evidence;
 use super::pairing::{Pairing, pairing};
+use super::read::Read;
 use super::tenant::{NewTenantLabel, new_tenant_label};
 use crate::model::annotations::PRE_RESIZE_CAPACITY;
 use crate::model::{

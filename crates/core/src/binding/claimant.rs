@@ -5,9 +5,10 @@
 
 use super::choice::{Choice, choose};
 use super::claim::class_of;
-use super::evidence::{Evidence, Read};
+use super::evidence::Evidence;
 use super::fit::{FitCheck, fit};
 use super::mismatch::Mismatch;
+use super::read::Read;
 use super::view::View;
 use crate::model::{BindingMode, Claim, Deletion, Reservation, Volume, VolumePhase};
 

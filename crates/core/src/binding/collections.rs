@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use arcstr::ArcStr;
 
-use super::evidence::Read;
+use super::read::Read;
 
 /// Objects of one kind that decisions rest on, as the API lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,9 @@
 //! the one before it, so that a crash or a conflict anywhere is just another view. Not here: how a
 //! write is sent (`client`), what it looks like as a patch (`api`).
 
-use std::fmt;
-
-use super::evidence::Read;
+use super::object_key::ObjectKey;
+use super::read::Read;
+use crate::model::annotations::BOUND_BY_CONTROLLER;
 use crate::model::{
     AccessModes, Claim, ClaimKey, ClassName, NonEmpty, Quantity, ResourceVersion, Uid, Volume,
     VolumeName, VolumePhase,
@@ -41,15 +41,6 @@ pub enum Reclaim {
     Recycle,
     /// A driver outside deletes storage and volume; nothing is left to do here but to wait for it.
     ByDriver,
-}
-
-/// An object that is decided about and written to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ObjectKey {
-    /// A volume.
-    Volume(VolumeName),
-    /// A claim.
-    Claim(ClaimKey),
 }
 
 /// The object on which a write was decided; a newer version of it makes the write lose.
@@ -165,6 +156,15 @@ pub enum Remaining {
     Name,
 }
 
+impl Remaining {
+    /// Returns what remains of the reservation of `volume`: nothing if the binder made it, else the claim's name.
+    ///
+    /// Kubernetes: `pv_controller.go`, `unbindVolume`.
+    pub(super) fn by_chooser(volume: &Volume) -> Self {
+        if volume.annotations.has(BOUND_BY_CONTROLLER) { Self::Nothing } else { Self::Name }
+    }
+}
+
 /// The status of a claim, as the binder writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewStatus {
@@ -225,15 +225,6 @@ impl Write {
             Self::SetProvisioner { .. } => "ask",
             Self::MigrateClaim { .. } => "migrate_claim",
             Self::MigrateVolume { .. } => "migrate_volume",
-        }
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Volume(name) => write!(f, "volume \"{name}\""),
-            Self::Claim(key) => write!(f, "claim \"{key}\""),
         }
     }
 }

@@ -21,11 +21,13 @@ mod index;
 mod interning;
 mod migration;
 mod mismatch;
+mod object_key;
 mod objects;
 mod pairing;
 mod pending_claims;
 mod pending_pods;
 mod prebind;
+mod read;
 mod recycle;
 mod reservations;
 mod settle;
@@ -40,22 +42,20 @@ pub use by_storage::LostVolume;
 pub use choice::{Choice, choose};
 pub use claim::{ClaimOutcome, Loss, decide_claim};
 pub use collections::{Collection, ListedCollections};
-pub use decision::{
-    ChosenBy, Decision, NewStatus, Next, ObjectKey, ObjectRef, Reclaim, Remaining, Write,
-};
+pub use decision::{ChosenBy, Decision, NewStatus, Next, ObjectRef, Reclaim, Remaining, Write};
 pub use events::{
     EventType, ObjectEvent, claim_event, prebind_event, recycler_pod_event, recycling_event,
     volume_events,
 };
-pub use evidence::{
-    Confirmation, Evidence, LiveReads, Lookup, OwnerState, PodUse, Read, ReadResult, Recent,
-};
+pub use evidence::{Confirmation, Evidence, LiveReads, Lookup, Recent};
 pub use fit::{Fit, FitCheck, fit};
 pub use fit_counts::{FitCounts, count_fits};
 pub use index::ranks_alike;
 pub use mismatch::Mismatch;
+pub use object_key::ObjectKey;
 pub use pairing::{Pairing, pairing};
 pub use prebind::{PrebindOutcome, SkipReason, decide_prebind};
+pub use read::{OwnerState, PodUse, Read, ReadResult};
 pub use recycle::{Recycling, after_recycling, share_files};
 pub use settle::{Settlement, settle};
 pub use tenant::{NewTenantLabel, new_tenant_label};

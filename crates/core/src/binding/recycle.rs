@@ -3,9 +3,8 @@
 //! Kubernetes: `pv_controller.go`, `recycleVolumeOperation`. Not here: that a volume is to be recycled
 //! (`volume`), the recycler itself, and whether pods still use the storage, which it asks before.
 
-use super::decision::{ObjectRef, Write};
+use super::decision::{ObjectRef, Remaining, Write};
 use super::view::View;
-use super::volume::give_back;
 use crate::model::{ReclaimPolicy, StorageKind, Volume, VolumePhase};
 
 /// How a recycling ended.
@@ -41,7 +40,10 @@ pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
         return None;
     }
     Some(match end {
-        Recycling::Done => give_back(volume),
+        Recycling::Done => Write::Unreserve {
+            volume: ObjectRef::of_volume(volume),
+            left: Remaining::by_chooser(volume),
+        },
         Recycling::Failed(_) | Recycling::NoRecycler => Write::Phase {
             volume: ObjectRef::of_volume(volume),
             phase: VolumePhase::Failed,
@@ -77,7 +79,6 @@ pub(super) fn spared<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> 
 mod tests {
     use std::sync::Arc;
 
-    use super::super::decision::Remaining;
     use super::*;
     use crate::binding::Observed;
     use crate::binding::tests::volume;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use super::claim::{ClaimOutcome, decide_claim};
 use super::collections::{Collection, ListedCollections};
-use super::decision::{Decision, Next, ObjectKey, Write};
+use super::decision::{Decision, Next, Write};
 use super::evidence::{Confirmation, Evidence, LiveReads, Recent};
+use super::object_key::ObjectKey;
 use super::unproven::{self, Ground, Open, Rivals};
 use super::view::View;
 use super::volume::{VolumeOutcome, decide_volume};

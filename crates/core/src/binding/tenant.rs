@@ -4,7 +4,8 @@
 //! the label with the reservation. Whether labels are given at all is the configuration's (`tenancy.label`). Not
 //! here: whom a label admits (`model`), who may label a namespace (`rules`).
 
-use super::evidence::{Evidence, Lookup, Read};
+use super::evidence::{Evidence, Lookup};
+use super::read::Read;
 use crate::model::{NamespaceName, Volume};
 
 /// The tenant's label that a volume gets.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{ClaimOutcome, Loss};
 use super::collections::{Collection, ListedCollections};
-use super::decision::ObjectKey;
 use super::fit::{FitCheck, fit, unmatched_term};
 use super::mismatch::Mismatch;
+use super::object_key::ObjectKey;
 use super::pairing::{Pairing, pairing};
 use super::view::View;
 use super::volume::{VolumeOutcome, is_surplus};

@@ -11,8 +11,8 @@ use arcstr::ArcStr;
 
 use super::by_class::VolumesByClass;
 use super::by_storage::{LostVolume, VolumesByStorage};
-use super::decision::ObjectKey;
 use super::index::{FreeVolumes, is_free};
+use super::object_key::ObjectKey;
 use super::objects::Objects;
 use super::pending_claims::PendingClaims;
 use super::pending_pods::PendingPods;

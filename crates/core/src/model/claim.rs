@@ -8,10 +8,11 @@ use super::access_modes::AccessModes;
 use super::annotations::{Annotations, BIND_COMPLETED, LEGACY_CLASS};
 use super::class::ClassRequest;
 use super::finalizers::Finalizers;
+use super::metadata::{CreationTimestamp, Deletion};
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Selector;
-use super::volume::{Deletion, VolumeMode};
+use super::volume::VolumeMode;
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,22 +66,6 @@ pub enum Content {
     Empty,
     /// A copy of a snapshot, of another claim, or of what a populator brings.
     Copied,
-}
-
-/// `metadata.creationTimestamp`, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CreationTimestamp(i64);
-
-impl CreationTimestamp {
-    /// The time of this many seconds since 1970.
-    pub fn at(seconds: i64) -> Self {
-        Self(seconds)
-    }
-
-    /// Seconds since 1970.
-    pub fn seconds(self) -> i64 {
-        self.0
-    }
 }
 
 impl Claim {

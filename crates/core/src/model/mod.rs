@@ -8,6 +8,7 @@ pub mod annotations;
 mod claim;
 mod class;
 mod finalizers;
+mod metadata;
 pub mod name_syntax;
 mod names;
 mod namespace;
@@ -25,11 +26,12 @@ mod volume;
 
 pub use access_modes::{AccessMode, AccessModes};
 pub use annotations::Annotations;
-pub use claim::{Claim, ClaimPhase, Content, CreationTimestamp, Reported, Stage};
+pub use claim::{Claim, ClaimPhase, Content, Reported, Stage};
 pub use class::{
     BindingMode, Class, ClassRequest, DefaultMark, Expansion, Provisioner, VolumeClass,
 };
 pub use finalizers::Finalizers;
+pub use metadata::{CreationTimestamp, Deletion};
 pub use names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 pub use namespace::{Namespace, NamespaceName};
 pub use nonempty::NonEmpty;
@@ -45,6 +47,6 @@ pub use topology::{
     WiderLabel, stable_label,
 };
 pub use volume::{
-    Backend, Deletion, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume,
-    VolumeMode, VolumePhase,
+    Backend, EffectiveClass, ReclaimPolicy, Reservation, ReservationKind, Volume, VolumeMode,
+    VolumePhase,
 };

@@ -3,8 +3,8 @@
 use arcstr::ArcStr;
 
 use super::annotations::TENANT;
+use super::metadata::Deletion;
 use super::selector::Labels;
-use super::volume::Deletion;
 
 /// The name of a namespace; empty for what is in none. A clone shares the text.
 pub type NamespaceName = ArcStr;

@@ -8,9 +8,9 @@ use arcstr::ArcStr;
 
 use super::access_modes::AccessModes;
 use super::annotations::{Annotations, LEGACY_CLASS};
-use super::claim::CreationTimestamp;
 use super::class::VolumeClass;
 use super::finalizers::Finalizers;
+use super::metadata::{CreationTimestamp, Deletion};
 use super::names::{ClaimKey, ClassName, ResourceVersion, Uid, VolumeName};
 use super::quantity::Quantity;
 use super::selector::Labels;
@@ -87,15 +87,6 @@ impl EffectiveClass {
             Some(name) => VolumeClass::Named(name),
         }
     }
-}
-
-/// Whether an object is being deleted; that can never be taken back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
-    /// Nobody asked for it.
-    NotAsked,
-    /// `deletionTimestamp` is set: the object goes when its last finalizer does.
-    Terminating,
 }
 
 /// What a volume offers to a pod.

@@ -47,7 +47,7 @@ impl Example {
     pub(super) fn objects(&self) -> Result<Vec<Value>, DemoError> {
         let documents = document::read(self.text)
             .map_err(|error| DemoError::Examples(format!("{}:{error}", self.path)))?;
-        Ok(documents.iter().map(document::Node::to_json).collect())
+        Ok(documents.iter().map(document::TreeNode::to_json).collect())
     }
 
     /// Its only object.

@@ -6,13 +6,13 @@ use crate::api::volume::Wanted;
 use crate::api::{claim, class, namespace, volume};
 use crate::cli::input::object_id::Kind;
 use crate::cli::input::text::told;
-use crate::document::{Node, Position, Shape};
+use crate::document::{Position, Shape, TreeNode};
 
 /// The first field of an object that cannot be read, and why.
 ///
 /// Found by reading the object with one branch of it at a time: the readers of the API know no
 /// places, and an error is rare enough to be paid for twice.
-pub(in crate::cli) fn wrong_field(kind: Kind, node: &Node) -> Option<(Position, String)> {
+pub(in crate::cli) fn wrong_field(kind: Kind, node: &TreeNode) -> Option<(Position, String)> {
     let mut wrong = (node.at, refusal(kind, &node.to_json())?);
     let mut path: Vec<Step> = Vec::new();
     let mut around = node;
@@ -62,7 +62,7 @@ impl std::fmt::Display for Step {
     }
 }
 
-fn children(node: &Node) -> Vec<(Step, Position, &Node)> {
+fn children(node: &TreeNode) -> Vec<(Step, Position, &TreeNode)> {
     let of_map = node
         .entries()
         .iter()

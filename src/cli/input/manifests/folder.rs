@@ -1,15 +1,15 @@
 //! Files in folders of manifests that hold no Kubernetes object: values of a chart, `kustomization.yaml` without
 //! a kind, pipelines. They are passed over with a note; what may hold an object is read or refused.
 
-use crate::document::{Node, Shape};
+use crate::document::{Shape, TreeNode};
 
 /// So many files are named in a note.
 const NAMES_MAX: usize = 5;
 
 /// Whether one of the documents says of itself that it is an object.
-pub(super) fn holds_object(documents: &[Node]) -> bool {
-    let is_object = |node: &Node| {
-        matches!(node.shape, Shape::Map(_)) && node.get("kind").and_then(Node::text).is_some()
+pub(super) fn holds_object(documents: &[TreeNode]) -> bool {
+    let is_object = |node: &TreeNode| {
+        matches!(node.shape, Shape::Map(_)) && node.get("kind").and_then(TreeNode::text).is_some()
     };
     documents.iter().any(is_object)
 }

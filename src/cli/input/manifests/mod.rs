@@ -18,7 +18,7 @@ use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cli::input::object_id::{Kind, ObjectKey};
 use crate::cli::{complain, plain};
-use crate::document::{self, Node, Position, Shape, UnreadableError};
+use crate::document::{self, Position, Shape, TreeNode, UnreadableError};
 use crate::telemetry::logging;
 
 /// A storage object of the input.
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Manifest {
     /// The file that it was rendered from, where a tool says so.
     pub source: Option<Arc<str>>,
     /// The object with its places.
-    pub node: Node,
+    pub node: TreeNode,
     /// Who brings it to the cluster.
     pub author: Author,
 }
@@ -51,7 +51,7 @@ pub(in crate::cli) struct Review {
     /// The name of its file.
     pub file: Arc<str>,
     /// The review with its places.
-    pub node: Node,
+    pub node: TreeNode,
 }
 
 /// What was read.
@@ -202,7 +202,12 @@ impl Reader<'_> {
         self.documents(text, file, documents).map(|()| true)
     }
 
-    fn documents(&mut self, text: &str, file: &str, documents: Vec<Node>) -> Result<(), Failure> {
+    fn documents(
+        &mut self,
+        text: &str,
+        file: &str,
+        documents: Vec<TreeNode>,
+    ) -> Result<(), Failure> {
         let file = Arc::from(file);
         documents.into_iter().try_for_each(|node| {
             let source = rendered::of_helm(text, &node).map(Arc::from);
@@ -213,7 +218,7 @@ impl Reader<'_> {
     /// Takes one object; `of_list` is the kind of the items of a typed list.
     fn object(
         &mut self,
-        node: Node,
+        node: TreeNode,
         place: Place<'_>,
         of_list: Option<&str>,
     ) -> Result<(), Failure> {
@@ -223,7 +228,7 @@ impl Reader<'_> {
             let text = format!("expected an object, got {}; correct the file", node.kind());
             return Err(refused(node.at, &text));
         }
-        let kind = node.get("kind").and_then(Node::text).or(of_list);
+        let kind = node.get("kind").and_then(TreeNode::text).or(of_list);
         let Some(kind) = kind.map(str::to_owned) else {
             return Err(refused(node.at, "the object has no kind; add apiVersion and kind"));
         };
@@ -261,10 +266,10 @@ impl Reader<'_> {
     }
 
     /// Takes the claims that a set stands for.
-    fn stateful_set(&mut self, node: &Node, place: Place<'_>) -> Result<(), Failure> {
+    fn stateful_set(&mut self, node: &TreeNode, place: Place<'_>) -> Result<(), Failure> {
         let metadata = node.get("metadata");
         let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
-        let namespace = namespace.and_then(Node::text).filter(|name| !name.is_empty());
+        let namespace = namespace.and_then(TreeNode::text).filter(|name| !name.is_empty());
         let claims = stateful_set::claims(node, namespace.unwrap_or(self.namespace));
         let refused =
             |(at, text): (Position, String)| Failure::usage(format!("{}:{at}: {text}", place.file));
@@ -282,13 +287,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn manifest(&self, kind: Kind, node: Node, place: Place<'_>) -> Result<Manifest, Failure> {
+    fn manifest(&self, kind: Kind, node: TreeNode, place: Place<'_>) -> Result<Manifest, Failure> {
         let file = place.file;
         if let Some((at, reason)) = wrong_field(kind, &node) {
             return Err(Failure::usage(format!("{file}:{at}: {reason}; correct the field")));
         }
         let metadata = |key| node.get("metadata").and_then(|metadata| metadata.get(key));
-        let filled = |key| metadata(key).and_then(Node::text).filter(|text| !text.is_empty());
+        let filled = |key| metadata(key).and_then(TreeNode::text).filter(|text| !text.is_empty());
         let Some(name) = filled("name").or_else(|| filled("generateName")) else {
             let at = node.place_of("metadata");
             let kind = kind.name();

@@ -1,6 +1,6 @@
 //! From which file an object was rendered: what helm and kustomize say of it.
 
-use crate::document::{self, Node};
+use crate::document::{self, TreeNode};
 
 /// What helm writes above each document that `helm template` prints.
 const HELM: &str = "# Source: ";
@@ -8,7 +8,7 @@ const HELM: &str = "# Source: ";
 const KUSTOMIZE: &str = "config.kubernetes.io/origin";
 
 /// The file of the template that the document at `node` in `text` was rendered from, as helm says.
-pub(super) fn of_helm(text: &str, node: &Node) -> Option<String> {
+pub(super) fn of_helm(text: &str, node: &TreeNode) -> Option<String> {
     let above = usize::try_from(node.at.line).ok()?.saturating_sub(1);
     let lines: Vec<&str> = text.lines().take(above).collect();
     let comments = lines.iter().rev().take_while(|line| {
@@ -19,7 +19,7 @@ pub(super) fn of_helm(text: &str, node: &Node) -> Option<String> {
 }
 
 /// The file that an object was built from, as kustomize says.
-pub(super) fn of_kustomize(node: &Node) -> Option<String> {
+pub(super) fn of_kustomize(node: &TreeNode) -> Option<String> {
     let origin = node.get("metadata")?.get("annotations")?.get(KUSTOMIZE)?.text()?;
     let documents = document::read(origin).ok()?;
     let path = documents.first()?.get("path")?.text()?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::cli::input::object_id::{Kind, ObjectKey};
-use crate::document::{Node, Position, Shape};
+use crate::document::{Position, Shape, TreeNode};
 use crate::rules::User;
 
 /// The kind whose templates are followed.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Templated {
     /// Which claim.
     pub key: ObjectKey,
     /// The template with its places.
-    pub node: Node,
+    pub node: TreeNode,
     /// Whose it is.
     pub member: Member,
 }
@@ -58,17 +58,17 @@ pub(in crate::cli) struct Member {
 ///
 /// Kubernetes: `pkg/controller/statefulset/stateful_set_utils.go`, `getPersistentVolumeClaims`.
 pub(in crate::cli) fn claims(
-    node: &Node,
+    node: &TreeNode,
     namespace: &str,
 ) -> Result<(Arc<Set>, Vec<Templated>), (Position, String)> {
     let at = |path: &[&str]| path.iter().try_fold(node, |node, key| node.get(key));
-    let name = at(&["metadata", "name"]).and_then(Node::text).unwrap_or_default();
+    let name = at(&["metadata", "name"]).and_then(TreeNode::text).unwrap_or_default();
     let replicas = number(at(&["spec", "replicas"]), 1, "spec.replicas")?;
     let start = number(at(&["spec", "ordinals", "start"]), 0, "spec.ordinals.start")?;
-    let labels = at(&["spec", "selector", "matchLabels"]).map(Node::to_json);
+    let labels = at(&["spec", "selector", "matchLabels"]).map(TreeNode::to_json);
     let deletes = |when| {
         let kept = at(&["spec", "persistentVolumeClaimRetentionPolicy", when]);
-        kept.and_then(Node::text) == Some("Delete")
+        kept.and_then(TreeNode::text) == Some("Delete")
     };
     let set = Arc::new(Set {
         key: (namespace.to_owned(), name.to_owned()),
@@ -78,9 +78,10 @@ pub(in crate::cli) fn claims(
         deletes_when_scaled: deletes("whenScaled"),
     });
     let mut claims = Vec::new();
-    for template in at(&["spec", "volumeClaimTemplates"]).map(Node::items).unwrap_or_default() {
+    for template in at(&["spec", "volumeClaimTemplates"]).map(TreeNode::items).unwrap_or_default() {
         let called = template.get("metadata").and_then(|metadata| metadata.get("name"));
-        let Some(called) = called.and_then(Node::text).filter(|called| !called.is_empty()) else {
+        let Some(called) = called.and_then(TreeNode::text).filter(|called| !called.is_empty())
+        else {
             return Err((template.at, "the template has no name; add metadata.name".to_owned()));
         };
         for ordinal in start..start.saturating_add(replicas.min(ORDINALS_MAX)) {
@@ -102,7 +103,7 @@ pub(in crate::cli) fn maker() -> User {
     }
 }
 
-fn number(node: Option<&Node>, absent: u64, field: &str) -> Result<u64, (Position, String)> {
+fn number(node: Option<&TreeNode>, absent: u64, field: &str) -> Result<u64, (Position, String)> {
     let Some(node) = node else { return Ok(absent) };
     let count = match &node.shape {
         Shape::Null => Some(absent),

@@ -8,11 +8,12 @@ use arcstr::ArcStr;
 use super::bind::bind;
 use super::choice::{Choice, choose};
 use super::decision::{Decision, NewStatus, Next, ObjectRef, Write};
-use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::evidence::{Confirmation, Evidence, Lookup};
 use super::fit::{FitCheck, fit};
 use super::migration::{self, IN_TREE_PREFIX};
 use super::mismatch::Mismatch;
 use super::pairing::{Pairing, pairing};
+use super::read::Read;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, SELECTED_NODE, STORAGE_PROVISIONER};
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, ClassRequest, Deletion, NonEmpty,

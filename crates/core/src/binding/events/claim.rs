@@ -6,10 +6,10 @@ use arcstr::ArcStr;
 
 use super::{EventType, ObjectEvent};
 use crate::binding::claim::{ClaimOutcome, Loss};
-use crate::binding::decision::ObjectKey;
 use crate::binding::fit::FitCheck;
 use crate::binding::fit_counts::count_fits;
 use crate::binding::mismatch::Mismatch;
+use crate::binding::object_key::ObjectKey;
 use crate::binding::view::View;
 use crate::model::{Claim, NonEmpty, Provisioner, VolumeName};
 

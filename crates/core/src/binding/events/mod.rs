@@ -15,7 +15,7 @@ pub use claim::claim_event;
 pub use prebind::prebind_event;
 pub use volume::{recycler_pod_event, recycling_event, volume_events};
 
-use super::decision::ObjectKey;
+use super::object_key::ObjectKey;
 
 /// Kubernetes: `apis/core/validation/events.go`, `NoteLengthLimit`: a longer text is refused.
 const TEXT_BYTES_MAX: usize = 1024;

@@ -3,7 +3,7 @@
 //! Such a claim is unknown to Kubernetes' own binder, so that all words are ours.
 
 use super::{EventType, ObjectEvent};
-use crate::binding::decision::ObjectKey;
+use crate::binding::object_key::ObjectKey;
 use crate::binding::prebind::PrebindOutcome;
 use crate::model::ClaimKey;
 

@@ -4,7 +4,7 @@
 //! `deleteVolumeOperation`.
 
 use super::{EventType, ObjectEvent};
-use crate::binding::decision::ObjectKey;
+use crate::binding::object_key::ObjectKey;
 use crate::binding::recycle::Recycling;
 use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_deleter};
 use crate::model::{ClaimKey, Volume, VolumeName};

@@ -8,8 +8,9 @@
 use super::bind::reserve;
 use super::choice::{Choice, choose};
 use super::decision::{ChosenBy, Decision, Next};
-use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::evidence::{Confirmation, Evidence, Lookup};
 use super::fit::FitCheck;
+use super::read::Read;
 use crate::model::annotations::SELECTED_NODE;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClassName, Deletion, Pod, PodKey, Provisioner, Stage,

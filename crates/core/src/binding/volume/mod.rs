@@ -7,8 +7,9 @@
 use super::bind::bind;
 use super::claimant::first_claimant;
 use super::decision::{Decision, Next, ObjectRef, Reclaim, Remaining, Write};
-use super::evidence::{Confirmation, Evidence, Lookup, Read};
+use super::evidence::{Confirmation, Evidence, Lookup};
 use super::migration::{self, IN_TREE_PREFIX};
+use super::read::Read;
 use super::recycle::spared;
 use crate::model::annotations::{BOUND_BY_CONTROLLER, MIGRATED_TO, PROVISIONED_BY};
 use crate::model::{
@@ -238,7 +239,7 @@ pub(super) fn is_surplus(volume: &Volume) -> bool {
 
 fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
     let left = match volume.phase {
-        VolumePhase::Available | VolumePhase::Bound => left_by_chooser(volume),
+        VolumePhase::Available | VolumePhase::Bound => Remaining::by_chooser(volume),
         // A person created it with its reservation, or gave it to the claim: there may be data on it.
         VolumePhase::Pending
         | VolumePhase::Released
@@ -247,18 +248,6 @@ fn given_back(volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
     };
     let write = Write::Unreserve { volume: ObjectRef::of_volume(volume), left };
     Decision { next: Next::Write(write), why: VolumeOutcome::Unreserved(key.clone()) }
-}
-
-/// The write that takes the reservation of an emptied volume back.
-pub(super) fn give_back(volume: &Volume) -> Write {
-    Write::Unreserve { volume: ObjectRef::of_volume(volume), left: left_by_chooser(volume) }
-}
-
-/// What the binder reserved is free again, what a person did keeps the name.
-///
-/// Kubernetes: `pv_controller.go`, `unbindVolume`.
-fn left_by_chooser(volume: &Volume) -> Remaining {
-    if volume.annotations.has(BOUND_BY_CONTROLLER) { Remaining::Nothing } else { Remaining::Name }
 }
 
 fn released(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {

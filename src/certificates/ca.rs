@@ -65,14 +65,14 @@ pub struct CertificateError(#[from] rcgen::Error);
 
 /// An authority that can sign.
 #[derive(Debug)]
-pub struct Authority {
+pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
 }
 
 /// How long before now a certificate begins to be valid: clocks of API servers may be behind ours.
 const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
 
-impl Authority {
+impl CertificateAuthority {
     /// A new authority, ECDSA P-256, valid for `life` from `now` on. `name` tells it from others of the same
     /// installation.
     pub fn make(
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_pair_is_whole_if_both_belong_to_each_other() {
         let now = Timestamp::from_second(1_900_000_000).unwrap();
-        let make = || Authority::make("a", now, SignedDuration::from_hours(1)).unwrap();
+        let make = || CertificateAuthority::make("a", now, SignedDuration::from_hours(1)).unwrap();
         let (one, other) = (make(), make());
         assert!(one.is_whole());
         let mixed = KeyedPem { certificate: one.certificate.clone(), key: other.key };

@@ -176,7 +176,7 @@ fn alerts_are_about_what_is_installed() {
     let observe = names(set("monitoring"));
     assert!(observe.contains("BinderyNoLeader") && !observe.contains("BinderyFellBack"));
     let full = names(set("monitoring-full"));
-    assert!(full.contains("BinderyFellBack") && full.contains("BinderyWritesRefused"));
+    assert!(full.contains("BinderyFellBack") && full.contains("BinderyWritesRejected"));
     let alone = rendered(&[
         "--values",
         "tests/chart/sets/webhook-only.yaml",

@@ -84,12 +84,12 @@ const CASES: &[(&str, &[&str], u32)] = &[
         5,
     ),
     (
-        "BinderyNotAsked",
+        "BinderyFailingOpen",
         &["apiserver_admission_webhook_fail_open_count{name=\"advise.bindery.dev\"} 0+1x60"],
         5,
     ),
     (
-        "BinderyNotAsked",
+        "BinderyFailingOpen",
         &["apiserver_admission_webhook_fail_open_count{name=\"restore.bindery.dev\"} 0+1x60"],
         5,
     ),
@@ -113,21 +113,21 @@ const CASES: &[(&str, &[&str], u32)] = &[
         5,
     ),
     (
-        "BinderyConnectionsRefused",
+        "BinderyConnectionsRejected",
         &[
             "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"refused\",detail=\"total\"} 0+1x60",
         ],
         5,
     ),
     (
-        "BinderyConnectionsRefused",
+        "BinderyConnectionsRejected",
         &[
             "bindery_connections_total{HOOK,pod=\"b\",port=\"reviews\",event=\"refused\",detail=\"peer\"} 0+1x60",
         ],
         5,
     ),
     (
-        "BinderyConnectionsRefused",
+        "BinderyConnectionsRejected",
         &[
             "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"accept_failed\",detail=\"\"} 0+1x60",
         ],
@@ -135,7 +135,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ),
     ("BinderyWebhookPanicked", &["bindery_panics_total{HOOK} 0 0+1x58"], 1),
     (
-        "BinderyCertificateEnds",
+        "BinderyCertificateExpiresSoon",
         &[
             "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 432000x60",
             "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 432000x60",
@@ -143,7 +143,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
         10,
     ),
     (
-        "BinderyConfigurationRefused",
+        "BinderyConfigurationInvalid",
         &["bindery_configuration_last_reload_successful{HOOK} 0x60"],
         5,
     ),
@@ -153,24 +153,24 @@ const CASES: &[(&str, &[&str], u32)] = &[
         5,
     ),
     (
-        "BinderyNoKeeper",
+        "BinderyNoCertificateLeader",
         &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER,pod=\"a\"} 0x60"],
         5,
     ),
     (
-        "BinderyCertificatesNotKept",
+        "BinderyCertificateRenewalFails",
         &[
             "bindery_controller_certificate_steps_total{CONTROLLER,step=\"publish\",outcome=\"failed\"} 0+1x60",
         ],
         12,
     ),
     (
-        "BinderyAuthorityEnds",
+        "BinderyCAExpiresSoon",
         &["bindery_controller_authority_expiry_timestamp_seconds{CONTROLLER} 4320000x60"],
         10,
     ),
     (
-        "BinderyConfigurationRefused",
+        "BinderyConfigurationInvalid",
         &["bindery_configuration_last_reload_successful{CONTROLLER} 0x60"],
         5,
     ),
@@ -191,7 +191,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
         10,
     ),
     (
-        "BinderyWritesRefused",
+        "BinderyWritesRejected",
         &[
             "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"refused\"} 0+1x60",
         ],

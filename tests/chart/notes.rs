@@ -54,8 +54,8 @@ fn they_tell_what_to_do_in_an_emergency() {
 
 #[test]
 fn they_warn_of_what_is_left_to_the_operator() {
-    const AUTHORITY: &str = "No authority was given";
-    const ROLES: &str = "No roles were made";
+    const AUTHORITY: &str = "No CA certificate was given";
+    const ROLES: &str = "No roles were created";
     let defaults = notes(&[]);
     assert!(!defaults.contains(AUTHORITY) && !defaults.contains(ROLES));
     let alone = notes(&["--values", "tests/chart/sets/webhook-only.yaml"]);

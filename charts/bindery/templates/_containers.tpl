@@ -72,7 +72,7 @@ The webhook. There is no preStop: the process would not know that it ends. It wa
   - name: health
     containerPort: 8081
   # Started means that everything was listed once and the certificate is there. An API server that is away
-  # for minutes is no reason to begin anew.
+  # for minutes is no reason to restart.
   startupProbe:
     httpGet: {path: /startupz, port: health}
     periodSeconds: 1

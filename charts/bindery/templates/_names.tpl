@@ -1,8 +1,8 @@
 {{/*
 Names and labels that every object has in common.
 
-All names derive from the one of the installation: program and chart agree on them without being told
-each. Not here: what containers are started with (_containers.tpl).
+All names derive from the name of the installation, in the program as in the chart. Not here: the arguments of
+containers (_containers.tpl).
 */}}
 
 {{/* What the chart is called in labels and names. */}}
@@ -58,8 +58,8 @@ The account of the webhook's pods, and of the controller where it is a container
 {{- end -}}
 
 {{/*
-The user name of the controller, whose requests are not judged. Where there is no controller it is the
-webhook's account: an account that does not exist could be made by somebody.
+The user name of the controller, whose requests are not evaluated. Where there is no controller it is the
+webhook's account: any user could create an account that does not exist.
 */}}
 {{- define "bindery.ownController" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAccount" . }}
@@ -76,7 +76,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{- $secret := .Values.certs.provided.secretName -}}
 {{- $name := include "bindery.fullname" . -}}
 {{- if has $secret (list (print $name "-tls") (print $name "-authority")) -}}
-{{- fail (printf "certs.provided.secretName: %q is a Secret of the chart's own with certs.mode selfSigned; helm would delete it, or refuse to take it over, when the mode changes; give yours another name" $secret) -}}
+{{- fail (printf "certs.provided.secretName: %q is a Secret of the chart's own with certs.mode selfSigned; helm would delete it, or fail to adopt it, when the mode changes; choose another name" $secret) -}}
 {{- end -}}
 {{ $secret }}
 {{- else if eq .Values.certs.mode "certManager" -}}

@@ -27,7 +27,7 @@ lint:
 unit:
 	$(CARGO_TEST) --lib --bins
 
-# Tests of the whole: repository rules, bytes on a socket, the simulated server.
+# Tests of the whole: repository rules, pages, bytes on a socket, the simulated server.
 suites:
 	$(CARGO_TEST) $(addprefix --test ,$(SUITES))
 
@@ -142,7 +142,8 @@ soak:
 	@scripts/steps.sh unit suites stress mutants kube chart histories installation peers versions e2e e2e e2e
 
 # The pages that are made from the code, written aside first, so that a failure leaves the old page
-# whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; the
+# whole; the chart's registrations, README and recorded renderings; the page of Kubernetes' own cases; outputs,
+# diagrams and pictures on pages; the
 # table of routes, which a real API server fills in; and what it answers to the conversation that the
 # simulated one is measured against.
 REGISTRATIONS := charts/bindery/files/registrations.json
@@ -158,5 +159,6 @@ generate: kube
 		|| { rm -f $(REGISTRATIONS).new; exit 1; }
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test chart is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
+	BINDERY_GENERATE=1 $(CARGO_TEST) --test pages current -- --test-threads=1
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
 		CASES="every_rule_refuses_by_every_route the_real_server_still_answers_as_recorded"

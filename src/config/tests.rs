@@ -23,18 +23,6 @@ fn an_empty_configuration_is_the_default() {
 }
 
 #[test]
-fn the_readmes_examples_are_read() {
-    let readme = include_str!("../../README.md");
-    let blocks = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    let examples: Vec<&str> =
-        blocks.map(|(block, _)| block).filter(|block| block.contains("kind: Config\n")).collect();
-    assert!(!examples.is_empty());
-    for example in examples {
-        read(example, "README.md").unwrap_or_else(|problems| panic!("{problems}"));
-    }
-}
-
-#[test]
 fn every_key_has_its_effect() {
     let read = good(
         "profile: audit\n\

@@ -16,9 +16,9 @@ mod image;
 mod layers;
 mod lists;
 mod manifest;
+mod metrics;
 mod mutants;
 mod public_names;
-mod readme;
 mod shape;
 mod tree;
 mod words;
@@ -145,9 +145,9 @@ fn dependencies_come_from_the_registry() {
 }
 
 #[test]
-fn the_readme_lists_every_metric_and_no_other() {
-    expect_none(&readme::metrics(
-        &tree::file("README.md"),
+fn the_page_of_metrics_lists_every_one_and_no_other() {
+    expect_none(&metrics::metrics(
+        &tree::file("docs/reference/metrics.md"),
         &[
             "src/telemetry/configuration.rs",
             "src/telemetry/connections.rs",
@@ -158,13 +158,6 @@ fn the_readme_lists_every_metric_and_no_other() {
         ]
         .map(tree::file),
     ));
-}
-
-#[test]
-fn the_readme_names_targets_and_rules_that_exist() {
-    let readme = tree::file("README.md");
-    expect_none(&readme::targets(&readme, &tree::file("Makefile")));
-    expect_none(&readme::rules(&readme, &tree::files()));
 }
 
 #[test]

@@ -39,9 +39,10 @@ const PRIVATE: [(&str, &str); 16] = [
 ];
 
 /// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
-const HOSTS: [&str; 13] = [
+const HOSTS: [&str; 14] = [
     "github.com",
     "kubernetes.io",
+    "kyverno.io",
     "kubernetes.default.svc",
     "www.apache.org",
     "crates.io",

@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use among::{ASKER, among};
 use bindery::api::claim::claim;
-use bindery::api::review::{Answer, answer, request};
+use bindery::api::review::{AdmissionResponse, parse_request, response_bytes};
 use bindery::api::volume::Wanted;
 use bindery::api::volume::volume;
 use bindery::binding::{Evidence, FitCheck, LiveReads, View, choose, fit};
@@ -33,7 +33,8 @@ fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
     let (policy, view) = (Policy::default(), View::default());
     let body = if review == "allowed" { ALLOWED } else { REFUSED }.as_bytes();
     bencher.counter(BytesCount::of_slice(body)).bench(|| {
-        let read = request(black_box(body), &policy).expect("the recorded review can be read");
+        let read =
+            parse_request(black_box(body), &policy).expect("the recorded review can be read");
         let question = Question {
             endpoint: Endpoint::Guard,
             change: &read.change,
@@ -41,8 +42,11 @@ fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
             now: jiff::Timestamp::UNIX_EPOCH,
         };
         let judgement = judge(RULES, question, &Evidence::new(&view, &LiveReads::default()));
-        let made = Answer { refusal: judgement.verdict.refusal(), ..Answer::default() };
-        answer(&read.uid, &made)
+        let made = AdmissionResponse {
+            denial: judgement.verdict.refusal(),
+            ..AdmissionResponse::default()
+        };
+        response_bytes(&read.uid, &made)
     });
 }
 
@@ -51,9 +55,9 @@ fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
 fn bytes_to_change(bencher: Bencher<'_, '_>) {
     let policy = Policy::default();
     let body = ALLOWED.as_bytes();
-    bencher
-        .counter(BytesCount::of_slice(body))
-        .bench(|| request(black_box(body), &policy).expect("the recorded review can be read"));
+    bencher.counter(BytesCount::of_slice(body)).bench(|| {
+        parse_request(black_box(body), &policy).expect("the recorded review can be read")
+    });
 }
 
 #[divan::bench(args = ["100Gi", "1.5Gi", "1e9", "107374182400", "0.000000001"])]

@@ -57,20 +57,32 @@
 //! | [`controller`] | the bind loop: a line of objects, one decision at a time, many requests under way |
 //! | [`cli`] | arguments, commands, what they print |
 //!
-//! # One review, from bytes to bytes
+//! # One review, from socket to response
 //!
-//! 1. `webhook::transport` accepts the connection, or refuses it at a limit; TLS, then the head of
-//!    the request, each under a deadline.
-//! 2. The body is read against one budget of bytes for all reviews, and the review takes a place;
-//!    without either the answer is 429 with `Retry-After`.
-//! 3. [`api::review`] reads the envelope. The objects in it stay borrowed text until the few fields
-//!    that decisions read are taken from them. The result is a [`rules::Change`].
-//! 4. [`rules::judge`] asks every rule of the path. The [`binding::Evidence`] before it is the
-//!    watched view. A denial that rests on another object comes back as a [`binding::Read`].
-//! 5. The shell makes the reads within half of the time that is left, adds the answers to the
-//!    evidence, and asks again, until nothing is left to read.
-//! 6. The verdict becomes one answer with the request's uid: all violations at once, warnings, audit
-//!    annotations; for `/mutate`, a patch.
+//! The functions through which the `oldObject` of an UPDATE of a `PersistentVolume` passes, file by file:
+//!
+//! 1. `webhook/transport/listener.rs`: `run` → `Acceptor::accept` → `Connection::serve` → `handshake`. Each step has
+//!    a limit and a deadline.
+//! 2. `webhook/transport/connection/mod.rs`: `serve` → `ConnectionService::call`. One connection, its stages and
+//!    their deadlines.
+//! 3. `webhook/handlers.rs`: `review`, for each endpoint.
+//! 4. `webhook/transport/body/mod.rs`: `read_body` → `next_data` → `Buffer::push`. A body has the time of its review.
+//! 5. `webhook/transport/load_shedder.rs`: `ByteReservation::grow_to` → `LoadShedder::admit`. Above either limit the
+//!    response is 429 with `Retry-After`.
+//! 6. `webhook/service.rs`: `Service::parse`.
+//! 7. `api/review/body.rs`: `prepare` checks the nesting and shortens long texts.
+//! 8. `api/review/mod.rs`: `parse_request` → `envelope` → `transition` → `volumes`. The result is a [`rules::Change`].
+//! 9. `api/bounded/mod.rs`: `parse_bytes`; `api/bounded/wire.rs`: `parse_object`. The spec stays text.
+//! 10. `api/volume.rs`: `spec_of` → `volume_of` → `assemble`; `api/storage.rs`: `found`.
+//! 11. `webhook/service.rs`: `Service::validate`.
+//! 12. `client/needs_reads.rs`: `judge_with_reads` judges again after each round of live reads, until none is missing.
+//! 13. `crates/core/src/rules/judging/judge.rs`: `judge` → `found`. The [`binding::Evidence`] is the cache and what
+//!     was read live.
+//! 14. The file of each rule, such as `bound_volume_delete.rs`: `check`.
+//! 15. `webhook/read_dispatcher.rs`: `ReadDispatcher::read`, for a denial that rests on another object.
+//! 16. `crates/core/src/rules/judging/verdict.rs`: the message of the denial, and `Verdict::warnings`.
+//! 17. `webhook/service.rs`: `Service::record`; `api/review/mod.rs`: `response_bytes`.
+//! 18. `webhook/transport/connection/mod.rs`: `RequestFuture::poll` passes the response to hyper.
 //!
 //! # One binding, from event to event
 //!

@@ -1,4 +1,4 @@
-//! The `bindery` binary: parses the arguments, runs the subcommand, returns its exit code.
+//! The `bindery` binary.
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bindery::api::registration::{Registration, Target};
+use bindery::api::registration::{Registration, WebhookTarget};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -178,7 +178,7 @@ impl Guard {
 
     fn register(&self, plane: &Plane, volume: &str) -> Result<(), String> {
         let registration = Registration {
-            target: Target::Url(format!("https://127.0.0.1:{}", self.ports.reviews)),
+            target: WebhookTarget::Url(format!("https://127.0.0.1:{}", self.ports.reviews)),
             ca_pem: self.authority.pem.clone(),
             own_controller: persona::BINDERY_CONTROLLER.user.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bindery::api::registration::{Registration, Target};
+use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use hyper::Method;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ impl Bench<'_> {
     /// The paths of what was created.
     fn register(&self, installed: Installed) -> Result<Vec<String>, String> {
         let registration = Registration {
-            target: Target::Url(self.ours.url()),
+            target: WebhookTarget::Url(self.ours.url()),
             ca_pem: self.keys.authority.pem.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: bindery::rules::Parameters::default().namespace_labels,

@@ -1,4 +1,4 @@
-//! What registrations trust: the caBundle of each entry that calls an installation, and the patch that changes it.
+//! The caBundle of each registered webhook of an installation, and the patch that changes it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::installation::Installation;
 use super::write::WritePatch;
 
-/// One configuration, as far as it calls an installation.
+/// The webhooks of one configuration that call an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registered {
-    entries: Vec<Entry>,
+pub struct RegisteredWebhooks {
+    webhooks: Vec<RegisteredWebhook>,
 }
 
-/// An entry that calls it.
+/// A webhook whose service is the installation's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct RegisteredWebhook {
     place: usize,
     name: String,
     trust: String,
@@ -49,7 +49,7 @@ struct ServiceWire {
     name: String,
 }
 
-impl Registered {
+impl RegisteredWebhooks {
     /// Reads a configuration, validating or mutating, from its JSON text.
     pub fn read(text: &str, installation: &Installation) -> Result<Self, serde_json::Error> {
         let wire: ConfigurationWire = serde_json::from_str(text)?;
@@ -57,32 +57,36 @@ impl Registered {
             (service.namespace.as_str(), service.name.as_str())
                 == (installation.namespace(), installation.name())
         };
-        let entries = wire.webhooks.unwrap_or_default().into_iter().enumerate();
-        let ours =
-            entries.filter(|(_, entry)| entry.client_config.service.as_ref().is_some_and(is_ours));
-        let entries = ours.map(|(place, entry)| {
-            let bundle = entry.client_config.ca_bundle.unwrap_or_default();
+        let webhooks = wire.webhooks.unwrap_or_default().into_iter().enumerate();
+        let ours = webhooks
+            .filter(|(_, webhook)| webhook.client_config.service.as_ref().is_some_and(is_ours));
+        let webhooks = ours.map(|(place, webhook)| {
+            let bundle = webhook.client_config.ca_bundle.unwrap_or_default();
             let trust = STANDARD.decode(bundle).unwrap_or_default();
-            Entry { place, name: entry.name, trust: String::from_utf8_lossy(&trust).into_owned() }
+            RegisteredWebhook {
+                place,
+                name: webhook.name,
+                trust: String::from_utf8_lossy(&trust).into_owned(),
+            }
         });
-        Ok(Self { entries: entries.collect() })
+        Ok(Self { webhooks: webhooks.collect() })
     }
 
-    /// What each entry trusts, PEM.
+    /// What each webhook trusts, PEM.
     pub fn trust(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.trust.as_str())
+        self.webhooks.iter().map(|webhook| webhook.trust.as_str())
     }
 
-    /// The patch of the configuration at `path` after which each entry trusts this; nothing if each does. An entry is
-    /// changed only where it stands still.
+    /// The patch of the configuration at `path` after which each webhook trusts this; `None` if each does. A
+    /// webhook is changed only if it is still at the same place.
     pub fn patch(&self, path: String, trust: &str) -> Option<WritePatch> {
         let bundle = STANDARD.encode(trust);
-        let others = self.entries.iter().filter(|entry| entry.trust != trust);
+        let others = self.webhooks.iter().filter(|webhook| webhook.trust != trust);
         let operations: Vec<Value> = others
-            .flat_map(|entry| {
-                let at = format!("/webhooks/{}", entry.place);
+            .flat_map(|webhook| {
+                let at = format!("/webhooks/{}", webhook.place);
                 [
-                    json!({"op": "test", "path": format!("{at}/name"), "value": entry.name}),
+                    json!({"op": "test", "path": format!("{at}/name"), "value": webhook.name}),
                     json!({"op": "add", "path": format!("{at}/clientConfig/caBundle"), "value": bundle}),
                 ]
             })
@@ -117,7 +121,8 @@ mod tests {
     #[test]
     fn entries_that_call_the_installation_get_the_bundle_and_no_others() {
         let mut configuration = configuration();
-        let read = |value: &Value| Registered::read(&value.to_string(), &installation()).unwrap();
+        let read =
+            |value: &Value| RegisteredWebhooks::read(&value.to_string(), &installation()).unwrap();
         let registered = read(&configuration);
         assert_eq!(registered.trust().collect::<Vec<_>>(), ["", "old"]);
         let patch = registered.patch("/p".to_owned(), "new").unwrap();
@@ -134,7 +139,7 @@ mod tests {
         for untouched in [0, 3] {
             assert_eq!(before["webhooks"][untouched], configuration["webhooks"][untouched]);
         }
-        // Somebody has put another entry first meanwhile: nothing is changed.
+        // Another webhook was put first meanwhile: nothing is changed.
         let mut moved = before.clone();
         moved["webhooks"].as_array_mut().unwrap().remove(0);
         let patch = read(&before).patch(String::new(), "new").unwrap();
@@ -146,7 +151,8 @@ mod tests {
     fn a_bundle_that_is_none_is_read_as_another() {
         let mut configuration = configuration();
         configuration["webhooks"][1]["clientConfig"]["caBundle"] = json!("%%%");
-        let registered = Registered::read(&configuration.to_string(), &installation()).unwrap();
+        let registered =
+            RegisteredWebhooks::read(&configuration.to_string(), &installation()).unwrap();
         assert_eq!(registered.trust().collect::<Vec<_>>(), ["", "old"]);
     }
 }

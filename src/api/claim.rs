@@ -1,84 +1,83 @@
 //! PersistentVolumeClaim: wire form to model.
 
-use serde::Deserialize;
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, List, MatchLabels, Object, ReadModes, Section, Text, read};
-use super::metadata::{Metadata, filled, or_empty};
+use super::bounded::{
+    ByteMeter, LabelUse, ReadModes, Section, Text, filled, or_empty, parse_metered, text_of, wire,
+};
+use super::metadata::Metadata;
 use super::object::{ObjectWire, StatusWire};
-use super::topology::{RequirementWire, selector};
-use super::volume::{CapacityWire, storage, text_of};
+use super::quantity::CapacityWire;
+use super::topology::{SelectorWire, selector};
 use crate::model::{
     Claim, ClaimKey, ClaimPhase, ClassName, ClassRequest, Content, Reported, Selector, TermError,
     VolumeMode, VolumeName,
 };
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SpecWire<'a> {
-    access_modes: ReadModes,
-    resources: Option<Object<ResourcesWire>>,
-    #[serde(borrow)]
-    volume_mode: Option<Text<'a>>,
-    storage_class_name: Option<Text<'a>>,
-    volume_attributes_class_name: Option<Text<'a>>,
-    selector: Option<Section<Object<SelectorWire<'a>>>>,
-    volume_name: Option<Text<'a>>,
-    /// Only that it is there is read; the API server makes one of the other.
-    data_source: Option<IgnoredAny>,
-    data_source_ref: Option<IgnoredAny>,
+wire! {
+    struct ClaimSpecWire<'a> {
+        access_modes: ReadModes = "accessModes",
+        resources: Option<ResourcesWire> = "resources",
+        volume_mode: Option<Text<'a>> = "volumeMode",
+        storage_class_name: Option<Text<'a>> = "storageClassName",
+        volume_attributes_class_name: Option<Text<'a>> = "volumeAttributesClassName",
+        selector: Option<Section<SelectorWire<'a>>> = "selector",
+        volume_name: Option<Text<'a>> = "volumeName",
+        /// Only its presence is read; the API server fills each of the two from the other.
+        data_source: Option<IgnoredAny> = "dataSource",
+        data_source_ref: Option<IgnoredAny> = "dataSourceRef",
+    }
+
+    struct ResourcesWire {
+        requests: Option<CapacityWire> = "requests",
+    }
 }
 
-#[derive(Deserialize)]
-struct ResourcesWire {
-    requests: Option<Object<CapacityWire>>,
-}
-
-/// The wire form of a label selector.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SelectorWire<'a> {
-    pub(super) match_labels: MatchLabels,
-    #[serde(borrow)]
-    pub(super) match_expressions: List<Object<RequirementWire<'a>>>,
-}
-
-/// Reads a claim that is stored from its JSON text. `namespace` stands in where the object itself names
-/// none. An error also for a selector that means nothing here: a claim without it would be given any volume.
+/// Parses a stored claim from its JSON text. `namespace` is used if the object names none. An unknown selector
+/// operator is an error too: without its selector, the claim would match any volume.
 pub fn claim(text: &str, namespace: &str) -> Result<Claim, serde_json::Error> {
-    let ObjectWire { metadata, spec, status } = read(text, LabelUse::Skip)?.value;
-    let mut spec = spec_of(spec)?;
+    let meter = ByteMeter::default();
+    let ObjectWire { metadata, spec, status } = parse_metered(text, LabelUse::Skip, &meter)?.value;
+    let mut spec = spec_of(spec, &meter)?;
     let chosen_by = spec.selector.take().map(chosen_by).transpose();
     let selector =
         chosen_by.map_err(|error| serde_json::Error::custom(format!("spec.selector: {error}")))?;
-    Ok(Claim { selector, ..assemble(metadata.0, spec, status, namespace) })
+    Ok(Claim { selector, ..assemble(metadata, spec, status, namespace) })
 }
 
-/// A claim from an object of a review that was read up to its spec. A selector that the API server is about
-/// to refuse reads as absent: it is not for us to refuse an object for its shape.
-pub(super) fn claim_of(wire: ObjectWire<'_>, namespace: &str) -> Result<Claim, serde_json::Error> {
-    let mut spec = spec_of(wire.spec)?;
+/// A claim from an object of a review that was parsed up to its spec. A selector that the API server is about to
+/// reject counts as absent: no object is denied for its shape here.
+pub(super) fn claim_of(
+    wire: ObjectWire<'_>,
+    namespace: &str,
+    meter: &ByteMeter,
+) -> Result<Claim, serde_json::Error> {
+    let mut spec = spec_of(wire.spec, meter)?;
     let selector = spec.selector.take().and_then(|wire| chosen_by(wire).ok());
-    Ok(Claim { selector, ..assemble(wire.metadata.0, spec, wire.status, namespace) })
+    Ok(Claim { selector, ..assemble(wire.metadata, spec, wire.status, namespace) })
 }
 
-fn spec_of(text: Option<&RawValue>) -> Result<SpecWire<'_>, serde_json::Error> {
-    text.map_or_else(|| Ok(SpecWire::default()), |text| Ok(read(text.get(), LabelUse::Skip)?.value))
+fn spec_of<'a>(
+    text: Option<&'a RawValue>,
+    meter: &ByteMeter,
+) -> Result<ClaimSpecWire<'a>, serde_json::Error> {
+    let Some(text) = text else { return Ok(ClaimSpecWire::default()) };
+    Ok(parse_metered(text.get(), LabelUse::Skip, meter)?.value)
 }
 
-fn chosen_by(wire: Section<Object<SelectorWire<'_>>>) -> Result<Selector, TermError> {
-    if wire.is_cut { Ok(Selector::unread()) } else { selector(wire.value.0) }
+fn chosen_by(wire: Section<SelectorWire<'_>>) -> Result<Selector, TermError> {
+    if wire.is_cut { Ok(Selector::unread()) } else { selector(wire.value) }
 }
 
 /// The claim but for its selector.
 fn assemble(
     metadata: Metadata<'_>,
-    spec: SpecWire<'_>,
-    status: Option<Object<StatusWire<'_>>>,
+    spec: ClaimSpecWire<'_>,
+    status: Option<StatusWire<'_>>,
     namespace: &str,
 ) -> Claim {
-    let status = status.unwrap_or_default().0;
+    let status = status.unwrap_or_default();
     let owners = metadata.owners();
     Claim {
         key: ClaimKey::new(
@@ -91,7 +90,7 @@ fn assemble(
         deletion: metadata.deletion(),
         owners: owners.map(|owner| owner.uid).collect(),
         access_modes: spec.access_modes.0,
-        request: storage(spec.resources.and_then(|resources| resources.0.requests)),
+        request: CapacityWire::storage(spec.resources.and_then(|resources| resources.requests)),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class_field: ClassRequest::from_text(text_of(spec.storage_class_name.as_ref())),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
@@ -104,19 +103,16 @@ fn assemble(
         phase: ClaimPhase::from_text(filled(status.phase.as_ref())),
         reported: Reported {
             access_modes: status.access_modes.0,
-            capacity: status
-                .capacity
-                .and_then(|amounts| amounts.0.storage)
-                .map(|storage| storage.0),
+            capacity: status.capacity.and_then(|amounts| amounts.storage).map(|storage| storage.0),
             attributes_class: filled(status.current_volume_attributes_class_name.as_ref())
                 .map(ClassName::new),
         },
         allocated: status
             .allocated_resources
-            .and_then(|amounts| amounts.0.storage)
+            .and_then(|amounts| amounts.storage)
             .map(|storage| storage.0),
         modifying_to: status.modify_volume_status.as_ref().and_then(|modifying| {
-            let target = modifying.0.target_volume_attributes_class_name.as_ref();
+            let target = modifying.target_volume_attributes_class_name.as_ref();
             filled(target).map(ClassName::new)
         }),
         annotations: metadata.annotations.0,
@@ -143,8 +139,8 @@ mod tests {
             |operator: &str| json!({"matchExpressions": [{"key": "tier", "operator": operator}]});
         assert_eq!(stored(&json!(null)), Ok(None));
         assert_eq!(stored(&term("Exists")).unwrap().unwrap().terms().len(), 1);
-        let refused = stored(&term("Near")).unwrap_err();
-        assert!(refused.starts_with("spec.selector: \"Near\" is not an operator"), "{refused}");
+        let error = stored(&term("Near")).unwrap_err();
+        assert!(error.starts_with("spec.selector: \"Near\" is not an operator"), "{error}");
         let many: Vec<_> = (0..20_000)
             .map(|number| json!({"key": format!("k{number}"), "operator": "Exists"}))
             .collect();

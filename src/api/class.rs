@@ -1,25 +1,22 @@
 //! StorageClass: wire form to model.
 
-use serde::Deserialize;
-
-use super::bounded::{LabelUse, Object, Text, read};
-use super::metadata::{Metadata, or_empty};
+use super::bounded::{LabelUse, Text, or_empty, parse, wire};
+use super::metadata::Metadata;
 use crate::model::annotations::{BETA_DEFAULT_CLASS, DEFAULT_CLASS};
 use crate::model::{BindingMode, Class, ClassName, DefaultMark, Expansion, Provisioner};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClassWire<'a> {
-    #[serde(borrow, default)]
-    metadata: Object<Metadata<'a>>,
-    provisioner: Option<Text<'a>>,
-    volume_binding_mode: Option<Text<'a>>,
-    allow_volume_expansion: Option<bool>,
+wire! {
+    struct ClassWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        provisioner: Option<Text<'a>> = "provisioner",
+        volume_binding_mode: Option<Text<'a>> = "volumeBindingMode",
+        allow_volume_expansion: Option<bool> = "allowVolumeExpansion",
+    }
 }
 
 /// Reads a class from its JSON text.
 pub fn class(text: &str) -> Result<Class, serde_json::Error> {
-    let wire: ClassWire<'_> = read(text, LabelUse::Skip)?.value;
+    let wire: ClassWire<'_> = parse(text, LabelUse::Skip)?.value;
     let provisioner = Provisioner::from_text(or_empty(wire.provisioner.as_ref()));
     let binding_mode = match or_empty(wire.volume_binding_mode.as_ref()) {
         "WaitForFirstConsumer" => BindingMode::WaitForFirstConsumer,
@@ -29,7 +26,7 @@ pub fn class(text: &str) -> Result<Class, serde_json::Error> {
         Some(true) => Expansion::Allowed,
         Some(false) | None => Expansion::NotAllowed,
     };
-    let metadata = wire.metadata.0;
+    let metadata = wire.metadata;
     let is_default = [DEFAULT_CLASS, BETA_DEFAULT_CLASS]
         .iter()
         .any(|key| metadata.annotations.0.get(key) == Some("true"));

@@ -1,4 +1,4 @@
-//! What is kept of texts that are too long to be kept: enough to tell whether they changed.
+//! Digests of texts that are too long to be kept, which show whether they changed.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_apart_by_where_they_end_and_by_their_order() {
+    fn digests_differ_by_where_texts_end_and_by_their_order() {
         let of = |texts: &[&str]| {
             let mut digest = Digest::default();
             for text in texts {

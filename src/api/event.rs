@@ -1,15 +1,13 @@
-//! Events: what a component wrote about an object, for people.
+//! Events: wire form to a value.
 //!
-//! Both ways to write one are read: `source` with `lastTimestamp`, and `reportingComponent` with
-//! `eventTime`. Nothing is decided on an event.
+//! Both forms are parsed: `source` with `lastTimestamp`, and `reportingComponent` with `eventTime`. No decision depends
+//! on an event.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use super::bounded::{LabelUse, Text, filled, or_empty, parse, wire};
+use super::list::items;
+use super::metadata::Metadata;
 
-use super::bounded::{LabelUse, Object, Text, read};
-use super::metadata::{Metadata, filled, or_empty};
-
-/// What a component wrote about an object.
+/// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The kind of the object.
@@ -21,7 +19,7 @@ pub struct Event {
     /// The uid of the object; empty if it does not say.
     pub uid: String,
     /// The component that it names as its source, else as its reporter. The API server checks neither:
-    /// whoever may write events can write any name.
+    /// an account that may write events can write any name.
     pub component: String,
     /// The component that it names as its reporter; empty if it names none.
     pub reporter: String,
@@ -33,65 +31,46 @@ pub struct Event {
     pub time: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct EventWire<'a> {
-    #[serde(borrow, default)]
-    metadata: Object<Metadata<'a>>,
-    #[serde(default)]
-    involved_object: Object<AboutWire<'a>>,
-    reason: Option<Text<'a>>,
-    message: Option<Text<'a>>,
-    #[serde(default)]
-    source: Option<Object<SourceWire<'a>>>,
-    reporting_component: Option<Text<'a>>,
-    last_timestamp: Option<Text<'a>>,
-    event_time: Option<Text<'a>>,
-    #[serde(default)]
-    series: Option<Object<SeriesWire<'a>>>,
-}
+wire! {
+    struct EventWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+        involved_object: AboutWire<'a> = "involvedObject",
+        reason: Option<Text<'a>> = "reason",
+        message: Option<Text<'a>> = "message",
+        source: Option<SourceWire<'a>> = "source",
+        reporting_component: Option<Text<'a>> = "reportingComponent",
+        last_timestamp: Option<Text<'a>> = "lastTimestamp",
+        event_time: Option<Text<'a>> = "eventTime",
+        series: Option<SeriesWire<'a>> = "series",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AboutWire<'a> {
-    #[serde(borrow)]
-    kind: Option<Text<'a>>,
-    namespace: Option<Text<'a>>,
-    name: Option<Text<'a>>,
-    uid: Option<Text<'a>>,
-}
+    struct AboutWire<'a> {
+        kind: Option<Text<'a>> = "kind",
+        namespace: Option<Text<'a>> = "namespace",
+        name: Option<Text<'a>> = "name",
+        uid: Option<Text<'a>> = "uid",
+    }
 
-#[derive(Deserialize)]
-struct SourceWire<'a> {
-    #[serde(borrow)]
-    component: Option<Text<'a>>,
-}
+    struct SourceWire<'a> {
+        component: Option<Text<'a>> = "component",
+    }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SeriesWire<'a> {
-    #[serde(borrow)]
-    last_observed_time: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ListWire<'a> {
-    #[serde(borrow, default)]
-    items: Option<Vec<&'a RawValue>>,
+    struct SeriesWire<'a> {
+        last_observed_time: Option<Text<'a>> = "lastObservedTime",
+    }
 }
 
 /// Reads an event from its JSON text.
 pub fn event(text: &str) -> Result<Event, serde_json::Error> {
-    let wire: EventWire<'_> = read(text, LabelUse::Skip)?.value;
-    let about = wire.involved_object.0;
-    let source = wire.source.as_ref().and_then(|source| filled(source.0.component.as_ref()));
-    let series =
-        wire.series.as_ref().and_then(|series| filled(series.0.last_observed_time.as_ref()));
+    let wire: EventWire<'_> = parse(text, LabelUse::Skip)?.value;
+    let about = wire.involved_object;
+    let source = wire.source.as_ref().and_then(|source| filled(source.component.as_ref()));
+    let series = wire.series.as_ref().and_then(|series| filled(series.last_observed_time.as_ref()));
     let times = [
         series,
         filled(wire.last_timestamp.as_ref()),
         filled(wire.event_time.as_ref()),
-        filled(wire.metadata.0.creation_timestamp.as_ref()),
+        filled(wire.metadata.creation_timestamp.as_ref()),
     ];
     Ok(Event {
         kind: or_empty(about.kind.as_ref()).to_owned(),
@@ -111,6 +90,5 @@ pub fn event(text: &str) -> Result<Event, serde_json::Error> {
 
 /// Reads a list of events from its JSON text.
 pub fn events(list: &str) -> Result<Vec<Event>, serde_json::Error> {
-    let wire: ListWire<'_> = serde_json::from_str(list)?;
-    wire.items.iter().flatten().map(|item| event(item.get())).collect()
+    items(list)?.into_iter().map(event).collect()
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 /// An object of a fixture.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct FixtureObject {
     /// `pv/NAME`, `pvc/NAMESPACE/NAME`, `sc/NAME`, `node/NAME`, `ns/NAME` or `pod/NAMESPACE/NAME`.
     pub target: String,
     /// The object, with status; uids of claims are still written `{uid:…}`.
@@ -45,7 +45,7 @@ pub struct FixtureError {
 pub const DEAD_UID: &str = "dead0000-0000-4000-8000-000000000000";
 
 /// Reads the notation; claims come before the volumes that hold them.
-pub fn parse(text: &str) -> Result<Vec<Item>, FixtureError> {
+pub fn parse(text: &str) -> Result<Vec<FixtureObject>, FixtureError> {
     let mut items = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -83,7 +83,7 @@ pub fn with_uids(text: &str, uid_of: impl Fn(&str) -> Option<String>) -> String 
 
 type Parsed<T> = Result<T, &'static str>;
 
-fn class(words: &[&str]) -> Parsed<Item> {
+fn class(words: &[&str]) -> Parsed<FixtureObject> {
     let (name, options) = words.split_first().ok_or("a class needs a name")?;
     let mut object = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
@@ -104,7 +104,7 @@ fn class(words: &[&str]) -> Parsed<Item> {
             _ => return Err("unknown option of a class"),
         }
     }
-    Ok(Item { target: format!("sc/{name}"), object, is_terminating: false })
+    Ok(FixtureObject { target: format!("sc/{name}"), object, is_terminating: false })
 }
 
 fn modes(text: &str) -> Parsed<Value> {
@@ -118,11 +118,11 @@ fn modes(text: &str) -> Parsed<Value> {
     Ok(json!(text.split(',').map(long).collect::<Parsed<Vec<_>>>()?))
 }
 
-fn volume(words: &[&str]) -> Parsed<Item> {
+fn volume(words: &[&str]) -> Parsed<FixtureObject> {
     let [name, size, access_modes, options @ ..] = words else {
         return Err("a volume needs name, size and access modes");
     };
-    let mut item = Item {
+    let mut item = FixtureObject {
         target: format!("pv/{name}"),
         object: json!({
             "apiVersion": "v1", "kind": "PersistentVolume",
@@ -142,7 +142,7 @@ fn volume(words: &[&str]) -> Parsed<Item> {
     Ok(item)
 }
 
-fn volume_option(item: &mut Item, option: &str) -> Parsed<()> {
+fn volume_option(item: &mut FixtureObject, option: &str) -> Parsed<()> {
     let object = &mut item.object;
     match option.split_once('=') {
         Some(("class", class)) => object["spec"]["storageClassName"] = json!(class),
@@ -221,7 +221,7 @@ fn annotate(object: &mut Value, note: &str) -> Parsed<()> {
     Ok(())
 }
 
-/// Gives the object an owner: `APIVERSION:KIND:NAME`, of a uid that nobody has.
+/// Gives the object an owner: `APIVERSION:KIND:NAME`, with the uid of no object.
 fn own(object: &mut Value, owner: &str) -> Parsed<()> {
     let parts: Vec<&str> = owner.split(':').collect();
     let [version, kind, name] = parts.as_slice() else {
@@ -232,12 +232,12 @@ fn own(object: &mut Value, owner: &str) -> Parsed<()> {
     Ok(())
 }
 
-fn claim(words: &[&str]) -> Parsed<Item> {
+fn claim(words: &[&str]) -> Parsed<FixtureObject> {
     let [key, size, access_modes, options @ ..] = words else {
         return Err("a claim needs namespace/name, size and access modes");
     };
     let (namespace, name) = key.split_once('/').ok_or("a claim is NAMESPACE/NAME")?;
-    let mut item = Item {
+    let mut item = FixtureObject {
         target: format!("pvc/{key}"),
         object: json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -284,7 +284,7 @@ fn claim(words: &[&str]) -> Parsed<Item> {
 }
 
 /// A claim and a volume in the state in which the binder leaves them.
-fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
+fn pair(words: &[&str]) -> Parsed<Vec<FixtureObject>> {
     let [volume_name, key, size, access_modes, options @ ..] = words else {
         return Err("a pair needs volume, namespace/name, size and access modes");
     };
@@ -334,22 +334,22 @@ fn pair(words: &[&str]) -> Parsed<Vec<Item>> {
 }
 
 /// A claim as the binder leaves it when its volume is gone.
-fn lost(words: &[&str]) -> Parsed<Item> {
+fn lost(words: &[&str]) -> Parsed<FixtureObject> {
     let made = pair(words)?;
     let mut claim = made.into_iter().next().ok_or("a pair begins with its claim")?;
     claim.object["status"] = json!({"phase": "Lost"});
     Ok(claim)
 }
 
-fn node(words: &[&str]) -> Parsed<Item> {
+fn node(words: &[&str]) -> Parsed<FixtureObject> {
     let [name] = words else { return Err("a node has a name and nothing else") };
     let labels = json!({"kubernetes.io/hostname": name});
     let metadata = json!({"name": name, "labels": labels});
     let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata});
-    Ok(Item { target: format!("node/{name}"), object, is_terminating: false })
+    Ok(FixtureObject { target: format!("node/{name}"), object, is_terminating: false })
 }
 
-fn namespace(words: &[&str]) -> Parsed<Item> {
+fn namespace(words: &[&str]) -> Parsed<FixtureObject> {
     let (name, labels) = words.split_first().ok_or("a namespace needs a name")?;
     let mut object = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {}},
@@ -358,10 +358,10 @@ fn namespace(words: &[&str]) -> Parsed<Item> {
         let (key, value) = label.split_once(':').ok_or("a label is KEY:VALUE")?;
         object["metadata"]["labels"][key] = json!(value);
     }
-    Ok(Item { target: format!("ns/{name}"), object, is_terminating: false })
+    Ok(FixtureObject { target: format!("ns/{name}"), object, is_terminating: false })
 }
 
-fn pod(words: &[&str]) -> Parsed<Item> {
+fn pod(words: &[&str]) -> Parsed<FixtureObject> {
     let (key, options) = words.split_first().ok_or("a pod needs namespace/name")?;
     let (namespace, name) = key.split_once('/').ok_or("a pod is NAMESPACE/NAME")?;
     let mut object = json!({
@@ -378,5 +378,5 @@ fn pod(words: &[&str]) -> Parsed<Item> {
             _ => return Err("unknown option of a pod"),
         }
     }
-    Ok(Item { target: format!("pod/{key}"), object, is_terminating: false })
+    Ok(FixtureObject { target: format!("pod/{key}"), object, is_terminating: false })
 }

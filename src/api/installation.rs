@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Namespace and name of an installation; everything else follows.
+/// Namespace and name of an installation, from which all other names follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     namespace: String,
@@ -14,7 +14,7 @@ pub struct Installation {
 
 /// Why a text names no installation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" names no installation; write NAMESPACE/NAME, as helm was told")]
+#[error("\"{0}\" names no installation; write NAMESPACE/NAME, as given to helm")]
 pub struct InstallationError(String);
 
 impl Installation {
@@ -23,7 +23,7 @@ impl Installation {
         &self.namespace
     }
 
-    /// The name of the service, of the registrations and of what people call it.
+    /// The name of the service and of the registrations.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -33,9 +33,9 @@ impl Installation {
         format!("{}-tls", self.name)
     }
 
-    /// The Secret with the authority, for the controller alone.
-    pub fn authority_secret(&self) -> String {
-        format!("{}-authority", self.name)
+    /// The Secret with the CA, for the controller alone.
+    pub fn ca_secret(&self) -> String {
+        format!("{}-CA", self.name)
     }
 
     /// The lease of the controller.
@@ -43,7 +43,7 @@ impl Installation {
         format!("{}-controller", self.name)
     }
 
-    /// The lease of whoever keeps its certificates.
+    /// The lease of the controller that renews its certificates.
     pub fn certificates_lease(&self) -> String {
         format!("{}-certificates", self.name)
     }
@@ -53,7 +53,7 @@ impl Installation {
         format!("{}-config", self.name)
     }
 
-    /// By which name API servers call the service.
+    /// The host name by which API servers call the service.
     ///
     /// Kubernetes: `apiserver/pkg/util/webhook/client.go`: the name of the service, its namespace and `svc`.
     pub fn host(&self) -> String {
@@ -104,19 +104,16 @@ mod tests {
         assert_eq!(it.to_string(), "storage/keeper");
         assert_eq!(it.host(), "keeper.storage.svc");
         assert_eq!(it.serving_secret(), "keeper-tls");
-        assert_eq!(
-            it.secret_path(&it.authority_secret()),
-            "/api/v1/namespaces/storage/secrets/keeper-authority"
-        );
+        assert_eq!(it.secret_path(&it.ca_secret()), "/api/v1/namespaces/storage/secrets/keeper-CA");
         assert_eq!(it.lease(), "keeper-controller");
         assert_eq!(it.certificates_lease(), "keeper-certificates");
     }
 
     #[test]
-    fn what_names_none_is_told() {
+    fn other_texts_are_errors() {
         for text in ["", "a", "/", "a/", "/b", "a/b/c", "A/b", "a/-b", "a/b-", "a b/c", "../x"] {
-            let told = text.parse::<Installation>().unwrap_err().to_string();
-            assert!(told.starts_with(&format!("\"{text}\" names no installation; ")), "{told}");
+            let error = text.parse::<Installation>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("\"{text}\" names no installation; ")), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of objects, and of the resources of an API group: what of them is needed to find one.
+//! Lists of objects, and of the resources of an API group.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ mod tests {
             {"name": "racks", "kind": "Rack", "namespaced": false}]}"#;
         assert_eq!(resource_of(list, "Disk").unwrap(), Some(("disks".to_owned(), true)));
         assert_eq!(resource_of(list, "Rack").unwrap(), Some(("racks".to_owned(), false)));
-        assert_eq!(resource_of(list, "Shelf").unwrap(), None);
+        assert_eq!(resource_of(list, "Tape").unwrap(), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Who wrote the fields of a volume by which a binder shows: `metadata.managedFields`.
+//! The field managers of a volume, `metadata.managedFields`, which show whether the in-tree binder wrote it.
 //!
-//! Read apart from the volume: it is half of the text, and only one question is ever asked of it.
+//! Parsed apart from the volume: it is half of the text, and only one decision reads it.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -52,8 +52,8 @@ pub fn in_tree(text: &str) -> InTree {
     let theirs = volume.metadata.managed_fields.iter().filter(|entry| entry.manager == IN_TREE);
     for fields in theirs.filter_map(|entry| entry.fields) {
         let Ok(fields) = serde_json::from_str::<Value>(fields.get()) else { continue };
-        // The last word of a reservation. Other parts stay theirs when somebody else binds what they had
-        // prebound.
+        // The uid completes a reservation. Other fields stay theirs when another binder binds a volume that they
+        // had prebound.
         found.reservation |= fields.pointer("/f:spec/f:claimRef/f:uid").is_some();
         found.phase |= fields.pointer("/f:status/f:phase").is_some();
     }

@@ -1,55 +1,53 @@
-//! `metadata` of any object, as far as decisions read it.
-
-use std::fmt;
+//! `metadata` of any object: the fields that decisions read.
 
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, SeqAccess};
 
-use super::bounded::{Object, ReadAnnotations, ReadFinalizers, ReadLabels, Text};
+use super::bounded::{
+    Parse, ParseBudget, ReadAnnotations, ReadFinalizers, ReadLabels, Seed, Text, WireCollection,
+    filled, or_empty, parse_collection, wire,
+};
 use super::digest::Digest;
 use crate::model::{CreationTimestamp, Deletion, Owner, ResourceVersion, Uid};
 
-/// The wire form of `metadata`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Metadata<'a> {
-    /// The name.
-    #[serde(borrow)]
-    pub name: Option<Text<'a>>,
-    /// The namespace.
-    pub namespace: Option<Text<'a>>,
-    /// The uid.
-    pub uid: Option<Text<'a>>,
-    /// The resourceVersion.
-    pub resource_version: Option<Text<'a>>,
-    /// When it was created.
-    pub creation_timestamp: Option<Text<'a>>,
-    /// When deletion was asked for; only its presence counts.
-    pub deletion_timestamp: Option<IgnoredAny>,
-    /// The labels, if they were wanted.
-    pub labels: ReadLabels,
-    /// The annotations that decisions read.
-    pub annotations: ReadAnnotations,
-    /// The finalizers that decisions read.
-    pub finalizers: ReadFinalizers,
-    /// The owners.
-    pub owner_references: OwnersWire<'a>,
-}
+wire! {
+    /// The wire form of `metadata`.
+    #[derive(Debug)]
+    pub struct Metadata<'a> {
+        /// The name.
+        pub name: Option<Text<'a>> = "name",
+        /// The namespace.
+        pub namespace: Option<Text<'a>> = "namespace",
+        /// The uid.
+        pub uid: Option<Text<'a>> = "uid",
+        /// The resourceVersion.
+        pub resource_version: Option<Text<'a>> = "resourceVersion",
+        /// When it was created.
+        pub creation_timestamp: Option<Text<'a>> = "creationTimestamp",
+        /// When deletion was asked for; only its presence counts.
+        pub deletion_timestamp: Option<IgnoredAny> = "deletionTimestamp",
+        /// The labels, if they were wanted.
+        pub labels: ReadLabels = "labels",
+        /// The annotations that decisions read.
+        pub annotations: ReadAnnotations = "annotations",
+        /// The finalizers that decisions read.
+        pub finalizers: ReadFinalizers = "finalizers",
+        /// The owners.
+        pub owner_references: OwnersWire<'a> = "ownerReferences",
+    }
 
-/// The wire form of an owner reference.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct OwnerWire<'a> {
-    /// Its group and version.
-    #[serde(borrow)]
-    pub api_version: Option<Text<'a>>,
-    /// Its kind.
-    pub kind: Option<Text<'a>>,
-    /// Its name.
-    pub name: Option<Text<'a>>,
-    /// Its uid.
-    pub uid: Option<Text<'a>>,
+    /// The wire form of an owner reference.
+    #[derive(Debug)]
+    pub struct OwnerWire<'a> {
+        /// Its group and version.
+        pub api_version: Option<Text<'a>> = "apiVersion",
+        /// Its kind.
+        pub kind: Option<Text<'a>> = "kind",
+        /// Its name.
+        pub name: Option<Text<'a>> = "name",
+        /// Its uid.
+        pub uid: Option<Text<'a>> = "uid",
+    }
 }
 
 /// How many owners of an object are kept. 64: an object has one or two.
@@ -59,7 +57,7 @@ const OWNERS_COUNT_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct OwnersWire<'a> {
     /// The first of them.
-    kept: Vec<Object<OwnerWire<'a>>>,
+    kept: Vec<OwnerWire<'a>>,
     /// How many there are.
     count: usize,
     /// Of all uids, in order.
@@ -73,43 +71,37 @@ impl OwnersWire<'_> {
     }
 
     /// Whether both name the same owners in the same order.
-    pub fn is_as(&self, other: &Self) -> bool {
+    pub fn equals(&self, other: &Self) -> bool {
         (self.count, self.digest) == (other.count, other.digest)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for OwnersWire<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OwnersVisitor;
-        impl<'de> Visitor<'de> for OwnersVisitor {
-            type Value = OwnersWire<'de>;
+impl<'de: 'a, 'a> WireCollection<'de> for OwnersWire<'a> {
+    const EXPECTED: &'static str = "a list";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_unit<E>(self) -> Result<OwnersWire<'de>, E> {
-                Ok(OwnersWire::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                mut items: A,
-            ) -> Result<OwnersWire<'de>, A::Error> {
-                let mut owners = OwnersWire::default();
-                let mut digest = Digest::default();
-                while let Some(owner) = items.next_element::<Object<OwnerWire<'_>>>()? {
-                    digest.add(or_empty(owner.0.uid.as_ref()));
-                    owners.count += 1;
-                    if owners.kept.len() < OWNERS_COUNT_MAX {
-                        owners.kept.push(owner);
-                    }
-                }
-                owners.digest = digest.finish();
-                Ok(owners)
+    fn from_seq<A: SeqAccess<'de>>(
+        budget: &ParseBudget<'_>,
+        mut items: A,
+    ) -> Result<Self, A::Error> {
+        let (mut owners, mut digest) = (Self::default(), Digest::default());
+        while let Some(owner) = items.next_element_seed(Seed::<OwnerWire<'_>>::new(budget))? {
+            digest.add(or_empty(owner.uid.as_ref()));
+            owners.count += 1;
+            if owners.kept.len() < OWNERS_COUNT_MAX {
+                owners.kept.push(owner);
             }
         }
-        deserializer.deserialize_any(OwnersVisitor)
+        owners.digest = digest.finish();
+        Ok(owners)
+    }
+}
+
+impl<'de: 'a, 'a> Parse<'de> for OwnersWire<'a> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        parse_collection(budget, deserializer)
     }
 }
 
@@ -127,9 +119,9 @@ impl Metadata<'_> {
         filled(self.uid.as_ref()).map(Uid::new)
     }
 
-    /// Those of its owners that were kept, but for those without a uid.
+    /// Its owners that were kept and have a uid.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.owner_references.kept.iter().filter_map(|Object(owner)| {
+        self.owner_references.kept.iter().filter_map(|owner| {
             Some(Owner {
                 api_version: or_empty(owner.api_version.as_ref()).into(),
                 kind: or_empty(owner.kind.as_ref()).into(),
@@ -139,7 +131,7 @@ impl Metadata<'_> {
         })
     }
 
-    /// When it was created, where that is told and a time.
+    /// When it was created, if that is a valid time.
     pub fn created(&self) -> Option<CreationTimestamp> {
         let time: Timestamp = filled(self.creation_timestamp.as_ref())?.parse().ok()?;
         Some(CreationTimestamp::at(time.as_second()))
@@ -149,14 +141,4 @@ impl Metadata<'_> {
     pub fn version(&self) -> Option<ResourceVersion> {
         filled(self.resource_version.as_ref()).map(ResourceVersion::new)
     }
-}
-
-/// The text, unless it is absent or empty.
-pub(super) fn filled<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
-    text.map(|text| &*text.0).filter(|text| !text.is_empty())
-}
-
-/// The text, empty where it is absent.
-pub(super) fn or_empty<'a>(text: Option<&'a Text<'_>>) -> &'a str {
-    text.map_or("", |text| &text.0)
 }

@@ -1,18 +1,17 @@
 //! Namespace: wire form to model.
 
-use super::bounded::{LabelUse, read};
-use super::metadata::or_empty;
+use super::bounded::{LabelUse, or_empty, parse};
 use super::object::ObjectWire;
 use crate::model::Namespace;
 
 /// Reads a namespace from its JSON text.
 pub fn namespace(text: &str) -> Result<Namespace, serde_json::Error> {
-    Ok(namespace_of(read(text, LabelUse::Collect)?.value))
+    Ok(namespace_of(parse(text, LabelUse::Collect)?.value))
 }
 
 /// The namespace of an object that was read as far as all kinds are alike.
 pub(super) fn namespace_of(wire: ObjectWire<'_>) -> Namespace {
-    let metadata = wire.metadata.0;
+    let metadata = wire.metadata;
     Namespace {
         name: or_empty(metadata.name.as_ref()).into(),
         deletion: metadata.deletion(),

@@ -1,28 +1,27 @@
 //! Node: wire form to model.
 
-use serde::Deserialize;
 use serde::de::Error;
 
-use super::bounded::{LabelUse, Object, read};
-use super::metadata::{Metadata, or_empty};
+use super::bounded::{LabelUse, or_empty, parse, wire};
+use super::metadata::Metadata;
 use crate::model::Node;
 
-#[derive(Deserialize)]
-struct NodeWire<'a> {
-    #[serde(borrow, default)]
-    metadata: Object<Metadata<'a>>,
+wire! {
+    struct NodeWire<'a> {
+        metadata: Metadata<'a> = "metadata",
+    }
 }
 
-/// Reads a node from its JSON text. One with more labels than are read is an error: whether a volume can
-/// be reached from it is not known.
+/// Parses a node from its JSON text. More labels than are collected are an error: it would be unknown whether a volume
+/// can be reached from it.
 pub fn node(text: &str) -> Result<Node, serde_json::Error> {
-    let wire = read::<NodeWire<'_>>(text, LabelUse::Collect)?;
+    let wire = parse::<NodeWire<'_>>(text, LabelUse::Collect)?;
     if wire.is_cut {
         return Err(serde_json::Error::custom(
             "the node has more labels than are read of one node",
         ));
     }
-    let metadata = wire.value.metadata.0;
+    let metadata = wire.value.metadata;
     Ok(Node { name: or_empty(metadata.name.as_ref()).into(), labels: metadata.labels.0 })
 }
 

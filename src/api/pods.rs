@@ -1,79 +1,56 @@
-//! Pods, only as far as they use claims: wire form to model, one by one or a page of a list.
+//! Pods that use claims: wire form to model, one by one or by pages of a list.
 //!
-//! Each pod is read with an allowance of its own. One that names more claims than that holds is an
-//! error: what it uses is not known.
+//! Each pod is parsed with an allowance of its own. One that names more claims is an error, as it would be unknown which
+//! it uses.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde::de::{Error, IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, List, Object, Text, read};
-use super::metadata::{filled, or_empty};
+use super::bounded::{LabelUse, List, Text, filled, or_empty, parse, wire};
 use crate::binding::PodUse;
 use crate::model::{ClaimKey, Pod, PodKey};
 
-#[derive(Deserialize)]
-struct PodListWire<'a> {
-    #[serde(default)]
-    metadata: ListMetadata,
-    #[serde(borrow, default)]
-    items: Vec<&'a RawValue>,
-}
+wire! {
+    struct PodListWire<'a> {
+        metadata: ListMetadata = "metadata",
+        items: Vec<&'a RawValue> = "items",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ListMetadata {
-    r#continue: Option<String>,
-}
+    struct ListMetadata {
+        r#continue: Option<String> = "continue",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodWire<'a> {
-    #[serde(borrow)]
-    metadata: Object<PodMetadata<'a>>,
-    spec: Object<PodSpec<'a>>,
-    status: Option<Object<PodStatus<'a>>>,
-}
+    struct PodWire<'a> {
+        metadata: PodMetadata<'a> = "metadata",
+        spec: PodSpec<'a> = "spec",
+        status: Option<PodStatus<'a>> = "status",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodMetadata<'a> {
-    #[serde(borrow)]
-    namespace: Option<Text<'a>>,
-    name: Option<Text<'a>>,
-}
+    struct PodMetadata<'a> {
+        namespace: Option<Text<'a>> = "namespace",
+        name: Option<Text<'a>> = "name",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodSpec<'a> {
-    #[serde(borrow)]
-    node_name: Option<Text<'a>>,
-    volumes: List<Object<PodVolume<'a>>>,
-}
+    struct PodSpec<'a> {
+        node_name: Option<Text<'a>> = "nodeName",
+        volumes: List<PodVolume<'a>> = "volumes",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodVolume<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    persistent_volume_claim: Option<Object<ClaimSource<'a>>>,
-    ephemeral: Option<IgnoredAny>,
-}
+    struct PodVolume<'a> {
+        name: Option<Text<'a>> = "name",
+        persistent_volume_claim: Option<ClaimSource<'a>> = "persistentVolumeClaim",
+        ephemeral: Option<IgnoredAny> = "ephemeral",
+    }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClaimSource<'a> {
-    #[serde(borrow)]
-    claim_name: Option<Text<'a>>,
-}
+    struct ClaimSource<'a> {
+        claim_name: Option<Text<'a>> = "claimName",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodStatus<'a> {
-    #[serde(borrow)]
-    phase: Option<Text<'a>>,
+    struct PodStatus<'a> {
+        phase: Option<Text<'a>> = "phase",
+    }
 }
 
 /// Reads a pod from its JSON text; none if it has finished.
@@ -102,7 +79,7 @@ pub struct UsersPage {
 /// The pods on a page of a list (JSON text) that use the claim and have not finished, whether they have a
 /// node or not.
 pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::Error> {
-    let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
+    let pods: PodListWire<'_> = parse(page, LabelUse::Skip)?.value;
     let mut users = Vec::new();
     for item in pods.items {
         users.extend(pod(item.get())?.filter(|pod| pod.uses(key)));
@@ -111,18 +88,18 @@ pub fn users_page(page: &str, key: &ClaimKey) -> Result<UsersPage, serde_json::E
 }
 
 fn is_finished(wire: &PodWire<'_>) -> bool {
-    let phase = or_empty(wire.status.as_ref().and_then(|status| status.0.phase.as_ref()));
+    let phase = or_empty(wire.status.as_ref().and_then(|status| status.phase.as_ref()));
     matches!(phase, "Succeeded" | "Failed")
 }
 
 fn to_model(wire: &PodWire<'_>) -> Pod {
-    let PodMetadata { namespace, name } = &wire.metadata.0;
+    let PodMetadata { namespace, name } = &wire.metadata;
     let (namespace, name) = (or_empty(namespace.as_ref()), or_empty(name.as_ref()));
     let mut claims: Vec<ClaimKey> =
         claim_names(wire).map(|claim| ClaimKey::new(namespace, &*claim)).collect();
     claims.sort_unstable();
     claims.dedup();
-    let node = filled(wire.spec.0.node_name.as_ref()).map(Box::from);
+    let node = filled(wire.spec.node_name.as_ref()).map(Box::from);
     Pod { key: PodKey::new(namespace, name), node, claims }
 }
 
@@ -141,7 +118,7 @@ pub enum PodPage {
 ///
 /// Kubernetes: `pvc_protection_controller.go`: pods that have finished count until their object is gone.
 pub fn pod_page(page: &str, key: &ClaimKey) -> Result<PodPage, serde_json::Error> {
-    let pods: PodListWire<'_> = read(page, LabelUse::Skip)?.value;
+    let pods: PodListWire<'_> = parse(page, LabelUse::Skip)?.value;
     for item in pods.items {
         if any_pod(item.get())?.in_use().iter().any(|claim| claim.name == key.name) {
             return Ok(PodPage::Used);
@@ -160,7 +137,7 @@ pub fn pod_use(list: &str, key: &ClaimKey) -> Result<PodUse, serde_json::Error> 
 }
 
 fn read_whole(text: &str) -> Result<PodWire<'_>, serde_json::Error> {
-    let pod = read(text, LabelUse::Skip)?;
+    let pod = parse(text, LabelUse::Skip)?;
     if pod.is_cut {
         return Err(serde_json::Error::custom(
             "the pod names more claims than are read of one pod",
@@ -171,10 +148,10 @@ fn read_whole(text: &str) -> Result<PodWire<'_>, serde_json::Error> {
 
 /// Names of the claims that a pod uses, in the order of its volumes.
 fn claim_names<'a>(pod: &'a PodWire<'_>) -> impl Iterator<Item = Cow<'a, str>> {
-    let pod_name = or_empty(pod.metadata.0.name.as_ref());
-    pod.spec.0.volumes.0.iter().filter_map(move |Object(volume)| {
+    let pod_name = or_empty(pod.metadata.name.as_ref());
+    pod.spec.volumes.0.iter().filter_map(move |volume| {
         match (&volume.persistent_volume_claim, &volume.ephemeral) {
-            (Some(source), _) => Some(Cow::Borrowed(or_empty(source.0.claim_name.as_ref()))),
+            (Some(source), _) => Some(Cow::Borrowed(or_empty(source.claim_name.as_ref()))),
             // The claim of a generic ephemeral volume is named after its pod.
             (None, Some(_)) => {
                 Some(Cow::Owned(format!("{pod_name}-{}", or_empty(volume.name.as_ref()))))
@@ -225,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_of_pods_with_a_node_finished_or_not() {
+    fn pods_with_a_node_count_finished_or_not() {
         let page = |phase: &str, node: Option<&str>, claim: &str| {
             let list = json!({"items": [web(phase, node)]}).to_string();
             pod_page(&list, &ClaimKey::new("db", claim)).unwrap()

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserializer, Visitor};
 
+use super::bounded::{Parse, ParseBudget, wire};
 use crate::model::Quantity;
 
 /// An amount as the API accepts and stores it.
@@ -13,8 +14,8 @@ use crate::model::Quantity;
 #[derive(Clone, Debug)]
 pub struct WireQuantity(pub Quantity);
 
-impl<'de> Deserialize<'de> for WireQuantity {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl<'de> Parse<'de> for WireQuantity {
+    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
         struct QuantityVisitor;
         impl Visitor<'_> for QuantityVisitor {
             type Value = WireQuantity;
@@ -45,5 +46,20 @@ impl<'de> Deserialize<'de> for WireQuantity {
             }
         }
         deserializer.deserialize_any(QuantityVisitor)
+    }
+}
+
+wire! {
+    /// Amounts of a volume or a claim by resource; only storage is read.
+    #[derive(Debug)]
+    pub(super) struct CapacityWire {
+        pub(super) storage: Option<WireQuantity> = "storage",
+    }
+}
+
+impl CapacityWire {
+    /// The amount of storage, zero where absent.
+    pub(super) fn storage(amounts: Option<Self>) -> Quantity {
+        amounts.and_then(|amounts| amounts.storage).map_or(Quantity::ZERO, |storage| storage.0)
     }
 }

@@ -1,8 +1,7 @@
-//! The registrations: what the API server is asked to send to the webhook, and under which
-//! conditions.
+//! The registrations: which requests the API server sends to the webhook.
 //!
-//! Built from the request types of rules and repairs and from nothing else, so that a new rule cannot be
-//! forgotten here. Chart and command line print the same values.
+//! Built from the request types of rules and mutations alone, so that a new rule cannot be left out. Chart and command
+//! line print the same values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::rules::{Endpoint, Operation, RULES, RequestType, Resource};
 
 /// Where the API server reaches the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum WebhookTarget {
     /// An address outside the cluster; the paths are appended.
     Url(String),
     /// A service, on port 443.
@@ -36,15 +35,15 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// Where the webhook is.
-    pub target: Target,
-    /// The PEM of the authority that signs the webhook's certificate; empty where something else
+    pub target: WebhookTarget,
+    /// The PEM of the CA that signs the webhook's certificate; empty where something else
     /// fills it in.
     pub ca_pem: String,
     /// The user name of our own controller, whose requests are not sent.
     pub own_controller: String,
     /// The keys of the labels of namespaces that only some may change; each is a label's key, or stands for several.
     pub namespace_labels: Arc<[String]>,
-    /// The word of `tenancy.label`, or what stands for it.
+    /// The value of `tenancy.label`, or a placeholder for it.
     pub tenant_label: String,
 }
 
@@ -72,7 +71,7 @@ pub fn path(endpoint: Endpoint) -> &'static str {
     }
 }
 
-/// The name of `endpoint` in its configuration; a refusal begins with it.
+/// The name of the webhook of `endpoint` in its configuration; messages of the API server begin with it.
 pub fn name(endpoint: Endpoint) -> &'static str {
     match endpoint {
         Endpoint::Guard => "guard.bindery.dev",
@@ -135,12 +134,12 @@ impl Registration {
         let ca = (!self.ca_pem.is_empty()).then(|| ByteString(self.ca_pem.clone().into_bytes()));
         let path = path(endpoint);
         match &self.target {
-            Target::Url(base) => WebhookClientConfig {
+            WebhookTarget::Url(base) => WebhookClientConfig {
                 ca_bundle: ca,
                 url: Some(format!("{}{path}", base.trim_end_matches('/'))),
                 service: None,
             },
-            Target::Service { namespace, name } => WebhookClientConfig {
+            WebhookTarget::Service { namespace, name } => WebhookClientConfig {
                 ca_bundle: ca,
                 url: None,
                 service: Some(ServiceReference {
@@ -248,7 +247,7 @@ mod tests {
 
     fn made() -> Registration {
         Registration {
-            target: Target::Url("https://localhost:8443/".to_owned()),
+            target: WebhookTarget::Url("https://localhost:8443/".to_owned()),
             ca_pem: "pem".to_owned(),
             own_controller: "me".to_owned(),
             namespace_labels: Arc::default(),
@@ -339,7 +338,7 @@ mod tests {
         let url = made().client(Endpoint::Guard);
         assert_eq!(url.url.as_deref(), Some("https://localhost:8443/validate/guard"));
         let service = Registration {
-            target: Target::Service { namespace: "n".to_owned(), name: "s".to_owned() },
+            target: WebhookTarget::Service { namespace: "n".to_owned(), name: "s".to_owned() },
             ca_pem: String::new(),
             ..made()
         };

@@ -1,76 +1,52 @@
 //! What a pod asks of its node, and what a node keeps off: wire form to model.
 
-use serde::Deserialize;
 use serde::de::Error;
 
-use super::bounded::{LabelUse, List, MatchLabels, Object, Text, read};
-use super::metadata::or_empty;
+use super::bounded::{LabelUse, List, MatchLabels, Text, or_empty, parse, wire};
 use super::node::node;
 use super::topology::{NodeSelectorWire, affinity};
 use crate::model::{Constraints, Host, NodeAffinity, Taint, Term, Toleration};
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodWire<'a> {
-    #[serde(borrow)]
-    spec: Object<PodSpec<'a>>,
-}
+wire! {
+    struct PodWire<'a> {
+        spec: PodSpec<'a> = "spec",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodSpec<'a> {
-    node_selector: MatchLabels,
-    #[serde(borrow)]
-    affinity: Option<Object<AffinityWire<'a>>>,
-    tolerations: List<Object<TolerationWire<'a>>>,
-}
+    struct PodSpec<'a> {
+        node_selector: MatchLabels = "nodeSelector",
+        affinity: Option<AffinityWire<'a>> = "affinity",
+        tolerations: List<TolerationWire<'a>> = "tolerations",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct AffinityWire<'a> {
-    #[serde(borrow)]
-    node_affinity: Option<Object<NodeAffinityWire<'a>>>,
-}
+    struct AffinityWire<'a> {
+        node_affinity: Option<NodeAffinityWire<'a>> = "nodeAffinity",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeAffinityWire<'a> {
-    #[serde(borrow, rename = "requiredDuringSchedulingIgnoredDuringExecution")]
-    required: Option<Object<NodeSelectorWire<'a>>>,
-}
+    struct NodeAffinityWire<'a> {
+        required: Option<NodeSelectorWire<'a>> = "requiredDuringSchedulingIgnoredDuringExecution",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TolerationWire<'a> {
-    #[serde(borrow)]
-    key: Option<Text<'a>>,
-    operator: Option<Text<'a>>,
-    value: Option<Text<'a>>,
-    effect: Option<Text<'a>>,
-}
+    struct TolerationWire<'a> {
+        key: Option<Text<'a>> = "key",
+        operator: Option<Text<'a>> = "operator",
+        value: Option<Text<'a>> = "value",
+        effect: Option<Text<'a>> = "effect",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeWire<'a> {
-    #[serde(borrow)]
-    spec: Object<NodeSpec<'a>>,
-}
+    struct NodeWire<'a> {
+        spec: NodeSpec<'a> = "spec",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeSpec<'a> {
-    unschedulable: bool,
-    #[serde(borrow)]
-    taints: List<Object<TaintWire<'a>>>,
-}
+    struct NodeSpec<'a> {
+        unschedulable: bool = "unschedulable",
+        taints: List<TaintWire<'a>> = "taints",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TaintWire<'a> {
-    #[serde(borrow)]
-    key: Option<Text<'a>>,
-    value: Option<Text<'a>>,
-    effect: Option<Text<'a>>,
+    struct TaintWire<'a> {
+        key: Option<Text<'a>> = "key",
+        value: Option<Text<'a>> = "value",
+        effect: Option<Text<'a>> = "effect",
+    }
 }
 
 fn text(text: Option<&Text<'_>>) -> Box<str> {
@@ -79,37 +55,37 @@ fn text(text: Option<&Text<'_>>) -> Box<str> {
 
 /// Reads from a pod's JSON text what it asks of its node; an error for one that cannot be read whole.
 pub fn constraints(pod: &str) -> Result<Constraints, serde_json::Error> {
-    let wire = read::<PodWire<'_>>(pod, LabelUse::Collect)?;
+    let wire = parse::<PodWire<'_>>(pod, LabelUse::Collect)?;
     if wire.is_cut {
         return Err(serde_json::Error::custom("the pod asks for more than is read of one pod"));
     }
-    let spec = wire.value.spec.0;
+    let spec = wire.value.spec;
     let labels = spec.node_selector.0.iter().map(|(key, value)| Term::equals(key, value));
     let selector: Result<Vec<Term>, _> = labels.collect();
     let selector = selector.map_err(|error| serde_json::Error::custom(error.to_string()))?;
-    let required = spec.affinity.and_then(|wire| wire.0.node_affinity?.0.required);
-    let tolerations = spec.tolerations.0.iter().map(|Object(wire)| {
+    let required = spec.affinity.and_then(|wire| wire.node_affinity?.required);
+    let tolerations = spec.tolerations.0.iter().map(|wire| {
         let is_any = wire.operator.as_ref().is_some_and(|operator| operator.0 == "Exists");
         let value = (!is_any).then(|| text(wire.value.as_ref()));
         Toleration { key: text(wire.key.as_ref()), value, effect: text(wire.effect.as_ref()) }
     });
     Ok(Constraints {
         selector,
-        affinity: required.map_or(NodeAffinity::Unrestricted, |wire| affinity(&wire.0)),
+        affinity: required.map_or(NodeAffinity::Unrestricted, |wire| affinity(&wire)),
         tolerations: tolerations.collect(),
     })
 }
 
 /// Reads a node as a scheduler looks at it from its JSON text.
 pub fn host(text_of_node: &str) -> Result<Host, serde_json::Error> {
-    let wire = read::<NodeWire<'_>>(text_of_node, LabelUse::Skip)?;
+    let wire = parse::<NodeWire<'_>>(text_of_node, LabelUse::Skip)?;
     if wire.is_cut {
         return Err(serde_json::Error::custom(
             "the node has more taints than are read of one node",
         ));
     }
-    let spec = wire.value.spec.0;
-    let taints = spec.taints.0.iter().map(|Object(wire)| Taint {
+    let spec = wire.value.spec;
+    let taints = spec.taints.0.iter().map(|wire| Taint {
         key: text(wire.key.as_ref()),
         value: text(wire.value.as_ref()),
         effect: text(wire.effect.as_ref()),

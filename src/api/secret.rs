@@ -1,6 +1,6 @@
-//! Secrets with certificates: their texts, and the patch that stores others.
+//! Secrets with certificates, and the patches that store others.
 //!
-//! No error tells anything of what is in one.
+//! No error shows any of their contents.
 
 use std::collections::BTreeMap;
 
@@ -29,15 +29,14 @@ impl std::fmt::Debug for Secret {
 
 /// The object is no Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the API server's answer is no Secret; what it was is not told, as it may be secret")]
+#[error("the API server's response is no Secret; its content is not logged, as it may be secret")]
 pub struct SecretError;
 
-/// The annotation of either Secret by which somebody asks for what is in it to be made anew, `authority` or
-/// `certificate`.
+/// The annotation of either Secret that requests a renewal, `ca` or `certificate`.
 pub const RENEW: &str = "bindery.dev/renew";
 
-const AUTHORITY_CERTIFICATE: &str = "ca.crt";
-const AUTHORITY_KEY: &str = "ca.key";
+const CA_CERTIFICATE: &str = "ca.crt";
+const CA_KEY: &str = "ca.key";
 const FORMER: &str = "former.crt";
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
@@ -60,7 +59,7 @@ struct MetadataWire {
 impl Secret {
     /// Reads a Secret from its JSON text. What is not base64 of a text counts as missing.
     pub fn read(text: &str) -> Result<Self, SecretError> {
-        // The reader's error may quote what it stumbled over.
+        // The library's error may quote the contents.
         let wire: SecretWire = serde_json::from_str(text).map_err(|_| SecretError)?;
         let annotations = wire.metadata.annotations.unwrap_or_default();
         let plain = |text: Option<String>| String::from_utf8(STANDARD.decode(text?).ok()?).ok();
@@ -68,7 +67,7 @@ impl Secret {
         Ok(Self {
             version: wire.metadata.resource_version,
             asked: match annotations.get(RENEW).and_then(Option::as_deref) {
-                Some("authority") => Some(RenewalRequest::Ca),
+                Some("ca") => Some(RenewalRequest::Ca),
                 Some("certificate") => Some(RenewalRequest::Leaf),
                 Some(_) | None => None,
             },
@@ -88,12 +87,12 @@ impl Secret {
 }
 
 /// What is stored in the two Secrets of an installation.
-pub fn stored(authority: &Secret, serving: &Secret) -> Stored {
+pub fn stored(ca: &Secret, serving: &Secret) -> Stored {
     Stored {
-        authority: authority.pair(AUTHORITY_CERTIFICATE, AUTHORITY_KEY),
-        former: authority.texts.get(FORMER).cloned().unwrap_or_default(),
+        ca: ca.pair(CA_CERTIFICATE, CA_KEY),
+        former: ca.texts.get(FORMER).cloned().unwrap_or_default(),
         // Each for what is in it: the patch that stores another takes the annotation off that Secret alone.
-        asked: authority
+        asked: ca
             .asked
             .filter(|asked| *asked == RenewalRequest::Ca)
             .or(serving.asked.filter(|asked| *asked == RenewalRequest::Leaf)),
@@ -101,12 +100,12 @@ pub fn stored(authority: &Secret, serving: &Secret) -> Stored {
     }
 }
 
-/// The patch that stores the authorities in the Secret at `path`, provided that it is as it was seen.
-pub fn authority_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch {
-    let pair = stored.authority.as_ref();
+/// The patch that stores the CAs in the Secret at `path`, provided that it is as it was seen.
+pub fn ca_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch {
+    let pair = stored.ca.as_ref();
     let data = [
-        (AUTHORITY_CERTIFICATE, pair.map(|pair| pair.certificate.as_str())),
-        (AUTHORITY_KEY, pair.map(|pair| pair.key.as_str())),
+        (CA_CERTIFICATE, pair.map(|pair| pair.certificate.as_str())),
+        (CA_KEY, pair.map(|pair| pair.key.as_str())),
         (FORMER, Some(stored.former.as_str()).filter(|former| !former.is_empty())),
     ];
     patch(path, seen, &data, stored.asked == Some(RenewalRequest::Ca))
@@ -119,8 +118,8 @@ pub fn serving_patch(path: String, seen: &Secret, stored: &Stored) -> WritePatch
     let data = [
         (CERTIFICATE, pair.map(|pair| pair.certificate.as_str())),
         (KEY, pair.map(|pair| pair.key.as_str())),
-        // For people and for who looks after the installation; replicas do not read it.
-        (AUTHORITY_CERTIFICATE, Some(trust.as_str())),
+        // For people; replicas do not read it.
+        (CA_CERTIFICATE, Some(trust.as_str())),
     ];
     patch(path, seen, &data, stored.asked == Some(RenewalRequest::Leaf))
 }
@@ -174,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn no_error_and_no_output_tells_what_is_secret() {
+    fn no_error_and_no_output_shows_the_contents() {
         let odd = r#"{"metadata": {"resourceVersion": "7"}, "data": {"tls.key": ["hunter2"]}}"#;
-        let told = format!("{:?} {}", Secret::read(odd).unwrap_err(), SecretError);
-        assert!(!told.contains("hunter2"), "{told}");
+        let shown = format!("{:?} {}", Secret::read(odd).unwrap_err(), SecretError);
+        assert!(!shown.contains("hunter2"), "{shown}");
         let good = Secret::read(&object(&json!({"tls.key": encoded("hunter2")}))).unwrap();
         assert_eq!(format!("{good:?}"), "Secret { version: \"7\", .. }");
     }
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_stored_is_read_back() {
         let stored = Stored {
-            authority: Some(KeyedPem { certificate: "a".to_owned(), key: "b".to_owned() }),
+            ca: Some(KeyedPem { certificate: "a".to_owned(), key: "b".to_owned() }),
             former: "f".to_owned(),
             asked: Some(RenewalRequest::Ca),
             serving: Some(KeyedPem { certificate: "c".to_owned(), key: "d".to_owned() }),
@@ -195,18 +194,18 @@ mod tests {
             assert_eq!(patch.body["metadata"]["resourceVersion"], "7");
             Secret::read(&patch.body.to_string()).unwrap()
         };
-        let authority = authority_patch("/a".to_owned(), &seen, &stored);
-        assert_eq!(authority.body["metadata"]["annotations"], Value::Null, "it is not done yet");
+        let ca = ca_patch("/a".to_owned(), &seen, &stored);
+        assert_eq!(ca.body["metadata"]["annotations"], Value::Null, "it is not done yet");
         let done = Stored { asked: None, ..stored.clone() };
-        let patch = authority_patch("/a".to_owned(), &seen, &done);
+        let patch = ca_patch("/a".to_owned(), &seen, &done);
         assert_eq!(patch.body["metadata"]["annotations"], json!({RENEW: null}));
-        let mut body = authority.body;
-        body["metadata"]["annotations"] = json!({RENEW: "authority"});
-        let authority = Secret::read(&body.to_string()).unwrap();
+        let mut body = ca.body;
+        body["metadata"]["annotations"] = json!({RENEW: "ca"});
+        let ca = Secret::read(&body.to_string()).unwrap();
         let serving = read(serving_patch("/s".to_owned(), &seen, &stored));
-        assert_eq!(super::stored(&authority, &serving), stored);
+        assert_eq!(super::stored(&ca, &serving), stored);
         let without = Stored { former: String::new(), ..stored };
-        let patch = authority_patch("/a".to_owned(), &seen, &without);
+        let patch = ca_patch("/a".to_owned(), &seen, &without);
         assert_eq!(patch.body["data"]["former.crt"], Value::Null);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::bounded::StrSeed;
 use super::digest::Digest;
 use crate::rules::SpecChange;
 use crate::rules::judging::expansion::FIELDS;
@@ -34,39 +35,18 @@ impl<'de> Visitor<'de> for Rest {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut digest = Digest::default();
-        while let Some(is_added) = members.next_key_seed(Key(&mut digest))? {
+        while let Some(is_added) = members.next_key_seed(StrSeed("a key", |key: &str| {
+            let is_added = !FIELDS.contains(&key);
+            if is_added {
+                digest.add(key);
+            }
+            is_added
+        }))? {
             let value: &RawValue = members.next_value()?;
             if is_added {
                 digest.add(value.get());
             }
         }
         Ok(digest.finish())
-    }
-}
-
-/// Adds a key to the digest, and tells whether its value is to be added; it is not kept, however long it is.
-struct Key<'a>(&'a mut Digest);
-
-impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Key<'_> {
-    type Value = bool;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a key")
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
-        let is_added = !FIELDS.contains(&key);
-        if is_added {
-            self.0.add(key);
-        }
-        Ok(is_added)
     }
 }

@@ -1,43 +1,10 @@
-//! The source of a volume: which kind of storage it is, and which piece of it.
+//! The source of a volume: its kind of storage, and the identity of the storage.
 //!
-//! Only what tells one piece from another is read. Not here: what follows from two volumes on the same piece
-//! (`rules`).
+//! Only identifying fields are parsed. Not here: what follows from two volumes on the same storage (`rules`).
 
-use serde::Deserialize;
-
-use super::bounded::{List, Object, Section, Text};
-use super::metadata::{filled, or_empty};
-use super::volume::SpecWire;
+use super::bounded::{List, Section, Text, filled, or_empty};
+use super::object::VolumeSpecWire;
 use crate::model::{Backend, Storage, StorageKind};
-
-/// The fields by which a source tells its storage from another; each source has a few of them.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SourceWire<'a> {
-    #[serde(borrow)]
-    driver: Option<Text<'a>>,
-    volume_handle: Option<Text<'a>>,
-    server: Option<Text<'a>>,
-    path: Option<Text<'a>>,
-    iqn: Option<Text<'a>>,
-    lun: Option<i64>,
-    #[serde(rename = "targetWWNs")]
-    target_wwns: Section<List<Text<'a>>>,
-    wwids: Section<List<Text<'a>>>,
-    monitors: Section<List<Text<'a>>>,
-    pool: Option<Text<'a>>,
-    image: Option<Text<'a>>,
-    pd_name: Option<Text<'a>>,
-    #[serde(rename = "volumeID")]
-    volume_id: Option<Text<'a>>,
-    #[serde(rename = "diskURI")]
-    disk_uri: Option<Text<'a>>,
-    secret_namespace: Option<Text<'a>>,
-    share_name: Option<Text<'a>>,
-    volume_path: Option<Text<'a>>,
-    system: Option<Text<'a>>,
-    volume_name: Option<Text<'a>>,
-}
 
 /// Drivers that serve file systems, not disks: many nodes mount one at a time, whatever access modes its volumes
 /// ask for.
@@ -78,52 +45,46 @@ fn is_file_driver(driver: &str) -> bool {
         || matches!(of_rook, Some("cephfs.csi.ceph.com" | "nfs.csi.ceph.com"))
 }
 
-/// One source of a volume's spec; the API server lets exactly one through.
-pub(super) type Source<'a> = Option<Box<Object<SourceWire<'a>>>>;
-
 /// What is behind a volume.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct BackingStorage {
     pub(super) backend: Backend,
-    /// Which piece of storage; absent where the source does not tell, or is not known.
+    /// The storage; absent if the source does not identify it, or is unknown.
     pub(super) storage: Option<Storage>,
 }
 
 /// What is behind the volume of this spec.
-pub(super) fn found(spec: &SpecWire<'_>) -> Found {
-    let SpecWire { csi, nfs, host_path, local, .. } = spec;
+pub(super) fn found(spec: &VolumeSpecWire<'_>) -> BackingStorage {
+    let VolumeSpecWire { csi, nfs, host_path, local, .. } = spec;
     let backend = match (csi, nfs, host_path, local) {
-        (Some(csi), ..) => Backend::Csi(or_empty(csi.0.driver.as_ref()).into()),
+        (Some(csi), ..) => Backend::Csi(or_empty(csi.driver.as_ref()).into()),
         (_, Some(_), ..) => Backend::Nfs,
         (_, _, Some(_), _) => Backend::HostPath,
         (_, _, _, Some(_)) => Backend::Local,
         (None, None, None, None) => Backend::Other,
     };
-    Found { backend, storage: spec.storage() }
+    BackingStorage { backend, storage: spec.storage() }
 }
 
-impl SpecWire<'_> {
+impl VolumeSpecWire<'_> {
     fn storage(&self) -> Option<Storage> {
         let place = |kind, path: &str| Some(Storage::new(kind, path));
-        if let Some(Object(folder)) = self.local.as_deref() {
+        if let Some(folder) = self.local.as_deref() {
             return place(StorageKind::Local, filled(folder.path.as_ref())?);
         }
-        if let Some(Object(folder)) = self.host_path.as_deref() {
+        if let Some(folder) = self.host_path.as_deref() {
             return place(StorageKind::Folder, filled(folder.path.as_ref())?);
         }
-        if let Some(Object(share)) = self.nfs.as_deref() {
+        if let Some(share) = self.nfs.as_deref() {
             let (server, path) = (filled(share.server.as_ref())?, filled(share.path.as_ref())?);
             return place(StorageKind::Share, &format!("{server}:{path}"));
         }
-        if let Some(Object(share)) = self.cephfs.as_deref() {
+        if let Some(share) = self.cephfs.as_deref() {
             let path = filled(share.path.as_ref()).unwrap_or("/");
             return place(StorageKind::Share, &format!("{}:{path}", all(&share.monitors)?));
         }
         let serves_files = self.azure_file.is_some()
-            || self
-                .csi
-                .as_deref()
-                .is_some_and(|csi| is_file_driver(or_empty(csi.0.driver.as_ref())));
+            || self.csi.as_deref().is_some_and(|csi| is_file_driver(or_empty(csi.driver.as_ref())));
         let kind = if serves_files { StorageKind::FileSystem } else { StorageKind::Disk };
         place(kind, &self.disk()?)
     }
@@ -131,33 +92,33 @@ impl SpecWire<'_> {
     /// A disk by the name that its system gives it. A driver that took over from an in-tree plug-in names the same
     /// disks: where it spells them as the plug-in did, so is the place here.
     fn disk(&self) -> Option<String> {
-        if let Some(Object(csi)) = self.csi.as_deref() {
+        if let Some(csi) = self.csi.as_deref() {
             return Some(format!(
                 "{}:{}",
                 filled(csi.driver.as_ref())?,
                 filled(csi.volume_handle.as_ref())?
             ));
         }
-        if let Some(Object(disk)) = self.aws_elastic_block_store.as_deref() {
+        if let Some(disk) = self.aws_elastic_block_store.as_deref() {
             let id = filled(disk.volume_id.as_ref())?;
             return Some(format!("ebs.csi.aws.com:{}", id.rsplit('/').next().unwrap_or(id)));
         }
-        if let Some(Object(disk)) = self.azure_disk.as_deref() {
+        if let Some(disk) = self.azure_disk.as_deref() {
             return Some(format!("disk.csi.azure.com:{}", filled(disk.disk_uri.as_ref())?));
         }
-        if let Some(Object(disk)) = self.cinder.as_deref() {
+        if let Some(disk) = self.cinder.as_deref() {
             return Some(format!("cinder.csi.openstack.org:{}", filled(disk.volume_id.as_ref())?));
         }
-        if let Some(Object(disk)) = self.gce_persistent_disk.as_deref() {
+        if let Some(disk) = self.gce_persistent_disk.as_deref() {
             return Some(format!("gcePersistentDisk:{}", filled(disk.pd_name.as_ref())?));
         }
-        if let Some(Object(disk)) = self.vsphere_volume.as_deref() {
+        if let Some(disk) = self.vsphere_volume.as_deref() {
             return Some(format!("vsphereVolume:{}", filled(disk.volume_path.as_ref())?));
         }
-        if let Some(Object(disk)) = self.portworx_volume.as_deref() {
+        if let Some(disk) = self.portworx_volume.as_deref() {
             return Some(format!("pxd.portworx.com:{}", filled(disk.volume_id.as_ref())?));
         }
-        if let Some(Object(disk)) = self.scale_io.as_deref() {
+        if let Some(disk) = self.scale_io.as_deref() {
             return Some(format!(
                 "scaleIO:{}/{}",
                 filled(disk.system.as_ref())?,
@@ -169,14 +130,14 @@ impl SpecWire<'_> {
 
     /// A disk that is reached by the address of who serves it.
     fn network_disk(&self) -> Option<String> {
-        if let Some(Object(disk)) = self.iscsi.as_deref() {
+        if let Some(disk) = self.iscsi.as_deref() {
             return Some(format!("iscsi:{}/{}", filled(disk.iqn.as_ref())?, disk.lun.unwrap_or(0)));
         }
-        if let Some(Object(disk)) = self.fc.as_deref() {
+        if let Some(disk) = self.fc.as_deref() {
             let ids = if disk.wwids.value.0.is_empty() { &disk.target_wwns } else { &disk.wwids };
             return Some(format!("fc:{}/{}", all(ids)?, disk.lun.unwrap_or(0)));
         }
-        if let Some(Object(disk)) = self.rbd.as_deref() {
+        if let Some(disk) = self.rbd.as_deref() {
             let pool = filled(disk.pool.as_ref()).unwrap_or("rbd");
             return Some(format!(
                 "rbd:{}:{pool}/{}",
@@ -184,7 +145,7 @@ impl SpecWire<'_> {
                 filled(disk.image.as_ref())?
             ));
         }
-        if let Some(Object(share)) = self.azure_file.as_deref() {
+        if let Some(share) = self.azure_file.as_deref() {
             let namespace = filled(share.secret_namespace.as_ref()).unwrap_or_default();
             return Some(format!("azureFile:{namespace}/{}", filled(share.share_name.as_ref())?));
         }
@@ -206,11 +167,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::bounded::{LabelUse, read};
+    use crate::api::bounded::{LabelUse, parse};
 
     fn storage(spec: &Value) -> Option<Storage> {
         let text = spec.to_string();
-        let spec = read::<SpecWire<'_>>(&text, LabelUse::Skip).unwrap();
+        let spec = parse::<VolumeSpecWire<'_>>(&text, LabelUse::Skip).unwrap();
         found(&spec.value).storage
     }
 
@@ -223,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn each_source_tells_its_storage_by_what_its_own_system_calls_it() {
-        for (spec, told) in [
+    fn each_source_identifies_its_storage_as_its_own_system_does() {
+        for (spec, expected) in [
             (
                 json!({"csi": {"driver": "d.example.com", "volumeHandle": "vol-1"}}),
                 "d.example.com:vol-1",
@@ -252,7 +213,7 @@ mod tests {
             (json!({"portworxVolume": {"volumeID": "x"}}), "pxd.portworx.com:x"),
             (json!({"scaleIO": {"system": "s", "volumeName": "v"}}), "scaleIO:s/v"),
         ] {
-            assert_eq!(place(&spec).as_deref(), Some(told), "{spec}");
+            assert_eq!(place(&spec).as_deref(), Some(expected), "{spec}");
         }
         for (driver, kind) in [
             ("ebs.csi.aws.com", StorageKind::Disk),
@@ -265,10 +226,10 @@ mod tests {
         }
         let share = json!({"azureFile": {"shareName": "s", "secretNamespace": "n"}});
         assert_eq!(kind_of(&share), StorageKind::FileSystem);
-        for untold in
+        for unknown in
             [json!({}), json!({"csi": {"driver": "d"}}), json!({"fc": {}}), json!({"newer": {}})]
         {
-            assert_eq!(place(&untold), None, "{untold}");
+            assert_eq!(place(&unknown), None, "{unknown}");
         }
     }
 }

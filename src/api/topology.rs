@@ -1,44 +1,38 @@
 //! Label selectors and node affinity: wire form to model.
 
-use serde::Deserialize;
-
-use super::bounded::{List, Object, Text};
-use super::claim::SelectorWire;
-use super::metadata::or_empty;
+use super::bounded::{List, MatchLabels, Text, or_empty, wire};
 use crate::model::{NodeAffinity, NodeExpression, NodeName, NodeTerm, Selector, Term, TermError};
 
-/// The wire form of one condition of a label or node selector.
-#[derive(Deserialize)]
-pub(super) struct RequirementWire<'a> {
-    #[serde(borrow, default)]
-    key: Option<Text<'a>>,
-    #[serde(default)]
-    operator: Option<Text<'a>>,
-    #[serde(default)]
-    values: List<Text<'a>>,
-}
+wire! {
+    /// The wire form of one condition of a label or node selector.
+    pub(super) struct RequirementWire<'a> {
+        key: Option<Text<'a>> = "key",
+        operator: Option<Text<'a>> = "operator",
+        values: List<Text<'a>> = "values",
+    }
 
-/// The wire form of a node selector.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct NodeSelectorWire<'a> {
-    #[serde(borrow, default)]
-    node_selector_terms: List<Object<NodeTermWire<'a>>>,
-}
+    /// The wire form of a node selector.
+    pub(super) struct NodeSelectorWire<'a> {
+        node_selector_terms: List<NodeTermWire<'a>> = "nodeSelectorTerms",
+    }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NodeTermWire<'a> {
-    #[serde(borrow)]
-    match_expressions: List<Object<RequirementWire<'a>>>,
-    match_fields: List<Object<RequirementWire<'a>>>,
+    struct NodeTermWire<'a> {
+        match_expressions: List<RequirementWire<'a>> = "matchExpressions",
+        match_fields: List<RequirementWire<'a>> = "matchFields",
+    }
+
+    /// The wire form of a label selector.
+    pub(super) struct SelectorWire<'a> {
+        pub(super) match_labels: MatchLabels = "matchLabels",
+        pub(super) match_expressions: List<RequirementWire<'a>> = "matchExpressions",
+    }
 }
 
 /// The selector of a claim; an error if a term means nothing here.
 pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
     let labels = wire.match_labels.0;
     let equal = labels.iter().map(|(key, value)| Term::equals(key, value));
-    let expressions = wire.match_expressions.0.iter().map(|Object(wire)| {
+    let expressions = wire.match_expressions.0.iter().map(|wire| {
         let values = wire.values.0.iter().map(|value| value.0.clone());
         Term::new(or_empty(wire.key.as_ref()), or_empty(wire.operator.as_ref()), values)
     });
@@ -48,20 +42,14 @@ pub(super) fn selector(wire: SelectorWire<'_>) -> Result<Selector, TermError> {
 /// The node affinity of a volume that has `required`. A term that Kubernetes cannot make sense of
 /// admits no node.
 pub(super) fn affinity(wire: &NodeSelectorWire<'_>) -> NodeAffinity {
-    NodeAffinity::Required(
-        wire.node_selector_terms.0.iter().map(|term| node_term(&term.0)).collect(),
-    )
+    NodeAffinity::Required(wire.node_selector_terms.0.iter().map(node_term).collect())
 }
 
 fn node_term(wire: &NodeTermWire<'_>) -> NodeTerm {
-    let expressions: Result<Vec<NodeExpression>, _> = wire
-        .match_expressions
-        .0
-        .iter()
-        .map(|wire| with_parts(&wire.0, NodeExpression::new))
-        .collect();
+    let expressions: Result<Vec<NodeExpression>, _> =
+        wire.match_expressions.0.iter().map(|wire| with_parts(wire, NodeExpression::new)).collect();
     let names: Result<Vec<NodeName>, _> =
-        wire.match_fields.0.iter().map(|wire| with_parts(&wire.0, NodeName::new)).collect();
+        wire.match_fields.0.iter().map(|wire| with_parts(wire, NodeName::new)).collect();
     match (expressions, names) {
         (Ok(expressions), Ok(names)) => NodeTerm::new(expressions, names),
         (Err(_), _) | (_, Err(_)) => NodeTerm::default(),

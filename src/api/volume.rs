@@ -1,80 +1,19 @@
 //! PersistentVolume: wire form to model.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::bounded::{LabelUse, Object, ReadModes, Section, Text, read};
+use super::bounded::{ByteMeter, LabelUse, Section, filled, or_empty, parse_metered, text_of};
 use super::digest::Digest;
-use super::metadata::{Metadata, filled, or_empty};
-use super::object::{ObjectWire, StatusWire};
-use super::quantity::WireQuantity;
-use super::storage::{Found, Source, found};
-use super::topology::{NodeSelectorWire, affinity};
+use super::metadata::Metadata;
+use super::object::{NodeAffinityWire, ObjectWire, ReferenceWire, StatusWire, VolumeSpecWire};
+use super::quantity::CapacityWire;
+use super::storage::{BackingStorage, found};
+use super::topology::affinity;
 use crate::model::{
     AccessModes, ClaimKey, ClassName, NodeAffinity, Quantity, ReclaimPolicy, Reservation,
     ReservationKind, StorageKind, Uid, Volume, VolumeMode, VolumeName, VolumePhase,
 };
-
-/// What is read of a spec: what decisions look at, and the sources, of which it has one.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SpecWire<'a> {
-    capacity: Option<Object<CapacityWire>>,
-    access_modes: ReadModes,
-    #[serde(borrow)]
-    volume_mode: Option<Text<'a>>,
-    storage_class_name: Option<Text<'a>>,
-    volume_attributes_class_name: Option<Text<'a>>,
-    claim_ref: Option<Object<ReferenceWire<'a>>>,
-    persistent_volume_reclaim_policy: Option<Text<'a>>,
-    node_affinity: Option<Section<Object<NodeAffinityWire<'a>>>>,
-    /// As it was sent: that it changes is all that is asked of it.
-    mount_options: Option<&'a RawValue>,
-    pub(super) csi: Source<'a>,
-    pub(super) nfs: Source<'a>,
-    pub(super) host_path: Source<'a>,
-    pub(super) local: Source<'a>,
-    pub(super) iscsi: Source<'a>,
-    pub(super) fc: Source<'a>,
-    pub(super) rbd: Source<'a>,
-    pub(super) cephfs: Source<'a>,
-    pub(super) gce_persistent_disk: Source<'a>,
-    pub(super) aws_elastic_block_store: Source<'a>,
-    pub(super) azure_disk: Source<'a>,
-    pub(super) azure_file: Source<'a>,
-    pub(super) cinder: Source<'a>,
-    pub(super) vsphere_volume: Source<'a>,
-    pub(super) portworx_volume: Source<'a>,
-    #[serde(rename = "scaleIO")]
-    pub(super) scale_io: Source<'a>,
-}
-
-/// Amounts of a volume or a claim by resource; only storage is read.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct CapacityWire {
-    pub(super) storage: Option<WireQuantity>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReferenceWire<'a> {
-    #[serde(borrow)]
-    kind: Option<Text<'a>>,
-    api_version: Option<Text<'a>>,
-    namespace: Option<Text<'a>>,
-    name: Option<Text<'a>>,
-    uid: Option<Text<'a>>,
-    /// Read for its type only: the other keys of a reference mean nothing to a binder.
-    #[serde(default, rename = "resourceVersion")]
-    _resource_version: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct NodeAffinityWire<'a> {
-    #[serde(borrow)]
-    required: Option<Object<NodeSelectorWire<'a>>>,
-}
 
 /// What of a volume is wanted besides what every decision reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +43,9 @@ pub fn volume(text: &str, wanted: Wanted) -> Result<ReadVolume<'_>, serde_json::
         Wanted::Labels | Wanted::Both => LabelUse::Collect,
         Wanted::Storage => LabelUse::Judged,
     };
-    let outer: ObjectWire<'_> = read(text, labels)?.value;
-    let spec = spec_of(&outer)?;
+    let meter = ByteMeter::default();
+    let outer: ObjectWire<'_> = parse_metered(text, labels, &meter)?.value;
+    let spec = spec_of(&outer, &meter)?;
     let mut read = volume_of(outer, spec);
     if wanted == Wanted::Labels {
         // Only files can be recycled, and so only files can be lost to a recycler.
@@ -129,20 +69,23 @@ pub(super) struct Spec<'a> {
     reservation_kind: ReservationKind,
     policy: ReclaimPolicy,
     node_affinity: NodeAffinity,
-    found: Found,
+    found: BackingStorage,
 }
 
 /// The spec of an object that was read up to it.
-pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Spec<'a>, serde_json::Error> {
+pub(super) fn spec_of<'a>(
+    wire: &ObjectWire<'a>,
+    meter: &ByteMeter,
+) -> Result<Spec<'a>, serde_json::Error> {
     let text = wire.spec.map_or("{}", RawValue::get);
-    let spec: SpecWire<'a> = read(text, LabelUse::Skip)?.value;
+    let spec: VolumeSpecWire<'a> = parse_metered(text, LabelUse::Skip, meter)?.value;
     let found = found(&spec);
-    let claim_ref = spec.claim_ref.as_ref().map(|reference| &reference.0);
+    let claim_ref = spec.claim_ref.as_ref();
     Ok(Spec {
         text,
         mount_options: spec.mount_options.map_or("", RawValue::get),
         access_modes: spec.access_modes.0,
-        capacity: storage(spec.capacity),
+        capacity: CapacityWire::storage(spec.capacity),
         mode: VolumeMode::from_text(text_of(spec.volume_mode.as_ref())),
         class: filled(spec.storage_class_name.as_ref()).map(ClassName::new),
         attributes_class: filled(spec.volume_attributes_class_name.as_ref()).map(ClassName::new),
@@ -156,7 +99,7 @@ pub(super) fn spec_of<'a>(wire: &ObjectWire<'a>) -> Result<Spec<'a>, serde_json:
 
 /// The node affinity of a spec that was read from `text`.
 fn node_affinity(
-    wire: Option<Section<Object<NodeAffinityWire<'_>>>>,
+    wire: Option<Section<NodeAffinityWire<'_>>>,
     text: &str,
 ) -> Result<NodeAffinity, serde_json::Error> {
     #[derive(Deserialize)]
@@ -165,40 +108,37 @@ fn node_affinity(
         #[serde(borrow)]
         node_affinity: &'a RawValue,
     }
-    let Some(Section { value: Object(wire), is_cut }) = wire else {
+    let Some(Section { value: wire, is_cut }) = wire else {
         return Ok(NodeAffinity::Unrestricted);
     };
     if is_cut {
         let whole: AffinityText<'_> = serde_json::from_str(text)?;
         return Ok(NodeAffinity::Unread(Digest::of(whole.node_affinity.get())));
     }
-    Ok(wire.required.map_or(NodeAffinity::Unrestricted, |required| affinity(&required.0)))
+    Ok(wire.required.map_or(NodeAffinity::Unrestricted, |required| affinity(&required)))
 }
 
 /// The spec of what an update makes of the object whose spec is `old`: mostly the same, which is read once.
 pub(super) fn spec_after<'a>(
     old: &Spec<'a>,
     wire: &ObjectWire<'a>,
+    meter: &ByteMeter,
 ) -> Result<Spec<'a>, serde_json::Error> {
     match wire.spec {
         Some(new) if new.get() == old.text => Ok(old.clone()),
-        Some(_) | None => spec_of(wire),
+        Some(_) | None => spec_of(wire, meter),
     }
 }
 
 /// The volume of an object and its spec.
 pub(super) fn volume_of<'a>(wire: ObjectWire<'a>, spec: Spec<'a>) -> ReadVolume<'a> {
     let Spec { text, mount_options, .. } = spec;
-    let volume = assemble(wire.metadata.0, spec, wire.status);
+    let volume = assemble(wire.metadata, spec, wire.status);
     ReadVolume { volume, spec: text, mount_options }
 }
 
-fn assemble(
-    metadata: Metadata<'_>,
-    spec: Spec<'_>,
-    status: Option<Object<StatusWire<'_>>>,
-) -> Volume {
-    let phase = status.unwrap_or_default().0.phase;
+fn assemble(metadata: Metadata<'_>, spec: Spec<'_>, status: Option<StatusWire<'_>>) -> Volume {
+    let phase = status.unwrap_or_default().phase;
     Volume {
         name: VolumeName::new(or_empty(metadata.name.as_ref())),
         uid: metadata.uid(),
@@ -221,16 +161,6 @@ fn assemble(
         annotations: metadata.annotations.0,
         finalizers: metadata.finalizers.0,
     }
-}
-
-/// The storage entry, zero where absent.
-pub(super) fn storage(amounts: Option<Object<CapacityWire>>) -> Quantity {
-    amounts.and_then(|amounts| amounts.0.storage).map_or(Quantity::ZERO, |storage| storage.0)
-}
-
-/// The text as an option of a plain text.
-pub(super) fn text_of<'a>(text: Option<&'a Text<'_>>) -> Option<&'a str> {
-    text.map(|text| &*text.0)
 }
 
 fn reservation(reference: &ReferenceWire<'_>) -> Reservation {

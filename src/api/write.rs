@@ -1,10 +1,9 @@
 //! A write of the binding core as the API server takes it: a patch of one object.
 //!
-//! Every patch names the uid and the resourceVersion on which it was decided, so that one that comes
-//! too late is refused; fields that it does not name stay as they are. Nearly all are merge patches. A
-//! merge would replace the list of finalizers as a whole, and with it those that nobody here reads, so
-//! that a change of these is a strategic merge patch: the API server adds and takes out single ones.
-//! Not here: sending it.
+//! Every patch names the uid and the resourceVersion on which it was decided, so that the API server rejects a stale
+//! one. Fields that it does not name stay as they are. Nearly all are merge patches. A merge patch would replace the list
+//! of finalizers, with those that are not read here, so a change of finalizers is a strategic merge patch. Not here:
+//! sending it.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! An authority of an installation's own, and the serving certificates that it signs.
+//! The CA of an installation, and the serving certificates that it signs.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -39,16 +39,16 @@ impl fmt::Debug for KeyedPem {
     }
 }
 
-/// What a certificate is to be valid for.
+/// The subject alternative names of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct SubjectNames {
     /// Host names.
     pub dns: Vec<String>,
     /// Addresses.
     pub ip: Vec<IpAddr>,
 }
 
-impl Default for Names {
+impl Default for SubjectNames {
     /// This machine, and the service of an installation in namespace `bindery`.
     fn default() -> Self {
         Self {
@@ -58,12 +58,12 @@ impl Default for Names {
     }
 }
 
-/// Why no certificate could be made.
+/// Why no certificate could be created.
 #[derive(Debug, thiserror::Error)]
-#[error("no certificate could be made: {0}")]
+#[error("no certificate could be created: {0}")]
 pub struct CertificateError(#[from] rcgen::Error);
 
-/// An authority that can sign.
+/// A CA that can sign.
 #[derive(Debug)]
 pub struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
@@ -73,21 +73,21 @@ pub struct CertificateAuthority {
 const BACKDATED: SignedDuration = SignedDuration::from_hours(1);
 
 impl CertificateAuthority {
-    /// A new authority, ECDSA P-256, valid for `life` from `now` on. `name` tells it from others of the same
+    /// A new CA, ECDSA P-256, valid for `life` from `now` on. `name` identifies it among the CAs of the
     /// installation.
     pub fn make(
         name: &str,
         now: Timestamp,
         life: SignedDuration,
     ) -> Result<KeyedPem, CertificateError> {
-        let mut params = authority_params(name);
+        let mut params = ca_params(name);
         set_time(&mut params, now, life);
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let certificate = params.self_signed(&key)?;
         Ok(KeyedPem { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// The authority of a stored pair.
+    /// The CA of a stored pair.
     pub fn of(pair: &KeyedPem) -> Result<Self, CertificateError> {
         let key = KeyPair::from_pem(&pair.key)?;
         Ok(Self { issuer: Issuer::from_ca_cert_pem(&pair.certificate, key)? })
@@ -96,7 +96,7 @@ impl CertificateAuthority {
     /// A new serving pair for `names`, valid for `life` from `now` on.
     pub fn sign(
         &self,
-        names: &Names,
+        names: &SubjectNames,
         now: Timestamp,
         life: SignedDuration,
     ) -> Result<KeyedPem, CertificateError> {
@@ -108,8 +108,8 @@ impl CertificateAuthority {
     }
 }
 
-/// An authority that signs serving certificates and no other authority.
-pub(super) fn authority_params(name: &str) -> CertificateParams {
+/// A CA that signs serving certificates and no other CA.
+pub(super) fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -118,7 +118,7 @@ pub(super) fn authority_params(name: &str) -> CertificateParams {
 }
 
 /// A certificate by which a server proves these names.
-pub(super) fn serving_params(names: &Names) -> Result<CertificateParams, CertificateError> {
+pub(super) fn serving_params(names: &SubjectNames) -> Result<CertificateParams, CertificateError> {
     let mut params = CertificateParams::new(names.dns.clone())?;
     params.distinguished_name.push(DnType::CommonName, "bindery");
     params.subject_alt_names.extend(names.ip.iter().copied().map(SanType::IpAddress));

@@ -1,16 +1,16 @@
-//! A certificate authority and a serving certificate for development, demonstration and tests.
+//! A CA and a serving certificate for development, demonstration and tests.
 //!
-//! Not for a cluster that matters: the authority's key is thrown away, so nothing can be renewed,
+//! Not for a cluster that matters: the CA's key is thrown away, so nothing can be renewed,
 //! only made again. What production uses is in `certs/README.md`.
 
 use rcgen::{CertifiedIssuer, KeyPair, PKCS_ECDSA_P256_SHA256};
 
-use super::ca::{CertificateError, Names, authority_params, serving_params};
+use super::ca::{CertificateError, SubjectNames, ca_params, serving_params};
 
-/// A serving pair and the authority that signed it, as PEM.
+/// A serving pair and the CA that signed it, as PEM.
 #[derive(Clone)]
 pub struct DevelopmentPair {
-    /// The authority's certificate: the caBundle of a registration.
+    /// The CA's certificate: the caBundle of a registration.
     pub ca_pem: String,
     /// The serving certificate.
     pub cert_pem: String,
@@ -24,14 +24,13 @@ impl std::fmt::Debug for DevelopmentPair {
     }
 }
 
-/// Makes an authority and a serving pair for `names`, ECDSA P-256.
+/// Makes a CA and a serving pair for `names`, ECDSA P-256.
 ///
 /// Both are valid from 1975 to 4096, the library's own dates: no clock is read, and a demonstration
 /// never fails for its age.
-pub fn development(names: &Names) -> Result<DevelopmentPair, CertificateError> {
-    let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let issuer =
-        CertifiedIssuer::self_signed(authority_params("Bindery development CA"), authority_key)?;
+pub fn development(names: &SubjectNames) -> Result<DevelopmentPair, CertificateError> {
+    let ca_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let issuer = CertifiedIssuer::self_signed(ca_params("Bindery development CA"), ca_key)?;
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let certificate = serving_params(names)?.signed_by(&key, &issuer)?;
     Ok(DevelopmentPair {
@@ -53,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_trusts_the_authority_accepts_every_name_and_no_other() {
-        let pair = development(&Names::default()).expect("a pair");
+    fn a_client_that_trusts_the_ca_accepts_every_name_and_no_other() {
+        let pair = development(&SubjectNames::default()).expect("a pair");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = rustls::RootCertStore::empty();
         roots
             .add(CertificateDer::from_pem_slice(pair.ca_pem.as_bytes()).expect("a certificate"))
-            .expect("an authority");
+            .expect("a CA");
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
                 .build()

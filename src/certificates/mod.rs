@@ -1,13 +1,13 @@
-//! Certificates: authorities, serving pairs, and when they are renewed.
+//! Certificates: CAs, serving pairs, and when they are renewed.
 //!
-//! Values and decisions alone. Not here: where they are stored and registered (`controller::certificates`), and
-//! how they are served (`webhook::transport`).
+//! Values and decisions only. Not here: storing and registering them (`controller::certificates`), and serving them
+//! (`webhook::transport`).
 
 mod ca;
 mod development;
-mod reading;
+mod parse;
 pub mod rotation;
 
-pub use ca::{CertificateAuthority, CertificateError, KeyedPem, Names};
+pub use ca::{CertificateAuthority, CertificateError, KeyedPem, SubjectNames};
 pub use development::{DevelopmentPair, development};
-pub use reading::{Time, authorities, is_accepted, time};
+pub use parse::{ValidityPeriod, ca_certificates, is_accepted, time};

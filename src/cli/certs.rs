@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::args::CertsArgs;
 use super::exit::{Exit, Failure};
 use super::files::{self, Readers};
-use crate::certificates::{Names, development};
+use crate::certificates::{SubjectNames, development};
 use crate::telemetry::logging;
 
 /// Runs the command.
@@ -20,7 +20,7 @@ pub fn run(arguments: &CertsArgs) -> Result<Exit, Failure> {
             there.display()
         )));
     }
-    let mut names = Names::default();
+    let mut names = SubjectNames::default();
     if !arguments.dns.is_empty() {
         names.dns.clone_from(&arguments.dns);
     }

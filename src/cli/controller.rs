@@ -13,11 +13,11 @@ use crate::client::lease::{LeaderElection, Timing};
 use crate::controller::mode::ControllerMode;
 use crate::controller::run::{ControllerSettings, meter, run_metered};
 use crate::controller::{certificates, health};
-use crate::follow::configuration::Source;
+use crate::follow::configuration::ConfigurationSource;
 use crate::listen::listen;
 use crate::telemetry::logging;
-use crate::webhook::observe::Counting;
-use crate::webhook::transport::{Limits, PortOptions, Security, Server};
+use crate::webhook::observe::ConnectionCounter;
+use crate::webhook::transport::{Limits, PortOptions, PortServer, Security};
 use jiff::SignedDuration;
 
 /// As many may knock at once as probes, scrapes and people at their worst.
@@ -75,8 +75,8 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
         router: health::router(probe),
         limits: Limits::health(),
     };
-    let observer = Arc::new(Counting { connections, panics: None });
-    let mut port = Server::start(endpoint, NonZeroUsize::MIN, observer)
+    let observer = Arc::new(ConnectionCounter { connections, panics: None });
+    let mut port = PortServer::start(endpoint, NonZeroUsize::MIN, observer)
         .map_err(|error| Failure::usage(logging::chain(&error)))?;
     let health = port.address().to_string();
     tracing::info!(
@@ -123,7 +123,10 @@ fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
     ControllerSettings {
         mode: arguments.mode,
         election: election(&own_namespace, arguments.lease_name.clone(), timing),
-        configuration: arguments.config.clone().map_or_else(Source::default, Source::File),
+        configuration: arguments
+            .config
+            .clone()
+            .map_or_else(ConfigurationSource::default, ConfigurationSource::File),
         config_map: arguments.config_map.clone(),
         own_namespace,
         events: arguments.events,
@@ -135,7 +138,7 @@ fn periods(arguments: &ControllerArgs) -> Periods {
     // What does not fit is longer than any certificate lives.
     let signed = |time| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
     Periods {
-        authority: signed(arguments.authority_life),
+        ca: signed(arguments.ca_life),
         leaf: signed(arguments.certificate_life),
         settle: arguments.certificate_settle,
     }

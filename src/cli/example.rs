@@ -10,7 +10,7 @@ use super::args::Apply;
 use super::input::object_id::{Kind, ObjectKey};
 use super::judge::proposed::{created, replaced};
 use super::judge::{Judged, Known, Proposal, Reach, Terms, judge_proposal, judge_review};
-use crate::api::fixture::{self, FixtureError, Item};
+use crate::api::fixture::{self, FixtureError, FixtureObject};
 use crate::api::review::ReviewError;
 use crate::binding::Collection;
 use crate::config::Configuration;
@@ -56,7 +56,7 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
     let uid_of =
         |target: &str| uids.iter().find(|(known, _)| known == target).map(|(_, uid)| uid.clone());
     let fill = |text: &str| fixture::with_uids(text, |key| uid_of(&format!("pvc/{key}")));
-    let store = |item: &Item| -> Result<Value, ExampleError> {
+    let store = |item: &FixtureObject| -> Result<Value, ExampleError> {
         let mut object: Value = serde_json::from_str(&fill(&item.object.to_string()))?;
         object["metadata"]["uid"] = json!(uid_of(&item.target));
         if item.is_terminating {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{files, reference};
-use crate::api::registration::{Registration, Target};
+use crate::api::registration::{Registration, WebhookTarget};
 use crate::rules::judging::namespace_labels::guarded;
 
 /// Runs the command.
@@ -53,7 +53,10 @@ fn printed(registration: &Registration, form: Notation) -> Result<String, Failur
 /// template puts the names in; whoever fills in `caBundle` does it in the cluster.
 fn for_chart() -> Registration {
     Registration {
-        target: Target::Service { namespace: "@namespace@".to_owned(), name: "@name@".to_owned() },
+        target: WebhookTarget::Service {
+            namespace: "@namespace@".to_owned(),
+            name: "@name@".to_owned(),
+        },
         ca_pem: String::new(),
         own_controller: "@controller@".to_owned(),
         namespace_labels: guarded(["@labels@"].into_iter()).into(),
@@ -61,10 +64,10 @@ fn for_chart() -> Registration {
     }
 }
 
-fn target(arguments: &WebhooksArgs) -> Result<Target, Failure> {
+fn target(arguments: &WebhooksArgs) -> Result<WebhookTarget, Failure> {
     match (&arguments.url, &arguments.service) {
         (Some(url), _) if url.starts_with("https://") && url.len() > "https://".len() => {
-            Ok(Target::Url(url.clone()))
+            Ok(WebhookTarget::Url(url.clone()))
         }
         (Some(url), _) => Err(Failure::usage(format!(
             "--url {url}: the API server calls https only; write https://HOST:PORT"
@@ -80,7 +83,7 @@ fn target(arguments: &WebhooksArgs) -> Result<Target, Failure> {
                     "--service {service}: names no service; write NAMESPACE/NAME"
                 ))
             })?;
-            Ok(Target::Service { namespace: namespace.to_owned(), name: name.to_owned() })
+            Ok(WebhookTarget::Service { namespace: namespace.to_owned(), name: name.to_owned() })
         }
     }
 }

@@ -4,8 +4,7 @@ use std::io::IsTerminal;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::args::LogFormat;
-use crate::telemetry::logging::{self, LogLevel};
+use crate::telemetry::logging::{self, LogFormat, LogLevel};
 
 /// The signals that tell the process to end, from when this is made.
 pub(super) struct Signals {
@@ -34,11 +33,7 @@ impl Signals {
 pub(super) fn start_logging(format: Option<LogFormat>, level: &LogLevel) {
     let fitting =
         || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
-    let format = match format.unwrap_or_else(fitting) {
-        LogFormat::Text => logging::LogFormat::Text,
-        LogFormat::Json => logging::LogFormat::Json,
-    };
-    if let Err(error) = logging::start(format, level) {
+    if let Err(error) = logging::start(format.unwrap_or_else(fitting), level) {
         super::complain(&format!("logging is as it was before: {error}"));
     }
 }

@@ -9,12 +9,12 @@ use super::exit::{Exit, Failure};
 use super::process::{self, Signals};
 use crate::api::installation::Installation;
 use crate::client::connect::Address;
-use crate::follow::configuration::Source;
+use crate::follow::configuration::ConfigurationSource;
 use crate::telemetry::logging;
-use crate::webhook::certificate::PairSource;
+use crate::webhook::certificate::CertificateSource;
 use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::Limits;
-use crate::webhook::transport::tls::{Callers, PairFiles};
+use crate::webhook::transport::tls::{ClientVerification, PairFiles};
 
 /// Runs the command until the process is told to end.
 pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
@@ -23,7 +23,10 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
         health_listen: arguments.health_listen,
         pair: pair(arguments)?,
         cluster: Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() },
-        policy: arguments.config.clone().map_or_else(Source::default, Source::File),
+        policy: arguments
+            .config
+            .clone()
+            .map_or_else(ConfigurationSource::default, ConfigurationSource::File),
         threads: NonZeroUsize::new(usize::from(arguments.threads)).unwrap_or(NonZeroUsize::MIN),
         drain_delay: arguments.drain_delay,
         limits: Limits::reviews(),
@@ -40,17 +43,17 @@ pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
 }
 
 /// Where the serving pair comes from: the arguments name a pair of files or else an installation.
-fn pair(arguments: &WebhookArgs) -> Result<PairSource, Failure> {
+fn pair(arguments: &WebhookArgs) -> Result<CertificateSource, Failure> {
     let callers = arguments.client_ca_file.clone();
     let names = || arguments.client_name.clone();
-    let callers = callers.map(|authority| Callers { authority, names: names() });
+    let callers = callers.map(|ca| ClientVerification { ca, names: names() });
     let files = arguments.tls_cert_file.clone().zip(arguments.tls_private_key_file.clone());
     match (files, &arguments.installation) {
         (Some((certificate, key)), _) => {
             let host = arguments.installation.as_ref().map(Installation::host);
-            Ok(PairSource::Files(PairFiles { certificate, key, host, callers }))
+            Ok(CertificateSource::Files(PairFiles { certificate, key, host, callers }))
         }
-        (None, Some(installation)) => Ok(PairSource::Secret(installation.clone(), callers)),
+        (None, Some(installation)) => Ok(CertificateSource::Secret(installation.clone(), callers)),
         (None, None) => Err(Failure::usage(
             "there is no serving certificate; give --tls-cert-file and --tls-private-key-file, or \
              --installation",

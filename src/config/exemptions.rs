@@ -3,11 +3,11 @@
 
 use jiff::Timestamp;
 
-use super::read::{Reader, duration};
+use super::read::{ConfigurationParser, duration};
 use crate::document::{Position, TreeNode, quoted};
 use crate::rules::{self, ConfiguredExemption, Exemptable, Policy};
 
-impl Reader {
+impl ConfigurationParser {
     pub(super) fn exemptions(&mut self, node: &TreeNode, policy: &mut Policy) {
         for entry in self.map(node, "exemptions") {
             match entry.key.as_str() {

@@ -1,7 +1,7 @@
-//! The configuration file: what the operator has decided, read strictly and all problems at once.
+//! The configuration file, parsed strictly; an error names all problems at once.
 //!
-//! The same file serves webhook, controller and command line, so that `check` judges as the webhook
-//! does. How the values act is in `rules` and `controller`; flags that only one command has are in `cli`.
+//! Webhook, controller and command line use the same file, so that `check` judges as the webhook does. Not here: flags
+//! (`cli`).
 //!
 //! ```yaml
 //! apiVersion: bindery.dev/v1
@@ -57,10 +57,10 @@ use crate::document::{self, Position};
 use crate::rules::Policy;
 use crate::rules::judging::filter::OWN_CONTROLLER;
 
-/// The operator's decisions.
+/// A configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// What verdicts and edits depend on.
+    /// The policy of verdicts and mutations.
     pub policy: Policy,
     /// The user name of our own controller, whose requests are not judged.
     pub own_controller: String,
@@ -106,7 +106,7 @@ impl fmt::Display for ConfigurationError {
     }
 }
 
-/// The same from the bytes of a file.
+/// Parses a configuration from the bytes of a file.
 pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, ConfigurationError> {
     let text = document::text(bytes.to_vec()).map_err(|error| ConfigurationError {
         file: file.to_owned(),
@@ -115,16 +115,15 @@ pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, Configurati
     read(&text, file)
 }
 
-/// Reads a configuration. `file` is its name, for messages.
+/// Parses a configuration. `file` is its name in messages.
 pub fn read(text: &str, file: &str) -> Result<Configuration, ConfigurationError> {
-    let refused = |problems| ConfigurationError { file: file.to_owned(), problems };
-    let documents = document::read(text).map_err(|error| {
-        refused(vec![ConfigurationProblem { at: error.at, text: error.reason }])
-    })?;
+    let failed = |problems| ConfigurationError { file: file.to_owned(), problems };
+    let documents = document::read(text)
+        .map_err(|error| failed(vec![ConfigurationProblem { at: error.at, text: error.reason }]))?;
     let [document] = documents.as_slice() else {
         let at = documents.get(1).map_or(Position { line: 1, column: 1 }, |second| second.at);
         let text = format!("{} documents instead of one; keep one", documents.len());
-        return Err(refused(vec![ConfigurationProblem { at, text }]));
+        return Err(failed(vec![ConfigurationProblem { at, text }]));
     };
-    read::configuration(document).map_err(refused)
+    read::configuration(document).map_err(failed)
 }

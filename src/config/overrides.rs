@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::read::Reader;
+use super::read::ConfigurationParser;
 use crate::document::{Shape, TreeNode};
 use crate::model::{Selector, Term};
 use crate::rules::{Mode, Override};
 
-impl Reader {
+impl ConfigurationParser {
     /// Every override of a list, in order.
     pub(super) fn overrides(&mut self, node: &TreeNode) -> Vec<Override> {
         self.list(node, "overrides").iter().filter_map(|item| self.one_override(item)).collect()

@@ -13,7 +13,7 @@ use crate::rules::{Mode, Parameters, Policy, RULES, Switch, TENANT_LABEL, Unlist
 
 /// What was found wrong so far.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct ConfigurationParser {
     problems: Vec<ConfigurationProblem>,
 }
 
@@ -21,46 +21,46 @@ pub(super) struct Reader {
 pub(super) fn configuration(
     document: &TreeNode,
 ) -> Result<Configuration, Vec<ConfigurationProblem>> {
-    let mut reader = Reader::default();
+    let mut parser = ConfigurationParser::default();
     let mut configuration = Configuration::default();
     for (key, value) in [("apiVersion", "bindery.dev/v1"), ("kind", "Config")] {
         if document.get(key).and_then(TreeNode::text) != Some(value) {
             let at = document.place_of(key);
-            reader.add(at, format!("{key} must be {value}"));
+            parser.add(at, format!("{key} must be {value}"));
         }
     }
     // The profile comes first: modes are exceptions from it.
     if let Some(profile) = document.get("profile") {
-        reader.profile(profile, &mut configuration);
+        parser.profile(profile, &mut configuration);
     }
-    for entry in reader.map(document, "the configuration") {
+    for entry in parser.map(document, "the configuration") {
         let value = &entry.value;
         match entry.key.as_str() {
             "apiVersion" | "kind" | "profile" => {}
-            "rules" => reader.rules(value, &mut configuration),
-            "edits" => reader.edits(value, &mut configuration),
-            "trusted" => reader.trusted(value, &mut configuration),
+            "rules" => parser.rules(value, &mut configuration),
+            "edits" => parser.edits(value, &mut configuration),
+            "trusted" => parser.trusted(value, &mut configuration),
             "ownController" => {
-                if let Some(name) = reader.text(value, "ownController") {
+                if let Some(name) = parser.text(value, "ownController") {
                     configuration.own_controller = name;
                 }
             }
-            "tenancy" => reader.tenancy(value, &mut configuration.policy),
-            "exemptions" => reader.exemptions(value, &mut configuration.policy),
-            "overrides" => configuration.policy.override_modes(reader.overrides(value)),
-            "recycler" => reader.recycler(value, &mut configuration.recycler),
-            _ => reader.unknown(
+            "tenancy" => parser.tenancy(value, &mut configuration.policy),
+            "exemptions" => parser.exemptions(value, &mut configuration.policy),
+            "overrides" => configuration.policy.override_modes(parser.overrides(value)),
+            "recycler" => parser.recycler(value, &mut configuration.recycler),
+            _ => parser.unknown(
                 entry,
                 "apiVersion, kind, profile, rules, edits, tenancy, overrides, trusted, \
                  ownController, exemptions, recycler",
             ),
         }
     }
-    reader.problems.sort_by_key(|problem| problem.at);
-    if reader.problems.is_empty() { Ok(configuration) } else { Err(reader.problems) }
+    parser.problems.sort_by_key(|problem| problem.at);
+    if parser.problems.is_empty() { Ok(configuration) } else { Err(parser.problems) }
 }
 
-impl Reader {
+impl ConfigurationParser {
     /// How much was found wrong so far.
     pub(super) fn problems(&self) -> usize {
         self.problems.len()

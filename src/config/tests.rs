@@ -49,7 +49,7 @@ fn every_key_has_its_effect() {
     assert_eq!(read.own_controller, "d");
 }
 
-/// The word switches the edit, and tells the registrations and the controller.
+/// The value switches the mutation, the registrations and the controller.
 #[test]
 fn volumes_are_labelled_where_the_file_says_so() {
     let policy = good("tenancy: {label: auto}\n").policy;
@@ -58,8 +58,8 @@ fn volumes_are_labelled_where_the_file_says_so() {
     for by_hand in ["tenancy: {label: manual}\n", "tenancy: {}\n", "tenancy:\n"] {
         assert_eq!(good(by_hand), Configuration::default(), "{by_hand}");
     }
-    let told = bad("tenancy: {label: on, labels: auto}\nedits: {tenant-label: true}\n");
-    insta::assert_snapshot!(told, @r#"
+    let message = bad("tenancy: {label: on, labels: auto}\nedits: {tenant-label: true}\n");
+    insta::assert_snapshot!(message, @r#"
     c.yaml:3:18: tenancy.label must be manual or auto
     c.yaml:3:22: unknown key "labels"; known are label
     c.yaml:4:9: tenant-label is no switch of its own; write tenancy.label: auto
@@ -77,14 +77,14 @@ fn strict_turns_warnings_into_denials() {
 
 #[test]
 fn all_problems_are_told_at_once() {
-    let told = bad("profile: loose\n\
+    let message = bad("profile: loose\n\
          rules:\n  modes:\n    no-such-rule: deny\n    prebind-class: maybe\n  mode: {}\n\
          edits: {no-such-edit: 1}\n\
          trusted: {binders: x, others: []}\n\
          ownController: [1]\n\
          exemptions: {maxDuration: -1h}\n\
          rulez: {}\n");
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(message, @r#"
     c.yaml:3:10: profile must be audit, baseline or strict
     c.yaml:6:5: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:7:20: mode of prebind-class must be deny, warn, audit or off
@@ -134,7 +134,7 @@ fn overrides_and_exemptions_are_read_in_order() {
 
 #[test]
 fn a_wrong_override_or_exemption_is_told_with_its_place() {
-    let told = bad("overrides:\n\
+    let message = bad("overrides:\n\
          - {rules: {no-such-rule: deny}}\n\
          - {namespaceSelector: {}, rules: {prebind-class: maybe}}\n\
          - namespaceSelector: {matchLabels: {team: 1}, matchExpressions: [{key: a, operator: Near}, {}]}\n\
@@ -144,7 +144,7 @@ fn a_wrong_override_or_exemption_is_told_with_its_place() {
          \x20 list:\n\
          \x20 - {rules: [protection-finalizer, none], until: tomorrow, who: me}\n\
          rules: {parameters: {maxWaste: 0, unlisted: maybe, more: 1}}\n");
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(message, @r#"
     c.yaml:4:3: an override needs namespaceSelector
     c.yaml:4:12: unknown rule "no-such-rule"; `bindery rule` lists them
     c.yaml:5:23: namespaceSelector selects every namespace; name a label, or use rules.modes
@@ -167,26 +167,26 @@ fn a_wrong_override_or_exemption_is_told_with_its_place() {
 #[test]
 fn a_sentence_is_one_line_whatever_of_the_file_it_repeats() {
     let key = format!("a\\n{}", "b".repeat(800));
-    let told = bad(&format!(
+    let message = bad(&format!(
         "rules: {{modes: {{\"{key}\": deny}}}}\nedits: {{\"{key}\": 1}}\n\"{key}\": 1\n"
     ));
-    assert_eq!(told.lines().count(), 4, "{told}");
-    assert!(told.lines().all(|line| line.chars().count() < 550), "{told}");
-    assert!(told.contains("b…\"; known are apiVersion, "), "{told}");
+    assert_eq!(message.lines().count(), 4, "{message}");
+    assert!(message.lines().all(|line| line.chars().count() < 550), "{message}");
+    assert!(message.contains("b…\"; known are apiVersion, "), "{message}");
 }
 
 #[test]
 fn another_kind_or_none_or_two_are_refused() {
-    let told = |text| read(text, "c.yaml").expect_err("it does not read").to_string();
+    let message = |text| read(text, "c.yaml").expect_err("it does not read").to_string();
     assert_eq!(
-        told("kind: Pod\n"),
+        message("kind: Pod\n"),
         "c.yaml:1:1: apiVersion must be bindery.dev/v1\nc.yaml:1:1: kind must be Config"
     );
-    assert_eq!(told(""), "c.yaml:1:1: 0 documents instead of one; keep one");
-    assert_eq!(told("a: 1\n---\nb: 1\n"), "c.yaml:3:1: 2 documents instead of one; keep one");
+    assert_eq!(message(""), "c.yaml:1:1: 0 documents instead of one; keep one");
+    assert_eq!(message("a: 1\n---\nb: 1\n"), "c.yaml:3:1: 2 documents instead of one; keep one");
     assert_eq!(
-        told("- 1\n").lines().last(),
+        message("- 1\n").lines().last(),
         Some("c.yaml:1:1: the configuration must be a map, not a list")
     );
-    assert!(told("a: [\n").starts_with("c.yaml:"));
+    assert!(message("a: [\n").starts_with("c.yaml:"));
 }

@@ -10,7 +10,7 @@ use crate::binding::EventType;
 use crate::client::announce::{About, Message, announce};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
-use crate::follow::configuration::{FileError, Followed, Source};
+use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
 use crate::telemetry::configuration::ConfigurationMetrics;
 
 /// What became of a new file: it counts, or why it does not.
@@ -25,11 +25,11 @@ const PROBLEMS_BYTES_MAX: usize = 900;
 
 /// Follows `source`. What becomes of each change is counted, and sent to `told`.
 pub(super) fn follow(
-    source: Source<Configuration>,
+    source: ConfigurationSource<Configuration>,
     counted: ConfigurationMetrics,
     told: Sender<Taken>,
-) -> Result<Followed<Configuration>, FileError> {
-    Followed::start(
+) -> Result<LiveConfiguration<Configuration>, FileError> {
+    LiveConfiguration::start(
         source,
         |read| read,
         move |taken| {

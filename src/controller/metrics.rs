@@ -21,7 +21,8 @@ use crate::binding::Write;
 use crate::client::send::WriteOutcome;
 use crate::telemetry::configuration::ConfigurationMetrics;
 use crate::telemetry::connections::ConnectionMetrics;
-use crate::telemetry::metrics::{counters, register};
+use crate::telemetry::process::register_process;
+use crate::telemetry::registry::{counters, register};
 
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
 /// none is waited for longer than five seconds.
@@ -78,6 +79,7 @@ impl ControllerMetrics {
     #[expect(clippy::too_many_lines, reason = "a list: one entry a metric")]
     pub fn register() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
+        register_process(&registry)?;
         let of_class = ["storage_class"];
         let of_claims = ["namespace", "storage_class", "volume_attributes_class"];
         Ok(Self {

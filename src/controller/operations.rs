@@ -7,7 +7,7 @@ use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Registry};
 
 use super::reconciler::{EndedOperation, Recycled, VolumeOperation};
 use crate::binding::Recycling;
-use crate::telemetry::metrics::{counters, register};
+use crate::telemetry::registry::{counters, register};
 
 /// Bounds in seconds (Kubernetes: `metrics.go` of the persistent volume controller).
 const BOUNDS: [f64; 13] =

@@ -35,7 +35,7 @@ use crate::client::resource::ResourceKind;
 use crate::client::send::{WriteOutcome, send};
 use crate::client::watch::follow;
 use crate::config::Configuration;
-use crate::follow::configuration::{FileError, Source};
+use crate::follow::configuration::{ConfigurationSource, FileError};
 
 /// How long a write may take. An API server that is asked for longer has given up itself by then.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ pub struct ControllerSettings {
     /// The lease to contend for; none to lead at once.
     pub election: Option<LeaderElection>,
     /// How volumes are recycled, and who labels them.
-    pub configuration: Source<Configuration>,
+    pub configuration: ConfigurationSource<Configuration>,
     /// The `ConfigMap` in `own_namespace` that the file of the latter is mounted from, if it is from one; what becomes
     /// of it is told there.
     pub config_map: Option<String>,

@@ -1,7 +1,7 @@
-//! What is taken from a configuration file, as the file says now.
+//! A configuration file that is reloaded when it changes.
 //!
-//! A file that cannot be used never replaces one that can: the last good one stays, and the log says so, with every
-//! problem's line and column, until the file is right again. Not here: what the file may say (`config`).
+//! A file that cannot be used never replaces one that can: the last good configuration stays, and the log has every
+//! problem with its line and column. Not here: parsing the file (`config`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use thiserror::Error;
 
-use super::{Folders, Follower, POLL};
+use super::{FileWatcher, POLL, WatchedFolders};
 use crate::config::{self, Configuration, ConfigurationError};
 use crate::telemetry::logging::cause;
 
-/// Where a part of the configuration comes from.
+/// The source of a part of the configuration.
 #[derive(Clone, Debug)]
-pub enum Source<T> {
+pub enum ConfigurationSource<T> {
     /// It is this one from the start to the end.
     Fixed(Box<T>),
     /// A configuration file, read again whenever it changes.
     File(PathBuf),
 }
 
-impl<T: Default> Default for Source<T> {
+impl<T: Default> Default for ConfigurationSource<T> {
     fn default() -> Self {
         Self::Fixed(Box::default())
     }
 }
 
-/// Why a configuration file gives nothing.
+/// Why a configuration file cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// It cannot be read.
@@ -41,30 +41,30 @@ pub enum FileError {
         /// What the operating system said.
         reason: io::Error,
     },
-    /// It says something wrong.
+    /// It is invalid.
     #[error(transparent)]
     Wrong(#[from] ConfigurationError),
-    /// Nobody can follow it.
-    #[error("the configuration file cannot be followed: {}; check the limits of the process", cause(.0))]
-    Unfollowed(io::Error),
+    /// It cannot be watched.
+    #[error("the configuration file cannot be watched: {}; check the limits of the process", cause(.0))]
+    Unwatched(io::Error),
 }
 
-/// What a configuration file says, and whoever keeps it so.
+/// A part of the configuration, which is reloaded until this is dropped.
 #[derive(Debug)]
-pub struct Followed<T> {
+pub struct LiveConfiguration<T> {
     current: Arc<ArcSwap<T>>,
-    _follower: Option<Follower>,
+    _watcher: Option<FileWatcher>,
 }
 
-impl<T: Send + Sync + 'static> Followed<T> {
-    /// Takes what `part` takes of the configuration, and follows it. What becomes of each change is logged and given
-    /// to `report`.
+impl<T: Send + Sync + 'static> LiveConfiguration<T> {
+    /// Loads what `part` takes of the configuration, and watches the file. Each reload is logged and passed to
+    /// `report`.
     ///
     /// # Errors
     ///
     /// The first configuration must be a good one.
     pub fn start(
-        source: Source<T>,
+        source: ConfigurationSource<T>,
         part: fn(Configuration) -> T,
         report: impl FnMut(Result<(), &FileError>) + Send + 'static,
     ) -> Result<Self, FileError> {
@@ -72,20 +72,20 @@ impl<T: Send + Sync + 'static> Followed<T> {
     }
 
     fn start_polling(
-        source: Source<T>,
+        source: ConfigurationSource<T>,
         part: fn(Configuration) -> T,
         poll: Duration,
         mut report: impl FnMut(Result<(), &FileError>) + Send + 'static,
     ) -> Result<Self, FileError> {
         let path = match source {
-            Source::Fixed(fixed) => {
+            ConfigurationSource::Fixed(fixed) => {
                 let current = Arc::new(ArcSwap::from_pointee(*fixed));
-                return Ok(Self { current, _follower: None });
+                return Ok(Self { current, _watcher: None });
             }
-            Source::File(path) => path,
+            ConfigurationSource::File(path) => path,
         };
-        // Watched before it is read: no change falls between.
-        let (folders, error) = Folders::watch(&[&path]);
+        // Watched before it is read, so that no change in between is missed.
+        let (folders, error) = WatchedFolders::watch(&[&path]);
         if let Some(error) = error {
             let reason = error.to_string();
             tracing::warn!(reason, "configuration folder not watched; it is polled");
@@ -104,15 +104,14 @@ impl<T: Send + Sync + 'static> Followed<T> {
             let taken = bytes.and_then(|bytes| read(&bytes, &path)).map(|read| {
                 followed.store(Arc::new(part(read)));
             });
-            tell(&taken);
+            log(&taken);
             report(taken.as_ref().copied());
         };
-        let follower =
-            folders.follow("configuration", poll, look).map_err(FileError::Unfollowed)?;
-        Ok(Self { current, _follower: Some(follower) })
+        let watcher = folders.follow("configuration", poll, look).map_err(FileError::Unwatched)?;
+        Ok(Self { current, _watcher: Some(watcher) })
     }
 
-    /// What the last good file said.
+    /// The current value.
     pub fn current(&self) -> Arc<ArcSwap<T>> {
         Arc::clone(&self.current)
     }
@@ -126,8 +125,8 @@ fn read(bytes: &[u8], path: &Path) -> Result<Configuration, FileError> {
     Ok(config::read_bytes(bytes, &path.display().to_string())?)
 }
 
-/// A line for each problem.
-fn tell(taken: &Result<(), FileError>) {
+/// Logs a reload, with a line for each problem.
+fn log(taken: &Result<(), FileError>) {
     match taken {
         Ok(()) => tracing::info!("configuration loaded"),
         Err(error) => {
@@ -160,8 +159,9 @@ mod tests {
         let known = Arc::clone(&is_good);
         let report =
             move |taken: Result<(), &FileError>| known.store(taken.is_ok(), Ordering::Relaxed);
-        let source: Source<Policy> = Source::File(path.clone());
-        let watch = Followed::start_polling(source, |read| read.policy, poll, report).unwrap();
+        let source: ConfigurationSource<Policy> = ConfigurationSource::File(path.clone());
+        let watch =
+            LiveConfiguration::start_polling(source, |read| read.policy, poll, report).unwrap();
         let rule = find("bound-volume-delete").unwrap();
         let current = || watch.current().load().mode(rule);
         let until = |what: &str, holds: &dyn Fn() -> bool| {

@@ -1,9 +1,8 @@
-//! Follows files that somebody else replaces: a watch on their folders, and a poll behind it.
+//! Watches files that other programs replace: a watch on their folders, and a poll behind it.
 //!
 //! Kubernetes: the kubelet updates a mounted `Secret` or `ConfigMap` by swapping the symbolic link `..data`,
 //! so folders are watched, not files. What a watch misses (other file systems, a folder that was
-//! replaced) a poll finds. One thread for each set of files, no async: it reads a little now and then.
-//! Not here: what the files mean, and when new contents take the place of old ones.
+//! replaced) a poll finds. Each set of files has a thread of its own.
 
 pub mod configuration;
 
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-/// Time between two looks at the files when the watch is silent. 10 s: what is followed changes a few
+/// The interval of the poll. 10 s: what is followed changes a few
 /// times a day, and a small read costs nothing.
 pub const POLL: Duration = Duration::from_secs(10);
 
@@ -26,24 +25,23 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// The longest wait for quiet: a folder that never rests must not stop reloads.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
 
-/// Folders that are watched already while nobody looks at the files yet: no change falls between a first
-/// read and the watch.
+/// Folders that are watched before their files are read for the first time, so that no change in between is missed.
 #[derive(Debug)]
-pub struct Folders {
+pub struct WatchedFolders {
     stop: Sender<()>,
     changes: Receiver<()>,
     watcher: Option<RecommendedWatcher>,
 }
 
-/// Somebody who looks at files whenever they may have changed, until dropped.
+/// A thread that reads files whenever they may have changed, until dropped.
 #[derive(Debug)]
-pub struct Follower {
+pub struct FileWatcher {
     stop: Option<Sender<()>>,
     watcher: Option<RecommendedWatcher>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Folders {
+impl WatchedFolders {
     /// Watches the folders of `files`; and why that is not possible, if it is not. The poll remains.
     pub fn watch(files: &[&Path]) -> (Self, Option<notify::Error>) {
         let (stop, changes) = channel();
@@ -54,7 +52,7 @@ impl Folders {
         (Self { stop, changes, watcher }, error)
     }
 
-    /// Calls `look` on a thread of this name after each change, and every `poll` in between.
+    /// Calls `check` on a thread of this name after each change, and every `poll` in between.
     ///
     /// # Errors
     ///
@@ -63,8 +61,8 @@ impl Folders {
         self,
         name: &str,
         poll: Duration,
-        mut look: impl FnMut() + Send + 'static,
-    ) -> io::Result<Follower> {
+        mut check: impl FnMut() + Send + 'static,
+    ) -> io::Result<FileWatcher> {
         let Self { stop, changes, watcher } = self;
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             loop {
@@ -73,20 +71,20 @@ impl Folders {
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
-                look();
+                check();
             }
         })?;
-        Ok(Follower { stop: Some(stop), watcher, thread: Some(thread) })
+        Ok(FileWatcher { stop: Some(stop), watcher, thread: Some(thread) })
     }
 }
 
-impl Drop for Follower {
+impl Drop for FileWatcher {
     fn drop(&mut self) {
         // The thread ends when the last sender is gone: ours and the watcher's.
         self.watcher = None;
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // Only the caller's `look` can panic there, and its panic has been printed.
+            // Only the caller's `check` can panic there, and its panic has been printed.
             let _ = thread.join();
         }
     }
@@ -97,7 +95,7 @@ fn watcher(files: &[&Path], changes: Sender<()>) -> notify::Result<RecommendedWa
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the files is an access too: reacting to it would never end.
         if event.is_ok_and(|event| !event.kind.is_access()) {
-            // Nobody listens any more when the watch is being dropped.
+            // The receiver is gone while the watcher is being dropped.
             let _ = changes.send(());
         }
     })?;

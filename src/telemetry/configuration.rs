@@ -1,10 +1,10 @@
-//! Whether the configuration file that is followed can be used, as every server that follows one counts it.
+//! Metrics about reloads of the configuration file, which every server has.
 
 use prometheus::{IntCounterVec, IntGauge, Registry};
 
-use super::metrics::{counters, register};
+use super::registry::{counters, register};
 
-/// What a server counts of its configuration file.
+/// The metrics.
 #[derive(Clone, Debug)]
 pub struct ConfigurationMetrics {
     is_good: IntGauge,
@@ -12,11 +12,11 @@ pub struct ConfigurationMetrics {
 }
 
 impl ConfigurationMetrics {
-    /// Registers them; a configuration that was never read is good.
+    /// Registers them. Before the first reload, the last one counts as successful.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let is_good = IntGauge::new(
             "bindery_configuration_last_reload_successful",
-            "Whether the configuration file as it is now can be used; if not, the last good one counts.",
+            "1 if the last reload of the configuration file succeeded; 0 while an earlier configuration is in use.",
         )?;
         is_good.set(1);
         let is_good = register(registry, is_good)?;
@@ -29,7 +29,7 @@ impl ConfigurationMetrics {
         Ok(Self { is_good, reloads })
     }
 
-    /// Counts what became of a new file.
+    /// Counts a reload.
     pub fn count(&self, is_good: bool) {
         self.is_good.set(i64::from(is_good));
         self.reloads.with_label_values(&[if is_good { "loaded" } else { "unusable" }]).inc();

@@ -1,8 +1,8 @@
-//! What happens to the connections of a process' ports.
+//! Metrics about the connections of a server's ports.
 
 use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-use super::metrics::{counters, register};
+use super::registry::{counters, register};
 
 /// The metrics.
 #[derive(Clone, Debug)]
@@ -18,25 +18,25 @@ impl ConnectionMetrics {
             events: counters(
                 registry,
                 "bindery_connections_total",
-                "What happened to connections.",
+                "Events of connections, by port, event and detail.",
                 &["port", "event", "detail"],
             )?,
             open: register(
                 registry,
                 IntGaugeVec::new(
-                    Opts::new("bindery_connections_open", "Connections open now."),
+                    Opts::new("bindery_connections_open", "Open connections, by port."),
                     &["port"],
                 )?,
             )?,
         })
     }
 
-    /// Counts something that happened to a connection.
+    /// Counts an event of a connection.
     pub fn count(&self, port: &str, event: &str, detail: &str) {
         self.events.with_label_values(&[port, event, detail]).inc();
     }
 
-    /// Connections open at a port.
+    /// The number of open connections of a port.
     pub fn open(&self, port: &str) -> IntGauge {
         self.open.with_label_values(&[port])
     }

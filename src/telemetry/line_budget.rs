@@ -1,7 +1,6 @@
-//! A ceiling on log lines, so that nobody outside fills the disk or hides the lines about others.
+//! A rate limit for log lines, so that no client fills the disk or hides the lines about others.
 //!
-//! Counters stay exact; only the lines are thinned, and say how many were left out. Not here: whom a line is
-//! about, and how many it may be.
+//! Counters stay exact. A line that is written says how many were left out since the last one.
 
 use std::time::Duration;
 
@@ -41,7 +40,7 @@ impl LineBudget {
         now.saturating_duration_since(self.began)
     }
 
-    /// Whether lines were left out that no line has told of yet.
+    /// Whether lines were left out that no line has reported yet.
     pub fn is_withholding(&self) -> bool {
         self.withheld > 0
     }

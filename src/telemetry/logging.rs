@@ -1,17 +1,18 @@
 //! Logs: JSON in a cluster, text on a terminal.
 
+use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The form of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// One JSON object a line.
-    Json,
     /// For people.
     Text,
+    /// One object a line.
+    Json,
 }
 
 /// What is logged, checked: a level, or levels of targets.
@@ -38,7 +39,7 @@ impl std::str::FromStr for LogLevel {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The client's library logs each failed connection; so does whoever asked it to connect.
+/// The client's library logs each failed connection, and so does its caller.
 const REPEATED: &str = "kube_client::client::builder=off";
 
 /// Starts logging to standard error.
@@ -67,8 +68,8 @@ pub fn cause(error: &dyn std::error::Error) -> String {
     first.unwrap_or_default() + characters.as_str()
 }
 
-/// An error with its sources in one line. A source whose text the line already holds is left out:
-/// some libraries repeat theirs.
+/// An error with its sources in one message. A source whose text it already holds is left out, as some libraries
+/// repeat theirs.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut source = error.source();

@@ -1,9 +1,8 @@
 //! Metrics of the webhook, in the text format of Prometheus.
 //!
-//! A value that is made once and passed on; nothing is global. Counters that every request
-//! touches are looked up once, here.
+//! No metric is global: the registry is created once and passed on. Counters that every request touches are looked up
+//! once, here.
 
-use prometheus::core::Collector;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts,
     Registry, TextEncoder,
@@ -11,7 +10,9 @@ use prometheus::{
 
 use super::configuration::ConfigurationMetrics;
 use super::connections::ConnectionMetrics;
-use crate::rules::{Effect, Endpoint};
+use super::process::register_process;
+use super::registry::{counters, register};
+use crate::rules::{Effect, Endpoint, Mode, Ruling, Weight};
 
 /// Bounds of the duration histogram in seconds: a verdict takes microseconds, a live read
 /// milliseconds, and the API server waits three seconds at most.
@@ -20,49 +21,50 @@ const DURATION_BOUNDS: [f64; 11] =
 
 /// All metrics of the process.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct WebhookMetrics {
     registry: Registry,
     reviews: [[IntCounter; 2]; 5],
-    /// How long a review took, from its complete body to its answer.
+    /// Time from the complete body of a review to its response.
     pub duration: Histogram,
     rule_results: IntCounterVec,
     exemptions: IntCounterVec,
     edits: IntCounterVec,
-    refused: IntCounterVec,
-    /// Reviews that ended in a panic.
+    rejected: IntCounterVec,
+    /// Reviews and live reads that panicked.
     pub panics: IntCounter,
     live_reads: IntCounterVec,
-    /// What happened to connections.
+    /// Connections and their events.
     pub connections: ConnectionMetrics,
-    /// Seconds since each watch was last heard of.
+    /// Seconds since the last event or bookmark of each watch.
     pub watch_age: GaugeVec,
-    /// Whether all resources were listed once.
+    /// 1 once every resource has been listed.
     pub synced: IntGauge,
-    /// When the serving certificate ends, in seconds since 1970.
+    /// When the serving certificate expires, in seconds since 1970.
     pub certificate_expiry: Gauge,
     reloads: IntCounterVec,
-    /// What became of the configuration file.
+    /// Reloads of the configuration file.
     pub configuration: ConfigurationMetrics,
 }
 
-/// What became of a review.
+/// The decision on a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// It passes.
+pub enum ReviewDecision {
+    /// The request is allowed.
     Allowed,
-    /// It is refused.
+    /// The request is denied.
     Denied,
 }
 
-impl Metrics {
+impl WebhookMetrics {
     /// Registers all metrics with a registry of their own.
     #[expect(clippy::too_many_lines, reason = "a list: one entry a metric")]
     pub fn register() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
+        register_process(&registry)?;
         let reviews = counters(
             &registry,
             "bindery_admission_requests_total",
-            "Reviews answered, by path and decision.",
+            "AdmissionReviews answered, by path and decision.",
             &["path", "decision"],
         )?;
         let of_path = |path: &str| {
@@ -82,7 +84,7 @@ impl Metrics {
                 Histogram::with_opts(
                     HistogramOpts::new(
                         "bindery_admission_duration_seconds",
-                        "Time from the complete body of a review to its answer.",
+                        "Time from the complete body of an AdmissionReview to its response.",
                     )
                     .buckets(DURATION_BOUNDS.to_vec()),
                 )?,
@@ -90,33 +92,38 @@ impl Metrics {
             rule_results: counters(
                 &registry,
                 "bindery_rule_results_total",
-                "Violations found, by rule and what became of them.",
+                "Violations found, by rule and result: denied, warned, would_deny, would_warn (mode audit), exempted or unconfirmed.",
                 &["rule", "result"],
             )?,
             exemptions: counters(
                 &registry,
                 "bindery_exemptions_total",
-                "Violations that an exemption let pass.",
+                "Violations allowed by an exemption, by rule.",
                 &["rule"],
             )?,
-            edits: counters(&registry, "bindery_edits_total", "Objects repaired.", &["edit"])?,
-            refused: counters(
+            edits: counters(
                 &registry,
-                "bindery_requests_refused_total",
-                "Requests answered without a review, by reason.",
+                "bindery_edits_total",
+                "Mutations made, by edit.",
+                &["edit"],
+            )?,
+            rejected: counters(
+                &registry,
+                "bindery_requests_rejected_total",
+                "Requests rejected with an HTTP error instead of an AdmissionReview, by reason.",
                 &["reason"],
             )?,
             live_reads: counters(
                 &registry,
                 "bindery_live_reads_total",
-                "Live reads made to confirm a verdict, by outcome.",
+                "Live reads of the API server that confirm a verdict, by outcome.",
                 &["outcome"],
             )?,
             connections: ConnectionMetrics::register(&registry)?,
             reloads: counters(
                 &registry,
                 "bindery_certificate_reloads_total",
-                "Reloads of the serving pair, by outcome.",
+                "Reloads of the serving certificate and key, by outcome.",
                 &["outcome"],
             )?,
             configuration: ConfigurationMetrics::register(&registry)?,
@@ -124,7 +131,7 @@ impl Metrics {
                 &registry,
                 IntCounter::new(
                     "bindery_panics_total",
-                    "Reviews and live reads that ended in a panic.",
+                    "AdmissionReviews and live reads that panicked.",
                 )?,
             )?,
             watch_age: register(
@@ -132,28 +139,28 @@ impl Metrics {
                 GaugeVec::new(
                     Opts::new(
                         "bindery_watch_age_seconds",
-                        "Seconds since the watch of a resource was last heard of.",
+                        "Seconds since the last event or bookmark of the watch, by resource.",
                     ),
                     &["resource"],
                 )?,
             )?,
             synced: register(
                 &registry,
-                IntGauge::new("bindery_cache_synced", "1 once every resource was listed once.")?,
+                IntGauge::new("bindery_cache_synced", "1 once every resource has been listed.")?,
             )?,
             certificate_expiry: register(
                 &registry,
                 Gauge::new(
                     "bindery_certificate_expiry_timestamp_seconds",
-                    "When the serving certificate ends.",
+                    "When the serving certificate expires, in seconds since 1970.",
                 )?,
             )?,
             registry,
         })
     }
 
-    /// Counts an answered review of the endpoint.
-    pub fn count_review(&self, endpoint: Endpoint, decision: Decision) {
+    /// Counts an answered review by its endpoint.
+    pub fn count_review(&self, endpoint: Endpoint, decision: ReviewDecision) {
         let [guard, advise, restricted, tenancy, mutate] = &self.reviews;
         let [allowed, denied] = match endpoint {
             Endpoint::Guard => guard,
@@ -163,27 +170,28 @@ impl Metrics {
             Endpoint::Mutate | Endpoint::Restore => mutate,
         };
         match decision {
-            Decision::Allowed => allowed.inc(),
-            Decision::Denied => denied.inc(),
+            ReviewDecision::Allowed => allowed.inc(),
+            ReviewDecision::Denied => denied.inc(),
         }
     }
 
-    /// Counts what became of a violation.
-    pub fn count_ruling(&self, rule: &str, effect: &Effect) {
-        self.rule_results.with_label_values(&[rule, effect.label()]).inc();
-        if let Effect::Exempted(_) = effect {
+    /// Counts a violation by its rule and its effect.
+    pub fn count_ruling(&self, ruling: &Ruling) {
+        let rule = ruling.rule.id;
+        self.rule_results.with_label_values(&[rule, result(ruling)]).inc();
+        if let Effect::Exempted(_) = ruling.effect {
             self.exemptions.with_label_values(&[rule]).inc();
         }
     }
 
-    /// Counts an edit made.
+    /// Counts a mutation.
     pub fn count_edit(&self, edit: &str) {
         self.edits.with_label_values(&[edit]).inc();
     }
 
-    /// Counts a request that was answered without a review.
-    pub fn count_refused(&self, reason: &str) {
-        self.refused.with_label_values(&[reason]).inc();
+    /// Counts a request that was rejected with an HTTP error.
+    pub fn count_rejected(&self, reason: &str) {
+        self.rejected.with_label_values(&[reason]).inc();
     }
 
     /// Counts live reads.
@@ -204,21 +212,11 @@ impl Metrics {
     }
 }
 
-/// Registers a metric and hands it back.
-pub fn register<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    collector: C,
-) -> Result<C, prometheus::Error> {
-    registry.register(Box::new(collector.clone()))?;
-    Ok(collector)
-}
-
-/// Registers counters by these labels.
-pub fn counters(
-    registry: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntCounterVec, prometheus::Error> {
-    register(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
+/// The value of the label `result`. Rules in mode audit count as what they would do in their own mode.
+fn result(ruling: &Ruling) -> &'static str {
+    match (&ruling.effect, ruling.rule.mode, ruling.violation.weight) {
+        (Effect::Audited, Mode::Deny, Weight::Full) => "would_deny",
+        (Effect::Audited, ..) => "would_warn",
+        (effect, ..) => effect.label(),
+    }
 }

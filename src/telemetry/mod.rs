@@ -1,10 +1,12 @@
-//! What an operator sees of a running process: metrics and logs.
+//! Metrics and logs.
 //!
-//! Labels come from closed lists only, so that nobody outside can make a series; no object is ever
-//! logged, only its kind, namespace and name.
+//! Labels come from closed lists only, so that no client can create a time series. No object is ever logged, only its
+//! kind, namespace and name.
 
 pub mod configuration;
 pub mod connections;
 pub mod line_budget;
 pub mod logging;
 pub mod metrics;
+pub mod process;
+pub mod registry;

@@ -1,7 +1,7 @@
-//! Where the serving pair comes from, and what is told of each change of it.
+//! The source of the serving certificate and key, and the log line of each reload.
 //!
-//! Files are followed on a thread of their own, a Secret by a task. Either way a pair that cannot be used never
-//! replaces one that can: that is decided in `transport::reload`.
+//! Files are watched on a thread of their own, a Secret by a task. Not here: whether a pair replaces the one that is
+//! served (`transport::reload`).
 
 use std::sync::Arc;
 
@@ -13,45 +13,45 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::transport::reload::{PairWatch, Reload, Replaceable};
-use super::transport::tls::{Callers, PairContents, PairError, PairFiles, Validity};
+use super::transport::tls::{ClientVerification, PairContents, PairError, PairFiles, Validity};
 use crate::api::installation::Installation;
 use crate::api::secret::Secret;
 use crate::client::object_watch::{ObjectPath, ObjectState, follow};
 use crate::follow::POLL;
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::metrics::WebhookMetrics;
 
-/// Where the serving pair comes from.
+/// The source of the serving certificate and key.
 #[derive(Clone, Debug)]
-pub enum PairSource {
+pub enum CertificateSource {
     /// Two files.
     Files(PairFiles),
-    /// The Secret that the controller keeps for an installation, and whose certificates callers must show.
-    Secret(Installation, Option<Callers>),
+    /// The Secret that the controller writes for an installation, and the client certificates that are required.
+    Secret(Installation, Option<ClientVerification>),
 }
 
-/// The serving pair, as long as it is followed.
+/// The serving certificate and key, which are reloaded until this is dropped.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct ServingCertificate {
     current: Arc<ArcSwap<ServerConfig>>,
     _watch: Option<PairWatch>,
 }
 
-impl Pair {
-    /// Follows the source. Files must hold a pair that can be used; a Secret may be empty yet: nobody is served
-    /// before it is filled.
+impl ServingCertificate {
+    /// Loads and watches the source. Files must hold a usable pair. A Secret may still be empty; handshakes fail until
+    /// it is filled.
     pub(super) fn follow(
-        source: PairSource,
+        source: CertificateSource,
         client: &Client,
         tasks: &mut JoinSet<()>,
-        metrics: Arc<Metrics>,
+        metrics: Arc<WebhookMetrics>,
     ) -> Result<Self, PairError> {
-        let report = move |reload| tell(&metrics, reload);
+        let report = move |reload| record(&metrics, reload);
         match source {
-            PairSource::Files(files) => {
+            CertificateSource::Files(files) => {
                 let watch = PairWatch::start(files, report)?;
                 Ok(Self { current: watch.current(), _watch: Some(watch) })
             }
-            PairSource::Secret(installation, callers) => {
+            CertificateSource::Secret(installation, callers) => {
                 let name = installation.serving_secret();
                 let source = named(&installation, callers);
                 let replaceable = Replaceable::empty();
@@ -66,14 +66,14 @@ impl Pair {
         }
     }
 
-    /// What connections are served with.
+    /// The TLS configuration that connections are served with.
     pub(super) fn current(&self) -> Arc<ArcSwap<ServerConfig>> {
         Arc::clone(&self.current)
     }
 }
 
-/// How the two halves are called in messages.
-fn named(installation: &Installation, callers: Option<Callers>) -> PairFiles {
+/// The names of certificate and key in messages.
+fn named(installation: &Installation, callers: Option<ClientVerification>) -> PairFiles {
     let half = |key: &str| {
         let (namespace, name) = (installation.namespace(), installation.serving_secret());
         format!("{key} of Secret {namespace}/{name}").into()
@@ -86,17 +86,17 @@ fn named(installation: &Installation, callers: Option<Callers>) -> PairFiles {
     }
 }
 
-/// Serves what the Secret holds, for ever.
+/// Serves the pair in the Secret until the watch ends.
 async fn serve(
     mut state: watch::Receiver<ObjectState>,
     mut replaceable: Replaceable,
     source: PairFiles,
     report: impl Fn(Reload),
 ) {
-    let mut is_told = false;
+    let mut is_logged = false;
     loop {
         match timeout(POLL, state.changed()).await {
-            // A pair may wait for its time.
+            // A pair that is not valid yet may have become valid.
             Ok(Ok(())) | Err(_) => {}
             Ok(Err(_)) => return,
         }
@@ -109,7 +109,7 @@ async fn serve(
         };
         // A fresh installation: the leader fills it within seconds.
         if pair.is_none() && replaceable.is_empty() {
-            if !std::mem::replace(&mut is_told, true) {
+            if !std::mem::replace(&mut is_logged, true) {
                 tracing::info!("waiting for the serving certificate, which the controller makes");
             }
             continue;
@@ -119,7 +119,7 @@ async fn serve(
     }
 }
 
-fn tell(metrics: &Metrics, reload: Reload) {
+fn record(metrics: &WebhookMetrics, reload: Reload) {
     metrics.count_reload(reload.label());
     match reload {
         Reload::Swapped { not_after, validity } => {
@@ -131,7 +131,7 @@ fn tell(metrics: &Metrics, reload: Reload) {
                 | Validity::OtherName
                 | Validity::NotForServers => tracing::error!(
                     ?validity,
-                    "the API server refuses the serving certificate; writes of volumes are refused; renew it"
+                    "API servers reject the serving certificate; writes of PersistentVolumes are denied; renew it"
                 ),
             }
         }
@@ -142,7 +142,7 @@ fn tell(metrics: &Metrics, reload: Reload) {
         Reload::Unfit(validity) => {
             tracing::error!(
                 ?validity,
-                "the API server would refuse the new serving certificate; the old one stays; renew it"
+                "API servers would reject the new serving certificate; the old one stays; renew it"
             );
         }
         Reload::NotWatched(error) => {

@@ -1,4 +1,4 @@
-//! The review paths: a request's body in, an answer or a one-line refusal out.
+//! The endpoints of reviews: a request in, an AdmissionReview or a rejection out.
 
 use std::sync::Arc;
 
@@ -12,80 +12,65 @@ use tokio::time::Instant;
 
 use super::service::Service;
 use super::transport::ReviewAnswered;
-use super::transport::admission::Admission;
 use super::transport::body::read_body;
-use super::transport::refusal::{self, Refusal};
+use super::transport::load_shedder::LoadShedder;
+use super::transport::rejection::{self, Rejection};
 use crate::api::review::ReviewError;
 use crate::rules::Endpoint;
 
-/// What a handler needs: the service and the limits of its port.
+/// The state of the handlers.
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    /// Who decides.
+    /// Judges and mutates.
     pub service: Arc<Service>,
-    /// How much may come in at a time.
-    pub admission: Arc<Admission>,
+    /// Limits what is received at once.
+    pub shedder: Arc<LoadShedder>,
 }
 
 /// The paths of the review port.
 pub fn router(reviews: Reviews) -> Router {
+    let at = |endpoint: Option<Endpoint>| {
+        post(move |State(reviews): State<Reviews>, request: Request| async move {
+            review(&reviews, endpoint, request).await
+        })
+    };
     Router::new()
-        .route("/validate/guard", post(guard))
-        .route("/validate/advise", post(advise))
-        .route("/validate/restricted", post(restricted))
-        .route("/validate/tenancy", post(tenancy))
-        .route("/mutate", post(mutate))
-        .fallback(refusal::not_found)
-        .method_not_allowed_fallback(refusal::method_not_allowed)
+        .route("/validate/guard", at(Some(Endpoint::Guard)))
+        .route("/validate/advise", at(Some(Endpoint::Advise)))
+        .route("/validate/restricted", at(Some(Endpoint::Restricted)))
+        .route("/validate/tenancy", at(Some(Endpoint::Tenancy)))
+        .route("/mutate", at(None))
+        .fallback(rejection::not_found)
+        .method_not_allowed_fallback(rejection::method_not_allowed)
         .with_state(reviews)
 }
 
-async fn guard(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Endpoint::Guard), request).await
-}
-
-async fn advise(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Endpoint::Advise), request).await
-}
-
-async fn restricted(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Endpoint::Restricted), request).await
-}
-
-async fn tenancy(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, Some(Endpoint::Tenancy), request).await
-}
-
-async fn mutate(State(reviews): State<Reviews>, request: Request) -> Response {
-    review(&reviews, None, request).await
-}
-
-/// Reads, judges by the endpoint's rules or, without an endpoint, edits, and answers.
+/// Receives and parses a review, judges it by the rules of the endpoint or, without one, mutates, and answers.
 async fn review(reviews: &Reviews, endpoint: Option<Endpoint>, request: Request) -> Response {
     let service = &reviews.service;
-    let refused = |refusal: Refusal| {
-        service.metrics.count_refused(refusal.label());
-        refusal.into_response()
+    let rejected = |rejection: Rejection| {
+        service.metrics.count_rejected(rejection.label());
+        rejection.into_response()
     };
-    let mut body = match read_body(request, &reviews.admission).await {
+    let mut body = match read_body(request, &reviews.shedder).await {
         Ok(body) => body,
-        Err(refusal) => return refused(refusal),
+        Err(rejection) => return rejected(rejection),
     };
-    let _place = match reviews.admission.enter() {
-        Ok(place) => place,
-        Err(refusal) => return refused(refusal),
+    let _permit = match reviews.shedder.admit() {
+        Ok(permit) => permit,
+        Err(rejection) => return rejected(rejection),
     };
     let started = Instant::now();
     let time = body.time();
     let left = || time.left(Instant::now());
-    let answer = match service.read(&mut body) {
-        Ok(asked) => {
-            if let Err(refusal) = body.charge_collected(asked.collected()) {
-                return refused(refusal);
+    let answer = match service.parse(&mut body) {
+        Ok(review) => {
+            if let Err(rejection) = body.charge_collected(review.collected()) {
+                return rejected(rejection);
             }
             match endpoint {
-                Some(endpoint) => Ok(service.validate(endpoint, &asked, left).await),
-                None => service.mutate(&asked, &body, left).await,
+                Some(endpoint) => Ok(service.validate(endpoint, &review, left).await),
+                None => service.mutate(&review, &body, left).await,
             }
         }
         Err(error) => Err(error),
@@ -97,7 +82,7 @@ async fn review(reviews: &Reviews, endpoint: Option<Endpoint>, request: Request)
             ([(CONTENT_TYPE, json)], Extension(ReviewAnswered), bytes).into_response()
         }
         Err(error) => {
-            service.metrics.count_refused("unreadable");
+            service.metrics.count_rejected("unreadable");
             unreadable(&error)
         }
     }

@@ -1,7 +1,7 @@
-//! The health port: is the process alive, ready, started, and what does it count.
+//! The health port: liveness, readiness and startup probes, and metrics.
 //!
-//! Ready is a valid certificate and a view that was complete once. It is never taken back because
-//! a watch is cut: that would take all replicas down at the same time. Only a drain does.
+//! Ready means a valid certificate, and that every resource was listed once. A watch that is cut does not end
+//! readiness, because it would take down all replicas at once. Only a drain does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,21 +13,21 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::time::Instant;
 
-use super::transport::refusal;
+use super::transport::rejection;
 use crate::client::resource::ResourceKind;
 use crate::client::shared_store::SharedStore;
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::metrics::WebhookMetrics;
 
-/// What the health port tells about.
+/// What the health port reports.
 #[derive(Debug)]
 pub struct Health {
     /// The view.
     pub shared: Arc<SharedStore>,
     /// The metrics.
-    pub metrics: Arc<Metrics>,
-    /// Whether the process is on its way out.
+    pub metrics: Arc<WebhookMetrics>,
+    /// Whether the process is draining.
     pub is_draining: AtomicBool,
-    /// The start of the clock by which freshness is told.
+    /// When the process started, from which the ages of watches are counted.
     pub start: Instant,
 }
 
@@ -45,8 +45,8 @@ pub fn router(health: Arc<Health>) -> Router {
         .route("/readyz", get(ready))
         .route("/startupz", get(started))
         .route("/metrics", get(metrics))
-        .fallback(refusal::not_found)
-        .method_not_allowed_fallback(refusal::method_not_allowed)
+        .fallback(rejection::not_found)
+        .method_not_allowed_fallback(rejection::method_not_allowed)
         .with_state(health)
 }
 
@@ -58,7 +58,7 @@ async fn ready(State(health): State<Arc<Health>>) -> (StatusCode, String) {
 }
 
 async fn started(State(health): State<Arc<Health>>) -> (StatusCode, String) {
-    // Expired certificates are refused by every client: another replica should answer.
+    // Every client rejects an expired certificate: another replica should answer.
     let expiry = health.metrics.certificate_expiry.get();
     if expiry <= seconds_now() {
         let is_there = expiry > 0.0;
@@ -86,8 +86,8 @@ fn seconds_now() -> f64 {
 async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     let now = health.start.elapsed();
     for watched in ResourceKind::JUDGED {
-        let heard = Duration::from_secs(health.shared.heard_at(watched));
-        let age = now.saturating_sub(heard).as_secs_f64();
+        let last_event = Duration::from_secs(health.shared.heard_at(watched));
+        let age = now.saturating_sub(last_event).as_secs_f64();
         health.metrics.watch_age.with_label_values(&[watched.label()]).set(age);
     }
     health.metrics.synced.set(i64::from(health.shared.is_synced()));

@@ -1,4 +1,4 @@
-//! A ceiling on the log lines about each user's reviews, so that none of them fills the disk or hides the others.
+//! A rate limit for the log lines about each user's reviews, so that no user fills the disk or hides the others.
 //!
 //! Not here: how lines are counted (`telemetry::line_budget`).
 
@@ -16,7 +16,7 @@ const LINES_MAX: u32 = 60;
 
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// Users who are told apart at once; all beyond share the lines of one. 1,024: a few hundred kilobytes.
+/// Users who are counted apart at once; all others share the lines of one. 1,024: a few hundred kilobytes.
 const USERS_MAX: usize = 1_024;
 
 /// Grants each user so many lines and counts the others.
@@ -30,7 +30,7 @@ impl UserLines {
     pub(super) fn grant(&self, user: &str, now: Instant) -> Option<u64> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         if users.len() >= USERS_MAX && !users.contains_key(user) {
-            // Whose window is over starts as anybody does; a count that nobody asked for is forgotten after a while.
+            // A user whose window is over starts again; a count that no line has reported is forgotten after a while.
             users.retain(|_, lines| {
                 lines.age(now) < if lines.is_withholding() { 10 * WINDOW } else { WINDOW }
             });
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_users_there_are_some_are_kept() {
+    fn the_number_of_users_is_bounded() {
         let (lines, start) = (UserLines::default(), Instant::now());
         let granted = (0..5_000).filter(|user| lines.grant(&user.to_string(), start).is_some());
         assert_eq!(granted.count(), USERS_MAX + 60);

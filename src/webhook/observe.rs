@@ -1,7 +1,7 @@
-//! What happens to connections, counted.
+//! Counts the events of connections.
 //!
-//! A port whose places are all taken stays ready: it still answers whoever has a connection, and without this
-//! endpoint the next one would be full. It logs each address that it refuses, under a ceiling, and counts.
+//! A port that is full stays ready: it still answers open connections, and without this replica the next one would be
+//! full. It logs the addresses that it rejects, at a limited rate, and counts them.
 
 use prometheus::IntCounter;
 
@@ -10,21 +10,21 @@ use crate::telemetry::connections::ConnectionMetrics;
 
 /// Counts the events of all ports of a process.
 #[derive(Clone, Debug)]
-pub struct Counting {
+pub struct ConnectionCounter {
     /// Where they are counted.
     pub connections: ConnectionMetrics,
     /// Where handlers that panic are counted besides, if anywhere.
     pub panics: Option<IntCounter>,
 }
 
-impl TransportObserver for Counting {
+impl TransportObserver for ConnectionCounter {
     fn observe(&self, endpoint: &'static str, event: TransportEvent) {
         let (event, detail) = match event {
             TransportEvent::Opened => {
                 self.connections.open(endpoint).inc();
                 ("opened", "")
             }
-            TransportEvent::Refused(limit) => ("refused", limit.label()),
+            TransportEvent::Rejected(limit) => ("rejected", limit.label()),
             TransportEvent::Secured => ("secured", ""),
             // Each that was opened ends in one of these.
             TransportEvent::HandshakeFailed(failure) => {

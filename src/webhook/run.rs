@@ -1,4 +1,4 @@
-//! The webhook process: from its options to its end.
+//! The webhook process: start, serve, drain.
 
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -11,44 +11,44 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::certificate::{Pair, PairSource};
+use super::certificate::{CertificateSource, ServingCertificate};
 use super::handlers::{self, Reviews};
 use super::health::{self, Health};
 use super::lines::UserLines;
-use super::observe::Counting;
-use super::reader::Reader;
+use super::observe::ConnectionCounter;
+use super::read_dispatcher::ReadDispatcher;
 use super::service::Service;
-use super::transport::admission::Admission;
+use super::transport::load_shedder::LoadShedder;
 use super::transport::tls::PairError;
-use super::transport::{Limits, PortOptions, Security, ServeError, Server};
+use super::transport::{Limits, PortOptions, PortServer, Security, ServeError};
 use crate::client::connect::{Address, ConnectError, connect};
 use crate::client::resource::ResourceKind;
 use crate::client::shared_store::SharedStore;
 use crate::client::watch::follow;
-use crate::follow::configuration::{FileError, Followed, Source};
+use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
 use crate::listen::listen;
 use crate::rules::{Policy, RULES, Rule};
 use crate::telemetry::logging::cause;
-use crate::telemetry::metrics::Metrics;
+use crate::telemetry::metrics::WebhookMetrics;
 
-/// What the process is told.
+/// The options of the process.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where reviews are taken.
+    /// The address of the port for reviews.
     pub listen: SocketAddr,
-    /// Where probes and metrics are served, without TLS.
+    /// The address of the port for probes and metrics, without TLS.
     pub health_listen: SocketAddr,
-    /// Where the serving pair comes from.
-    pub pair: PairSource,
+    /// The source of the serving certificate and key.
+    pub pair: CertificateSource,
     /// The cluster.
     pub cluster: Address,
-    /// The operator's decisions.
-    pub policy: Source<Policy>,
+    /// The policy.
+    pub policy: ConfigurationSource<Policy>,
     /// How many threads answer reviews.
     pub threads: NonZeroUsize,
     /// How long every reply asks to close its connection before nothing more is accepted.
     pub drain_delay: Duration,
-    /// The limits of the port that takes reviews: [`Limits::reviews`] unless a test wants to meet them.
+    /// The limits of the port for reviews: [`Limits::reviews`], unless a test needs lower ones.
     pub limits: Limits,
 }
 
@@ -80,7 +80,7 @@ pub enum WebhookError {
     /// A metric could not be registered.
     #[error("metrics cannot be registered: {0}")]
     Metrics(#[from] prometheus::Error),
-    /// The process could not be told to end.
+    /// Signals cannot be received.
     #[error("signals cannot be waited for: {}; check the limits of the process", cause(.0))]
     Signals(std::io::Error),
     /// A task that must not end has ended.
@@ -88,22 +88,22 @@ pub enum WebhookError {
     TaskEnded(&'static str),
 }
 
-/// A webhook that serves.
+/// A running webhook.
 #[derive(Debug)]
 pub struct Webhook {
-    reviews: Server,
-    health_port: Server,
+    reviews: PortServer,
+    health_port: PortServer,
     health: Arc<Health>,
     watches: tokio::task::JoinSet<()>,
     drain_delay: Duration,
-    _pair: Pair,
-    _policy: Followed<Policy>,
+    _pair: ServingCertificate,
+    _policy: LiveConfiguration<Policy>,
 }
 
 impl Webhook {
     /// Starts a webhook with all rules for the cluster that `options` name.
     pub async fn start(options: Options) -> Result<Self, WebhookError> {
-        // The cheapest to get wrong come first: nothing is served until all are right.
+        // The options that are most often wrong are checked first.
         let client = connect(&options.cluster).await?;
         Self::start_with(options, client, RULES)
     }
@@ -114,15 +114,16 @@ impl Webhook {
         client: Client,
         rules: &'static [&'static Rule],
     ) -> Result<Self, WebhookError> {
-        let metrics = Arc::new(Metrics::register()?);
-        let reviews_listener = take_port(options.listen, "--listen", &options.limits)?;
+        let metrics = Arc::new(WebhookMetrics::register()?);
+        let reviews_listener = listen_on(options.listen, "--listen", &options.limits)?;
         let health_listener =
-            take_port(options.health_listen, "--health-listen", &Limits::health())?;
+            listen_on(options.health_listen, "--health-listen", &Limits::health())?;
         let counted = metrics.configuration.clone();
         let report = move |taken: Result<(), &FileError>| counted.count(taken.is_ok());
-        let policy = Followed::start(options.policy, |read| read.policy, report)?;
+        let policy = LiveConfiguration::start(options.policy, |read| read.policy, report)?;
         let mut watches = tokio::task::JoinSet::new();
-        let pair = Pair::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
+        let pair =
+            ServingCertificate::follow(options.pair, &client, &mut watches, Arc::clone(&metrics))?;
         let start = Instant::now();
         let shared = Arc::new(SharedStore::default());
         for watched in ResourceKind::JUDGED {
@@ -131,7 +132,7 @@ impl Webhook {
         let service = Arc::new(Service {
             rules,
             shared: Arc::clone(&shared),
-            reader: Reader::new(client, Handle::current()),
+            reader: ReadDispatcher::new(client, Handle::current()),
             policy: policy.current(),
             metrics: Arc::clone(&metrics),
             lines: UserLines::default(),
@@ -142,12 +143,12 @@ impl Webhook {
             is_draining: AtomicBool::new(false),
             start,
         });
-        let admission = Admission::new(options.limits.clone());
+        let shedder = LoadShedder::new(options.limits.clone());
         let reviews = PortOptions {
             name: "reviews",
             listener: reviews_listener,
             security: Security::Tls(pair.current()),
-            router: handlers::router(Reviews { service, admission }),
+            router: handlers::router(Reviews { service, shedder }),
             limits: options.limits,
         };
         let health_endpoint = PortOptions {
@@ -158,10 +159,10 @@ impl Webhook {
             limits: Limits::health(),
         };
         let (connections, panics) = (metrics.connections.clone(), metrics.panics.clone());
-        let observer = Arc::new(Counting { connections, panics: Some(panics) });
+        let observer = Arc::new(ConnectionCounter { connections, panics: Some(panics) });
         Ok(Self {
-            health_port: Server::start(health_endpoint, NonZeroUsize::MIN, observer.clone())?,
-            reviews: Server::start(reviews, options.threads, observer)?,
+            health_port: PortServer::start(health_endpoint, NonZeroUsize::MIN, observer.clone())?,
+            reviews: PortServer::start(reviews, options.threads, observer)?,
             health,
             watches,
             drain_delay: options.drain_delay,
@@ -170,7 +171,7 @@ impl Webhook {
         })
     }
 
-    /// Where reviews are taken.
+    /// The address of the port for reviews.
     pub fn address(&self) -> SocketAddr {
         self.reviews.address()
     }
@@ -180,7 +181,7 @@ impl Webhook {
         self.health_port.address()
     }
 
-    /// Whether the view was complete once.
+    /// Whether every resource was listed once.
     pub fn is_synced(&self) -> bool {
         self.health.shared.is_synced()
     }
@@ -211,9 +212,9 @@ impl Webhook {
     }
 }
 
-/// Whoever comes while we have no time waits in the kernel, as many as may be open at once. Beyond that the
-/// kernel drops who knocks, who then tries again after a second, and after three: too late for most reviews.
-fn take_port(
+/// Listens on a port. As many connections as may be open wait in the kernel; it drops more, and a client that is
+/// dropped retries after one second and after three, too late for most reviews.
+fn listen_on(
     address: SocketAddr,
     flag: &'static str,
     limits: &Limits,

@@ -1,6 +1,4 @@
-//! One review, from its body to its answer.
-//!
-//! No socket is known here: bytes and the time that is left go in, an answer comes out.
+//! One review, from its body to its response, without a socket.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +9,11 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::lines::UserLines;
-use super::reader::Reader;
+use super::read_dispatcher::ReadDispatcher;
 use crate::api::patch::Patch;
 use crate::api::review::{
-    Answer, DryRun, Request, ReviewError, Texts, answer, prepare, request, texts,
+    AdmissionRequest, AdmissionResponse, DryRun, ReviewError, Texts, object_texts, parse_request,
+    prepare, response_bytes,
 };
 use crate::binding::{Evidence, LiveReads, Read};
 use crate::client::needs_reads::{NeedsReads, judge_with_reads};
@@ -24,79 +23,78 @@ use crate::rules::{
     ChangedObject, Effect, Endpoint, PlannedMutations, Policy, Question, Rule, Verdict, judge,
     mutate,
 };
-use crate::telemetry::metrics::{Decision, Metrics};
+use crate::telemetry::metrics::{ReviewDecision, WebhookMetrics};
 
-/// Everything that a review needs.
+/// Judges and mutates reviews.
 #[derive(Debug)]
 pub struct Service {
-    /// The rules that judge.
+    /// The rules.
     pub rules: &'static [&'static Rule],
-    /// What is known of the cluster.
+    /// The cache of the cluster.
     pub shared: Arc<SharedStore>,
-    /// How more is found out.
-    pub reader: Reader,
-    /// The operator's decisions.
+    /// Makes live reads.
+    pub reader: ReadDispatcher,
+    /// The policy.
     pub policy: Arc<ArcSwap<Policy>>,
-    /// Where it is counted.
-    pub metrics: Arc<Metrics>,
-    /// How many lines are written about each user.
+    /// The metrics.
+    pub metrics: Arc<WebhookMetrics>,
+    /// Limits the log lines about each user.
     pub lines: UserLines,
 }
 
-/// A review that was read, and by what it is judged.
+/// A parsed review, with the policy and the time by which it is judged.
 #[derive(Debug)]
-pub struct Asked {
-    request: Request,
+pub struct ParsedReview {
+    request: AdmissionRequest,
     policy: Arc<Policy>,
     started: Timestamp,
 }
 
-impl Asked {
-    /// What it takes beside its body, in bytes.
+impl ParsedReview {
+    /// Bytes that it takes beside its body.
     pub fn collected(&self) -> usize {
         self.request.collected
     }
 }
 
 impl Service {
-    /// Reads the review in `body`.
-    pub fn read(&self, body: &mut [u8]) -> Result<Asked, ReviewError> {
+    /// Parses the review in `body`.
+    pub fn parse(&self, body: &mut [u8]) -> Result<ParsedReview, ReviewError> {
         let started = Timestamp::now();
         let policy = self.policy.load_full();
         prepare(body)?;
-        Ok(Asked { request: request(body, &policy)?, policy, started })
+        Ok(ParsedReview { request: parse_request(body, &policy)?, policy, started })
     }
 
-    /// Validates a review as a request through `endpoint`. `left` tells how much time is left when it is
-    /// asked.
+    /// Judges a review by the rules of `endpoint`. `left` returns the time that is left.
     pub async fn validate(
         &self,
         endpoint: Endpoint,
-        asked: &Asked,
+        review: &ParsedReview,
         left: impl Fn() -> Duration,
     ) -> Vec<u8> {
-        let Asked { request, policy, started } = asked;
+        let ParsedReview { request, policy, started } = review;
         let question = Question { endpoint, change: &request.change, policy, now: *started };
         let step = |live: &LiveReads| {
             judge(self.rules, question, &Evidence::new(&self.shared.view(), live))
         };
         let verdict = self.judge_with_reads(step, left).await.verdict;
-        // A volume that is given away is not taken back: what was not read is not admitted.
+        // A PersistentVolume that another tenant has read is not safe again: what is unconfirmed is denied.
         let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
         self.record(endpoint, request, &verdict, *started);
         let (warnings, audit) = (verdict.warnings(), audit(&verdict));
-        let made = Answer { refusal: verdict.refusal(), warnings, audit, patch: None };
-        answer(&request.uid, &made)
+        let made = AdmissionResponse { denial: verdict.refusal(), warnings, audit, patch: None };
+        response_bytes(&request.uid, &made)
     }
 
-    /// Answers a review, which was read from `body`, with the edits that repair it.
+    /// Answers a review, which was parsed from `body`, with the mutations of its object.
     pub async fn mutate(
         &self,
-        asked: &Asked,
+        review: &ParsedReview,
         body: &[u8],
         left: impl Fn() -> Duration,
     ) -> Result<Vec<u8>, ReviewError> {
-        let Asked { request, policy, started } = asked;
+        let ParsedReview { request, policy, started } = review;
         let mut amendment = PlannedMutations::default();
         for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
             let question = Question { endpoint, change: &request.change, policy, now: *started };
@@ -107,30 +105,30 @@ impl Service {
             amendment.plans.extend(found.plans);
             amendment.unchecked.extend(found.unchecked);
         }
-        // Reviews that nothing edits are most; only for others the texts are looked for.
-        let texts = if amendment.plans.is_empty() { Texts::default() } else { texts(body)? };
+        // Most reviews are not mutated; only for the others the texts are parsed.
+        let texts = if amendment.plans.is_empty() { Texts::default() } else { object_texts(body)? };
         let unreadable = |error| ReviewError::Object { field: "request.object", error };
         leave_what_was_cut(&mut amendment, texts.old_object).map_err(unreadable)?;
-        self.metrics.count_review(Endpoint::Mutate, Decision::Allowed);
+        self.metrics.count_review(Endpoint::Mutate, ReviewDecision::Allowed);
         amendment.plans.iter().for_each(|(repair, _)| self.metrics.count_edit(repair.id));
         let edits: Vec<_> =
             amendment.plans.iter().flat_map(|(_, plan)| plan.edits.iter().cloned()).collect();
         let patch = Patch::of(&edits, texts.object, texts.old_object).map_err(unreadable)?;
+        let patch = patch.map(|patch| patch.to_base64());
         let audit = amendment
             .plans
             .iter()
             .map(|(repair, plan)| (repair.id.to_owned(), plan.warning.clone()));
-        let made = Answer {
-            refusal: String::new(),
+        let made = AdmissionResponse {
+            denial: String::new(),
             warnings: amendment.warnings(),
             audit: audit.collect(),
             patch,
         };
-        Ok(answer(&request.uid, &made))
+        Ok(response_bytes(&request.uid, &made))
     }
 
-    /// Steps until the answer stands, reading what it rests on in between, each time within half
-    /// of what is left.
+    /// Judges until no live read is missing. Each round of reads has half of the time that is left.
     async fn judge_with_reads<T: NeedsReads>(
         &self,
         step: impl FnMut(&LiveReads) -> T,
@@ -154,19 +152,26 @@ impl Service {
         }
     }
 
-    /// Counts a verdict, and logs it if it refuses: one line a denial, no object in it.
-    fn record(&self, endpoint: Endpoint, request: &Request, verdict: &Verdict, started: Timestamp) {
-        let decision = if verdict.is_allowed() { Decision::Allowed } else { Decision::Denied };
+    /// Counts a verdict, and logs its violations in one line, without the object.
+    fn record(
+        &self,
+        endpoint: Endpoint,
+        request: &AdmissionRequest,
+        verdict: &Verdict,
+        started: Timestamp,
+    ) {
+        let decision =
+            if verdict.is_allowed() { ReviewDecision::Allowed } else { ReviewDecision::Denied };
         self.metrics.count_review(endpoint, decision);
         for ruling in &verdict.rulings {
-            self.metrics.count_ruling(ruling.rule.id, &ruling.effect);
+            self.metrics.count_ruling(ruling);
         }
         if verdict.rulings.is_empty() {
             return;
         }
         let user = &*request.change.user.name;
         let Some(withheld) = self.lines.grant(user, Instant::now()) else { return };
-        let told: Vec<String> = verdict
+        let rules: Vec<String> = verdict
             .rulings
             .iter()
             .map(|ruling| format!("{}={}", ruling.rule.id, ruling.effect.label()))
@@ -188,8 +193,8 @@ impl Service {
             user,
             kind,
             name,
-            rules = told.join(","),
-            decision = if decision == Decision::Denied { "denied" } else { "allowed" },
+            rules = rules.join(","),
+            decision = if decision == ReviewDecision::Denied { "denied" } else { "allowed" },
             dry_run = request.dry_run == DryRun::Yes,
             withheld,
             microseconds = u64::try_from(took).unwrap_or_default(),
@@ -198,7 +203,7 @@ impl Service {
     }
 }
 
-/// Takes out the plans that would put back a text of which only the beginning was kept.
+/// Removes the mutations that would restore a text of which only the beginning was kept.
 fn leave_what_was_cut(
     amendment: &mut PlannedMutations,
     old: &str,
@@ -219,7 +224,7 @@ fn leave_what_was_cut(
     Ok(())
 }
 
-/// The audit annotations of a verdict: one per rule, with everything that the rule found.
+/// The audit annotations of a verdict: one per rule, with all its violations.
 fn audit(verdict: &Verdict) -> Vec<(String, String)> {
     let mut notes = BTreeMap::<&str, Vec<String>>::new();
     for ruling in &verdict.rulings {

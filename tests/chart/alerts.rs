@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::helm::{Rendering, rendered, set, sets, text};
 
 /// Where the program names its metrics.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "src/telemetry/connections.rs",
     "src/telemetry/configuration.rs",
     "src/telemetry/metrics.rs",
+    "src/telemetry/process.rs",
     "src/controller/metrics.rs",
     "src/controller/operations.rs",
     "src/controller/certificates/metrics.rs",

@@ -49,7 +49,7 @@ fn the_program_and_the_chart_call_everything_alike() {
     for (name, full) in [("defaults", "rel-bindery"), ("named", "rel-pairs")] {
         let rendering = set(name);
         let installation: Installation = format!("store/{full}").parse().expect("a name");
-        for secret in [installation.serving_secret(), installation.authority_secret()] {
+        for secret in [installation.serving_secret(), installation.ca_secret()] {
             assert_eq!(rendering.object("Secret", &secret)["type"], "Opaque", "{name}");
         }
         rendering.object("Lease", &installation.lease());

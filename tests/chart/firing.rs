@@ -24,10 +24,10 @@ const WELL: &[&str] = &[
     "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.001\"} 0+100x60",
     "bindery_admission_duration_seconds_bucket{HOOK,le=\"0.25\"} 0+100x60",
     "bindery_admission_duration_seconds_bucket{HOOK,le=\"+Inf\"} 0+100x60",
-    "bindery_requests_refused_total{HOOK,reason=\"not_found\"} 0+50x60",
+    "bindery_requests_rejected_total{HOOK,reason=\"not_found\"} 0+50x60",
     "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"opened\",detail=\"\"} 0+9x60",
-    "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"refused\",detail=\"total\"} 7x60",
-    "bindery_connections_total{HOOK,pod=\"a\",port=\"health\",event=\"refused\",detail=\"peer\"} 0+1x60",
+    "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"rejected\",detail=\"total\"} 7x60",
+    "bindery_connections_total{HOOK,pod=\"a\",port=\"health\",event=\"rejected\",detail=\"peer\"} 0+1x60",
     "bindery_panics_total{HOOK} 0x60",
     "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"a\"} 2592000x60",
     "bindery_certificate_expiry_timestamp_seconds{HOOK,pod=\"b\"} 2592000x60",
@@ -104,25 +104,25 @@ const CASES: &[(&str, &[&str], u32)] = &[
     ),
     (
         "BinderyWebhookOverloaded",
-        &["bindery_requests_refused_total{HOOK,reason=\"reviews_full\"} 0+1x60"],
+        &["bindery_requests_rejected_total{HOOK,reason=\"reviews_full\"} 0+1x60"],
         5,
     ),
     (
         "BinderyWebhookOverloaded",
-        &["bindery_requests_refused_total{HOOK,reason=\"bodies_full\"} 0+1x60"],
+        &["bindery_requests_rejected_total{HOOK,reason=\"bodies_full\"} 0+1x60"],
         5,
     ),
     (
         "BinderyConnectionsRejected",
         &[
-            "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"refused\",detail=\"total\"} 0+1x60",
+            "bindery_connections_total{HOOK,pod=\"a\",port=\"reviews\",event=\"rejected\",detail=\"total\"} 0+1x60",
         ],
         5,
     ),
     (
         "BinderyConnectionsRejected",
         &[
-            "bindery_connections_total{HOOK,pod=\"b\",port=\"reviews\",event=\"refused\",detail=\"peer\"} 0+1x60",
+            "bindery_connections_total{HOOK,pod=\"b\",port=\"reviews\",event=\"rejected\",detail=\"peer\"} 0+1x60",
         ],
         5,
     ),

@@ -110,7 +110,7 @@ fn every_wrong_value_is_refused_by_name() {
 /// What depends on the release no schema can tell.
 #[test]
 fn a_secret_that_the_chart_may_make_is_not_taken_for_one_of_others() {
-    for name in ["rel-bindery-tls", "rel-bindery-authority"] {
+    for name in ["rel-bindery-tls", "rel-bindery-ca"] {
         let values = format!("certs.mode=\"provided\",certs.provided.secretName=\"{name}\"");
         let told = template(&["--set-json", &values]).err().expect("it is refused");
         let expected =

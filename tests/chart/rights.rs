@@ -75,7 +75,7 @@ pub(crate) const RIGHTS: &[Right] = &[
         ..inside("secrets", [FOLLOW, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
     },
     Right {
-        names: &["NAME-authority"],
+        names: &["NAME-ca"],
         with: With::SelfSigned,
         ..inside("secrets", [NONE, FOLLOW_PATCH, FOLLOW_PATCH, FOLLOW_PATCH])
     },

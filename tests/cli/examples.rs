@@ -120,7 +120,7 @@ impl Stored {
 /// What the rules say to the change as it is sent, with nothing edited first.
 fn direct(scene: &Scene, policy: &Policy) -> Verdict {
     let body = scene.proposal.body();
-    let request = review::request(&body, policy).expect("a review");
+    let request = review::parse_request(&body, policy).expect("a review");
     let stored = Stored::of(&scene.stored);
     let mut live = LiveReads::default();
     let mut verdict = Verdict::default();

@@ -1,8 +1,8 @@
 //! A cluster in memory, filled from a fixture, and the writes of examples to it.
 
 use base64::Engine;
-use bindery::api::fixture::{Item, parse, with_uids};
-use bindery::api::review::request;
+use bindery::api::fixture::{FixtureObject, parse, with_uids};
+use bindery::api::review::parse_request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Endpoint, Persona, Policy, ReadAccess, Send};
 use bindery_sim::{
@@ -68,7 +68,7 @@ impl Scene {
     }
 
     /// The objects of one line of the notation, uids of claims filled in.
-    fn read(&self, line: &str) -> Vec<Item> {
+    fn read(&self, line: &str) -> Vec<FixtureObject> {
         parse(&self.with_uids(line)).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -97,7 +97,7 @@ impl Scene {
     }
 
     /// Stores an object with its status, and asks for its deletion if it is to be terminating.
-    fn put(&self, item: &Item) {
+    fn put(&self, item: &FixtureObject) {
         let done = |response: Response| assert!(response.code < 300, "{item:?}: {response:?}");
         let text = self.with_uids(&item.object.to_string());
         let object: Value = serde_json::from_str(&text).unwrap();
@@ -187,7 +187,7 @@ impl Scene {
 /// The validating endpoints that the registrations send this review to.
 pub(crate) fn endpoints(body: &Value) -> Vec<Endpoint> {
     let text = body.to_string();
-    let request = request(text.as_bytes(), &Policy::default()).unwrap();
+    let request = parse_request(text.as_bytes(), &Policy::default()).unwrap();
     Endpoint::VALIDATING
         .into_iter()
         .filter(|endpoint| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bindery::client::lease::{LeaderElection, Timing};
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, LoopError, run};
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery_sim::{Outcome, Phase, Reviewer, Server, User};
 use kube::Client;
 use serde_json::json;
@@ -36,7 +36,7 @@ impl Process {
         let settings = ControllerSettings {
             mode,
             election: Some(election),
-            configuration: Source::default(),
+            configuration: ConfigurationSource::default(),
             config_map: None,
             own_namespace: "kube-system".to_owned(),
             events: true,

@@ -152,6 +152,7 @@ fn the_page_of_metrics_lists_every_one_and_no_other() {
             "src/telemetry/configuration.rs",
             "src/telemetry/connections.rs",
             "src/telemetry/metrics.rs",
+            "src/telemetry/process.rs",
             "src/controller/metrics.rs",
             "src/controller/operations.rs",
             "src/controller/certificates/metrics.rs",

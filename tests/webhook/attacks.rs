@@ -4,7 +4,7 @@
 //! Not here: what is long (`wire::large`), what a tenant finds out (`tenancy`), the same on a real API server
 //! (`tests/e2e/denials/attacks`).
 
-use bindery::api::review::request;
+use bindery::api::review::parse_request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Endpoint, Persona, Policy, RULES, ReadAccess, Send};
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     };
     let mut body = scene.unedited(send, Persona::Admin, "").body().clone();
     body["request"]["userInfo"] = json!({"username": user, "groups": [group]});
-    let read = request(body.to_string().as_bytes(), &Policy::default()).unwrap();
+    let read = parse_request(body.to_string().as_bytes(), &Policy::default()).unwrap();
     !reaches(Endpoint::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery::api::review::request;
+use bindery::api::review::parse_request;
 use bindery::rules::judging::filter::is_dangerous;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
@@ -78,7 +78,7 @@ fn refusing(answer: &Value) -> BTreeSet<String> {
 /// The endpoints through which the rule looks at the review.
 fn request_types(request_types: &[RequestType], review: &Value) -> Vec<Endpoint> {
     let text = review.to_string();
-    let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
+    let change = parse_request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (resource, operation) = address(&change);
     let here = |request_type: &&RequestType| {
         request_type.resource == resource && request_type.operation == operation
@@ -216,7 +216,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
             let sent_here = request_types(repair.request_types, &review).iter().any(|endpoint| {
                 let text = review.to_string();
-                let request = request(text.as_bytes(), &all_on()).unwrap();
+                let request = parse_request(text.as_bytes(), &all_on()).unwrap();
                 reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes)
             });
             assert!(sent_here || !is_edited, "{what}: the registrations do not send it");

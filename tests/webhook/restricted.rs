@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bindery::api::review::request;
+use bindery::api::review::parse_request;
 use bindery::binding::{Evidence, LiveReads, ReadResult as Found, View};
 use bindery::model::{Selector, Term, VolumeName};
 use bindery::rules::{
@@ -314,7 +314,7 @@ fn what_exists_and_has_no_readable_form_is_as_absent() {
     for unlisted in [Unlisted::Allow, Unlisted::Deny] {
         let parameters = Parameters { unlisted, ..Parameters::default() };
         let policy = Policy { parameters, ..Policy::default() };
-        let change = request(text.as_bytes(), &policy).unwrap().change;
+        let change = parse_request(text.as_bytes(), &policy).unwrap().change;
         let (endpoint, now) = (Endpoint::Restricted, Timestamp::UNIX_EPOCH);
         let question = Question { endpoint, change: &change, policy: &policy, now };
         let told = [Found::NotFound, Found::Unreadable].map(|answer| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use bindery::api::review::request;
+use bindery::api::review::parse_request;
 use bindery::binding::{Evidence, LiveReads, View};
 use bindery::model::{Selector, Term};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
@@ -199,7 +199,7 @@ fn selecting() -> Policy {
 /// What is found against a review where no read is answered.
 fn unread(review: &Value) -> Vec<Ruling> {
     let text = review.to_string();
-    let change = request(text.as_bytes(), &Policy::default()).unwrap().change;
+    let change = parse_request(text.as_bytes(), &Policy::default()).unwrap().change;
     let (view, mut live, policy) = (View::default(), LiveReads::default(), Policy::default());
     let now = Timestamp::UNIX_EPOCH;
     let question = Question { endpoint: Endpoint::Tenancy, change: &change, policy: &policy, now };

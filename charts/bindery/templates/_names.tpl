@@ -75,7 +75,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "bindery.controllerAcc
 {{- if eq .Values.certs.mode "provided" -}}
 {{- $secret := .Values.certs.provided.secretName -}}
 {{- $name := include "bindery.fullname" . -}}
-{{- if has $secret (list (print $name "-tls") (print $name "-authority")) -}}
+{{- if has $secret (list (print $name "-tls") (print $name "-ca")) -}}
 {{- fail (printf "certs.provided.secretName: %q is a Secret of the chart's own with certs.mode selfSigned; helm would delete it, or fail to adopt it, when the mode changes; choose another name" $secret) -}}
 {{- end -}}
 {{ $secret }}

@@ -1,35 +1,36 @@
-//! The bounds of what is read of one object: what is whole, what is cut, what is refused.
+//! The bounds of what is parsed of one object: what is whole, what is cut, what is an error.
 
-use serde::Deserialize;
-
+use super::collections::{ATTACHERS_COUNT_MAX, FAMILY_BYTES, NEWER_MODES_COUNT_MAX};
 use super::*;
+use crate::model::AccessMode;
 use crate::model::annotations::{
-    CLAIM_PROTECTION, PROVISIONED_BY, SELECTED_NODE, VOLUME_PROTECTION,
+    ATTACHER_PREFIX, CLAIM_PROTECTION, LAST_APPLIED, PROVISIONED_BY, SELECTED_NODE,
+    VOLUME_PROTECTION,
 };
 
 /// Entries of one letter that fit into an allowance.
 const MAX: usize = ALLOWANCE_BYTES / (ENTRY_BYTES + 1);
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Sample<'a> {
-    #[serde(borrow)]
-    list: List<Text<'a>>,
-    section: Section<List<Text<'a>>>,
-    modes: ReadModes,
-    nested: List<Object<Sample<'a>>>,
-    finalizers: ReadFinalizers,
-    annotations: ReadAnnotations,
-    labels: ReadLabels,
-    terms: MatchLabels,
+wire! {
+    #[derive(Debug)]
+    struct Sample<'a> {
+        list: List<Text<'a>> = "list",
+        section: Section<List<Text<'a>>> = "section",
+        modes: ReadModes = "modes",
+        nested: List<Sample<'a>> = "nested",
+        finalizers: ReadFinalizers = "finalizers",
+        annotations: ReadAnnotations = "annotations",
+        labels: ReadLabels = "labels",
+        terms: MatchLabels = "terms",
+    }
 }
 
 fn sample(text: &str) -> Bounded<Sample<'static>> {
-    read(text.to_owned().leak(), LabelUse::Skip).unwrap()
+    parse(text.to_owned().leak(), LabelUse::Skip).unwrap()
 }
 
-fn refusal(text: &str) -> String {
-    read::<Sample<'_>>(text, LabelUse::Collect).unwrap_err().to_string()
+fn error(text: &str) -> String {
+    parse::<Sample<'_>>(text, LabelUse::Collect).unwrap_err().to_string()
 }
 
 fn list(count: usize) -> String {
@@ -154,28 +155,26 @@ fn text_is_cut_between_letters_and_keeps_its_length() {
 }
 
 fn read_text(json: &str) -> String {
-    let Text(text) = serde_json::from_str(json).unwrap();
-    text.into_owned()
+    let list = format!(r#"{{"list":[{json}]}}"#);
+    parse::<Sample<'_>>(&list, LabelUse::Skip).unwrap().value.list.0.remove(0).0.into_owned()
 }
 
 #[test]
 fn keys_that_are_read_may_not_be_there_twice() {
     let key = "pv.kubernetes.io/bound-by-controller";
     let text = format!(r#"{{"annotations":{{"{key}":"a","b":"1","b":"2","{key}":"a"}}}}"#);
-    assert!(refusal(&text).starts_with(&format!("duplicate key `{key}` at line 1 column ")));
-    assert!(refusal(r#"{"labels":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
-    assert!(refusal(r#"{"terms":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
-    assert!(refusal(r#"{"list":[],"list":[]}"#).starts_with("duplicate field `list` at "));
+    assert!(error(&text).starts_with(&format!("duplicate key `{key}` at line 1 column ")));
+    assert!(error(r#"{"labels":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
+    assert!(error(r#"{"terms":{"a":"1","a":"1"}}"#).starts_with("duplicate key `a` at "));
+    assert!(error(r#"{"list":[],"list":[]}"#).starts_with("duplicate field `list` at "));
     let unread = r#"{"labels":{"a":"1","a":"1"},"annotations":{"a":1,"a":2},"x":1,"x":2}"#;
     assert!(!sample(unread).is_cut);
 }
 
 #[test]
-fn a_list_in_place_of_a_map_is_refused() {
-    assert!(refusal("[[]]").starts_with("invalid type: sequence, expected a map at "));
-    assert!(
-        refusal(r#"{"nested":[[]]}"#).starts_with("invalid type: sequence, expected a map at ")
-    );
+fn a_list_in_place_of_a_map_is_an_error() {
+    assert!(error("[[]]").starts_with("invalid type: sequence, expected a map at "));
+    assert!(error(r#"{"nested":[[]]}"#).starts_with("invalid type: sequence, expected a map at "));
 }
 
 #[test]
@@ -184,15 +183,15 @@ fn of_the_last_applied_manifest_only_its_presence_is_kept() {
     assert_eq!(read.value.annotations.0.get(LAST_APPLIED), Some(""));
 }
 
-/// The longest reason names what was expected; a key is told on one line.
+/// The longest reason names what was expected; a key is on one line.
 #[test]
 fn a_reason_does_not_repeat_a_long_value() {
     let long = "b\\n".repeat(100_000);
-    let told = refusal(&format!(r#"{{"nested":["{long}"]}}"#));
-    assert!(told.starts_with(r#"invalid type: string "b\nb\n"#), "{told}");
-    assert!(told.ends_with(r#"b\n", expected a map at line 1 column 300013"#), "{told}");
-    assert!(told.chars().count() < 300, "{told}");
+    let message = error(&format!(r#"{{"nested":["{long}"]}}"#));
+    assert!(message.starts_with(r#"invalid type: string "b\nb\n"#), "{message}");
+    assert!(message.ends_with(r#"b\n", expected a map at line 1 column 300013"#), "{message}");
+    assert!(message.chars().count() < 300, "{message}");
     let key = r"a\n\u001b[31m";
-    let told = refusal(&format!(r#"{{"terms":{{"{key}":"1","{key}":"1"}}}}"#));
-    assert!(told.starts_with(r"duplicate key `a\n\u{1b}[31m` at "), "{told}");
+    let message = error(&format!(r#"{{"terms":{{"{key}":"1","{key}":"1"}}}}"#));
+    assert!(message.starts_with(r"duplicate key `a\n\u{1b}[31m` at "), "{message}");
 }

@@ -52,8 +52,8 @@ struct SelectorShape<'a> {
     match_labels: Option<&'a RawValue>,
 }
 
-/// Of a claim and of a volume other fields are read. One that is there twice was refused where it is read; where it
-/// is not, the last counts.
+/// The fields of the spec of claims and volumes. A duplicate of a field that decisions read was an error before; of
+/// others, the last counts.
 #[derive(Default)]
 struct SpecShape<'a> {
     claim_ref: Option<&'a RawValue>,
@@ -114,8 +114,8 @@ impl Patch {
         Ok(Some(Self(json_patch::Patch(writer.operations))))
     }
 
-    /// Whether all that `edits` put back is whole in the object of text `old`: long texts of a review are shortened
-    /// before they are read, and nobody wants the rest of one.
+    /// Whether all that the mutations restore is whole in the object of text `old`: long texts of a review are
+    /// shortened before it is parsed.
     pub fn is_whole(edits: &[FieldMutation], old: &str) -> Result<bool, serde_json::Error> {
         let restored = Self::of(edits, "{}", old)?;
         let operations = restored.map(|patch| patch.0.0).unwrap_or_default();

@@ -126,7 +126,7 @@ fn a_label_is_selected_beside_what_is_selected_already() {
 
 /// Validating passes over it, so that editing must as well.
 #[test]
-fn what_is_there_twice_and_read_by_nobody_stands_in_no_way() {
+fn duplicates_of_unread_fields_are_no_error() {
     let claim = r#"{"spec":{"claimRef":1,"selector":null,"claimRef":[],"x":1,"x":2}}"#;
     let patch =
         Patch::of(&[FieldMutation::SetClass("fast".to_owned())], claim, "").unwrap().unwrap();

@@ -1,9 +1,7 @@
-//! What is done to the bytes of a review before they are read: nesting is checked, and texts that
-//! nobody can want whole are shortened where they stand.
+//! Prepares the bytes of a review for the parser: checks the nesting, and shortens long texts in place.
 //!
-//! The parser copies a text with an escape before anybody can cut it, and quotes a text of the wrong
-//! type in its error: either would take the memory of the body once more. Not here: what the bytes
-//! mean.
+//! The parser copies a text with an escape before it can be cut, and quotes a text of the wrong type in its error: both
+//! would take the memory of the body once more.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -13,7 +11,7 @@ use serde::de::IgnoredAny;
 use super::ReviewError;
 use crate::model::annotations::VOLUME_PREFIX;
 
-/// Kubernetes: `encoding/json`, `maxNestingDepth`: deeper objects are refused by the API server.
+/// Kubernetes: `encoding/json`, `maxNestingDepth`: the API server rejects deeper objects.
 pub(super) const OBJECT_NESTING_MAX: usize = 10_000;
 
 /// The review and its request, around an object.
@@ -38,7 +36,7 @@ const HEAD_BYTES: usize = 900;
 ///
 /// A shortened text keeps its head, its length and a hash, so that a change of it is still a change.
 /// Errors: bytes that are not UTF-8, also where nothing reads them, as what is edited is read whole; nesting
-/// that the API server itself refuses; a long text that is not one.
+/// that the API server itself rejects; a long text that is not valid.
 pub fn prepare(body: &mut [u8]) -> Result<(), ReviewError> {
     if let Err(error) = std::str::from_utf8(body) {
         let place = error.valid_up_to();
@@ -211,21 +209,21 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_that_is_none_is_refused_with_its_place() {
+    fn a_long_text_that_is_invalid_is_an_error_with_its_place() {
         let filling = "x".repeat(TEXT_BYTES_MAX);
-        let refused = |end: &[u8]| {
+        let error = |end: &[u8]| {
             let mut body = [br#"{"a":""#, filling.as_bytes(), end, br#""}"#].concat();
             prepare(&mut body).unwrap_err().to_string()
         };
-        assert_eq!(refused(b"\xff"), "the text at byte 16390 cannot be read: it is not UTF-8");
+        assert_eq!(error(b"\xff"), "the text at byte 16390 cannot be read: it is not UTF-8");
         for end in [&b"\\x"[..], b"\\u12", b"\n"] {
-            let said = refused(end);
+            let message = error(end);
             assert!(
-                said.starts_with("the text at byte 5 cannot be read: it holds an escape"),
-                "{said}"
+                message.starts_with("the text at byte 5 cannot be read: it holds an escape"),
+                "{message}"
             );
         }
-        // A text without an end is the parser's to refuse.
+        // A text without an end is left to the parser.
         let mut body = format!("{{\"a\":\"{filling}\\").into_bytes();
         let before = body.clone();
         prepare(&mut body).unwrap();

@@ -1,15 +1,14 @@
 //! AdmissionReview: bytes to a change, a verdict to bytes.
 //!
-//! The envelope is typed. What all objects share is read with it; their specs stay borrowed text until
-//! the fields that decisions read are taken from them. A request that cannot be read is an error here and
-//! an HTTP 4xx on the wire, never a review without uid: the API server would take that for a failed call
-//! and, where the entry fails open, let the change pass.
+//! What all objects share is parsed with the envelope; their specs stay borrowed text until their kind is known. A
+//! request that cannot be parsed is an error here and an HTTP 4xx on the wire, never a review without uid: the API server
+//! would count that as a failed call and, where the failure policy is Ignore, let the change pass.
 //!
-//! Nothing in the envelope is copied that a stranger could make large.
+//! Nothing in the envelope is copied that a client could make large.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 mod body;
@@ -20,13 +19,14 @@ mod tests;
 use self::body::OBJECT_NESTING_MAX;
 pub use self::body::{is_shortened, prepare};
 use self::namespaces::namespaces;
-use super::bounded::{LabelUse, List, Object, Section, Text, counted, read, read_bytes};
+use super::bounded::{
+    ByteMeter, LabelUse, List, Section, Text, or_empty, parse, parse_bytes, text_of, wire,
+};
 use super::claim::claim_of;
-use super::metadata::{Metadata, or_empty};
+use super::metadata::Metadata;
 use super::object::ObjectWire;
-use super::patch::Patch;
 use super::spec_change::spec_change;
-use super::volume::{spec_after, spec_of, text_of, volume_of};
+use super::volume::{spec_after, spec_of, volume_of};
 use crate::model::Owner;
 use crate::rules::{
     AddedOwners, Change, ChangedObject, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Transition,
@@ -99,7 +99,7 @@ pub enum ReviewError {
     },
 }
 
-/// A longer reason quotes a stranger's body; nobody reads that, and it must not be sent back whole.
+/// A longer reason quotes the body, which must not be sent back whole.
 const REASON_CHARS_MAX: usize = 300;
 
 impl ReviewError {
@@ -119,67 +119,52 @@ impl ReviewError {
 const UID_BYTES_MAX: usize = 1024;
 
 /// A review whose objects are read as far as their kind does not matter.
-type ReadReview<'a> = ReviewWire<'a, Object<ObjectWire<'a>>>;
+type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
 
 /// A review whose objects stay text.
 type TextReview<'a> = ReviewWire<'a, &'a RawValue>;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
-struct ReviewWire<'a, O> {
-    #[serde(default)]
-    api_version: Text<'a>,
-    #[serde(default)]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    request: Option<Object<RequestWire<'a, O>>>,
+wire! {
+    struct ReviewWire<'a, O> {
+        api_version: Text<'a> = "apiVersion",
+        kind: Text<'a> = "kind",
+        request: Option<RequestWire<'a, O>> = "request",
+    }
+
+    struct RequestWire<'a, O> {
+        uid: Cow<'a, str> = "uid",
+        resource: ResourceWire<'a> = "resource",
+        sub_resource: Option<Text<'a>> = "subResource",
+        namespace: Option<Text<'a>> = "namespace",
+        operation: Text<'a> = "operation",
+        user_info: UserWire<'a> = "userInfo",
+        object: Option<O> = "object",
+        old_object: Option<O> = "oldObject",
+        dry_run: Option<bool> = "dryRun",
+    }
+
+    struct ResourceWire<'a> {
+        group: Text<'a> = "group",
+        version: Text<'a> = "version",
+        resource: Text<'a> = "resource",
+    }
+
+    struct UserWire<'a> {
+        username: Text<'a> = "username",
+        groups: Section<List<Text<'a>>> = "groups",
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
-struct RequestWire<'a, O> {
-    #[serde(default, borrow)]
-    uid: Cow<'a, str>,
-    #[serde(default)]
-    resource: Object<ResourceWire<'a>>,
-    sub_resource: Option<Text<'a>>,
-    namespace: Option<Text<'a>>,
-    #[serde(default)]
-    operation: Text<'a>,
-    #[serde(default)]
-    user_info: Object<UserWire<'a>>,
-    object: Option<O>,
-    old_object: Option<O>,
-    dry_run: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ResourceWire<'a> {
-    #[serde(borrow)]
-    group: Text<'a>,
-    version: Text<'a>,
-    resource: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct UserWire<'a> {
-    #[serde(borrow)]
-    username: Text<'a>,
-    groups: Section<List<Text<'a>>>,
-}
-
-/// A request as it was read.
+/// A parsed request.
 #[derive(Debug)]
-pub struct Request {
-    /// What the answer has to repeat.
+pub struct AdmissionRequest {
+    /// The uid that the response repeats.
     pub uid: String,
     /// The change.
     pub change: Change,
     /// Whether nothing will be stored.
     pub dry_run: DryRun,
-    /// What it takes beside the body, in bytes.
+    /// Bytes that it takes beside the body.
     pub collected: usize,
 }
 
@@ -201,51 +186,42 @@ pub enum DryRun {
     Yes,
 }
 
-/// Reads a review that was prepared. `policy` says who is trusted.
-pub fn request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
-    let (request, collected) = counted(|| whole_request(body, policy));
-    request.map(|request| Request { collected, ..request })
-}
-
-fn whole_request(body: &[u8], policy: &Policy) -> Result<Request, ReviewError> {
-    let read = read_bytes::<ReadReview<'_>>(body).map_err(|error| explain(body, error))?;
+/// Parses a prepared review. `policy` says which accounts are trusted.
+pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, ReviewError> {
+    let meter = ByteMeter::default();
+    let read = parse_bytes::<ReadReview<'_>>(body, &meter).map_err(|error| explain(body, error))?;
     let request = envelope(read.value)?;
     let part = part(&request)?;
-    let (new, old) = (request.object.map(|new| new.0), request.old_object.map(|old| old.0));
-    let objects = transition(&request.operation, new, old)?;
-    let kind = kind(&request.resource.0)?;
+    let objects = transition(&request.operation, request.object, request.old_object)?;
+    let kind = kind(&request.resource)?;
     let user = User {
-        name: request.user_info.0.username.0.to_string(),
-        groups: request
-            .user_info
-            .0
-            .groups
-            .value
-            .0
-            .iter()
-            .map(|group| group.0.to_string())
-            .collect(),
+        name: request.user_info.username.0.to_string(),
+        groups: request.user_info.groups.value.0.iter().map(|group| group.0.to_string()).collect(),
     };
     let uid = request.uid.into_owned();
     let dry_run = if request.dry_run == Some(true) { DryRun::Yes } else { DryRun::No };
     let owners_added = owners_added(&objects);
     let (subject, detail) = match kind {
-        Kind::Volume => volumes(objects)?,
-        Kind::Claim => (claims(objects, or_empty(request.namespace.as_ref()))?, Detail::default()),
+        Kind::Volume => volumes(objects, &meter)?,
+        Kind::Claim => {
+            let namespace = or_empty(request.namespace.as_ref());
+            (claims(objects, namespace, &meter)?, Detail::default())
+        }
         Kind::Namespace => {
             let keys = &policy.parameters.namespace_labels;
-            (namespaces(objects, texts(body)?, keys)?, Detail::default())
+            (namespaces(objects, object_texts(body)?, keys, &meter)?, Detail::default())
         }
     };
     let detail = Detail { owners_added, ..detail };
     let (actor, parameters) = (policy.actor(&user), policy.parameters.clone());
     let change = Change { user, actor, parameters, part, detail, subject };
-    Ok(Request { uid, change, dry_run, collected: 0 })
+    Ok(AdmissionRequest { uid, change, dry_run, collected: meter.bytes() })
 }
 
 /// The objects of a review as they were sent.
-pub fn texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
-    let review: TextReview<'_> = read_bytes(body).map_err(ReviewError::Unreadable)?.value;
+pub fn object_texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
+    let review: TextReview<'_> =
+        parse_bytes(body, &ByteMeter::default()).map_err(ReviewError::Unreadable)?.value;
     let request = envelope(review)?;
     Ok(Texts {
         object: request.object.map_or("", RawValue::get),
@@ -253,16 +229,17 @@ pub fn texts(body: &[u8]) -> Result<Texts<'_>, ReviewError> {
     })
 }
 
-/// Why a review could not be read in one go: its envelope first, then the object that is at fault.
+/// Why a review could not be parsed: its envelope first, then its objects.
 fn explain(body: &[u8], error: serde_json::Error) -> ReviewError {
     let object_at_fault = || {
-        let review: TextReview<'_> = read_bytes(body).map_err(ReviewError::Unreadable)?.value;
+        let review: TextReview<'_> =
+            parse_bytes(body, &ByteMeter::default()).map_err(ReviewError::Unreadable)?.value;
         let request = envelope(review)?;
         part(&request)?;
         let objects = transition(&request.operation, request.object, request.old_object)?;
-        kind(&request.resource.0)?;
+        kind(&request.resource)?;
         let read = |field, text: &RawValue| {
-            let read = read::<ObjectWire<'_>>(text.get(), LabelUse::Judged);
+            let read = parse::<ObjectWire<'_>>(text.get(), LabelUse::Judged);
             read.map(drop).map_err(|error| ReviewError::Object { field, error })
         };
         match objects {
@@ -289,7 +266,7 @@ fn envelope<O>(review: ReviewWire<'_, O>) -> Result<RequestWire<'_, O>, ReviewEr
     if kind != "AdmissionReview" || version != "admission.k8s.io/v1" {
         return Err(ReviewError::OtherKind { kind: kind.into(), version: version.into() });
     }
-    let Object(request) = review.request.ok_or(ReviewError::NoRequest)?;
+    let request = review.request.ok_or(ReviewError::NoRequest)?;
     match request.uid.len() {
         0 => Err(ReviewError::NoUid),
         length if length > UID_BYTES_MAX => Err(ReviewError::LongUid(length)),
@@ -301,7 +278,7 @@ fn part<O>(request: &RequestWire<'_, O>) -> Result<Part, ReviewError> {
     match text_of(request.sub_resource.as_ref()) {
         None | Some("") => Ok(Part::Main),
         Some("status") => Ok(Part::Status),
-        Some("finalize") if &*request.resource.0.resource.0 == "namespaces" => Ok(Part::Finalize),
+        Some("finalize") if &*request.resource.resource.0 == "namespaces" => Ok(Part::Finalize),
         Some(other) => Err(ReviewError::OtherSubresource(other.to_owned())),
     }
 }
@@ -349,11 +326,11 @@ fn transition<O>(
 /// The owners that the new object has and the old one has not.
 fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
     let (old, new) = match objects {
-        Transition::Create(new) => (None, &new.metadata.0),
-        Transition::Update { old, new } => (Some(&old.metadata.0), &new.metadata.0),
+        Transition::Create(new) => (None, &new.metadata),
+        Transition::Update { old, new } => (Some(&old.metadata), &new.metadata),
         Transition::Delete(_) => return AddedOwners::default(),
     };
-    if old.is_some_and(|old| old.owner_references.is_as(&new.owner_references)) {
+    if old.is_some_and(|old| old.owner_references.equals(&new.owner_references)) {
         return AddedOwners::default();
     }
     let former: Vec<Owner> = old.into_iter().flat_map(Metadata::owners).collect();
@@ -366,16 +343,19 @@ fn owners_added(objects: &Transition<ObjectWire<'_>>) -> AddedOwners {
     }
 }
 
-fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(ChangedObject, Detail), ReviewError> {
+fn volumes(
+    objects: Transition<ObjectWire<'_>>,
+    meter: &ByteMeter,
+) -> Result<(ChangedObject, Detail), ReviewError> {
     let at = |field| move |error| ReviewError::Object { field, error };
     let (transition, detail) = match objects {
         Transition::Create(new) => {
-            let spec = spec_of(&new).map_err(at(SPEC))?;
+            let spec = spec_of(&new, meter).map_err(at(SPEC))?;
             (Transition::Create(volume_of(new, spec).volume), Detail::default())
         }
         Transition::Update { old, new } => {
-            let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
-            let spec_after = spec_after(&spec, &new).map_err(at(SPEC))?;
+            let spec = spec_of(&old, meter).map_err(at(OLD_SPEC))?;
+            let spec_after = spec_after(&spec, &new, meter).map_err(at(SPEC))?;
             let (old, new) = (volume_of(old, spec), volume_of(new, spec_after));
             let field = |old, new| if old == new { Field::Same } else { Field::Changed };
             let detail = Detail {
@@ -386,7 +366,7 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(ChangedObject, Detail
             (Transition::Update { old: old.volume, new: new.volume }, detail)
         }
         Transition::Delete(old) => {
-            let spec = spec_of(&old).map_err(at(OLD_SPEC))?;
+            let spec = spec_of(&old, meter).map_err(at(OLD_SPEC))?;
             (Transition::Delete(volume_of(old, spec).volume), Detail::default())
         }
     };
@@ -396,9 +376,10 @@ fn volumes(objects: Transition<ObjectWire<'_>>) -> Result<(ChangedObject, Detail
 fn claims(
     objects: Transition<ObjectWire<'_>>,
     namespace: &str,
+    meter: &ByteMeter,
 ) -> Result<ChangedObject, ReviewError> {
     let read = |field, wire| {
-        claim_of(wire, namespace).map_err(|error| ReviewError::Object { field, error })
+        claim_of(wire, namespace, meter).map_err(|error| ReviewError::Object { field, error })
     };
     Ok(ChangedObject::Claim(match objects {
         Transition::Create(new) => Transition::Create(read(SPEC, new)?),
@@ -409,22 +390,22 @@ fn claims(
     }))
 }
 
-/// What to answer.
+/// The response to a request.
 #[derive(Debug, Default)]
-pub struct Answer {
-    /// The text of the refusal; empty if the change passes.
-    pub refusal: String,
-    /// Warnings for the asker.
+pub struct AdmissionResponse {
+    /// The message of the denial; empty if the request is allowed.
+    pub denial: String,
+    /// Warnings for the client.
     pub warnings: Vec<String>,
     /// Annotations for the audit log.
     pub audit: Vec<(String, String)>,
-    /// Edits; never with a refusal.
-    pub patch: Option<Patch>,
+    /// A JSON Patch in base64; never with a denial.
+    pub patch: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AnswerWire<'a> {
+struct ReviewResponseWire<'a> {
     api_version: &'static str,
     kind: &'static str,
     response: ResponseWire<'a>,
@@ -454,29 +435,29 @@ struct StatusWire<'a> {
     message: &'a str,
 }
 
-/// The bytes of an answer: the only place that makes one, so that none is without uid.
+/// Serializes a response. The only function that does, so that none is without uid.
 ///
-/// A refusal has code 403: kubectl hides the text of a 422.
-pub fn answer(uid: &str, answer: &Answer) -> Vec<u8> {
-    let allowed = answer.refusal.is_empty();
+/// A denial has code 403: kubectl hides the message of a 422.
+pub fn response_bytes(uid: &str, response: &AdmissionResponse) -> Vec<u8> {
+    let allowed = response.denial.is_empty();
     let status = (!allowed).then_some(StatusWire {
         code: 403,
         reason: "Forbidden",
-        message: &answer.refusal,
+        message: &response.denial,
     });
-    let patch = answer.patch.as_ref().filter(|_| allowed);
-    let audit = answer.audit.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let wire = AnswerWire {
+    let patch = response.patch.clone().filter(|_| allowed);
+    let audit = response.audit.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let wire = ReviewResponseWire {
         api_version: "admission.k8s.io/v1",
         kind: "AdmissionReview",
         response: ResponseWire {
             uid,
             allowed,
             status,
-            patch_type: patch.map(|_| "JSONPatch"),
-            patch: patch.map(Patch::to_base64),
-            warnings: &answer.warnings,
-            audit_annotations: (!answer.audit.is_empty()).then(|| audit.collect()),
+            patch_type: patch.as_ref().map(|_| "JSONPatch"),
+            patch,
+            warnings: &response.warnings,
+            audit_annotations: (!response.audit.is_empty()).then(|| audit.collect()),
         },
     };
     serde_json::to_vec(&wire).unwrap_or_default()

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::patch::Patch;
 use crate::rules::{Actor, FieldMutation, SpecChange};
 
 fn body(fields: &Value) -> String {
@@ -22,7 +23,7 @@ fn body(fields: &Value) -> String {
 }
 
 fn change(fields: &Value) -> Change {
-    request(body(fields).as_bytes(), &Policy::default()).unwrap().change
+    parse_request(body(fields).as_bytes(), &Policy::default()).unwrap().change
 }
 
 #[test]
@@ -71,16 +72,16 @@ fn any_field_of_spec_counts_as_a_change_of_it_and_nothing_else_does() {
 fn a_dry_run_is_noted_and_the_texts_of_the_objects_are_borrowed() {
     let fields = json!({"operation": "UPDATE", "oldObject": {"a": 1}, "object": {"a": 2}});
     let text = body(&fields);
-    let read = request(text.as_bytes(), &Policy::default()).unwrap();
+    let read = parse_request(text.as_bytes(), &Policy::default()).unwrap();
     let sent = Texts { object: r#"{"a":2}"#, old_object: r#"{"a":1}"# };
-    assert_eq!(texts(text.as_bytes()).unwrap(), sent);
+    assert_eq!(object_texts(text.as_bytes()).unwrap(), sent);
     assert_eq!((read.dry_run, &*read.uid), (DryRun::No, "u-1"));
     let text = body(&json!({"dryRun": true}));
-    assert_eq!(request(text.as_bytes(), &Policy::default()).unwrap().dry_run, DryRun::Yes);
+    assert_eq!(parse_request(text.as_bytes(), &Policy::default()).unwrap().dry_run, DryRun::Yes);
 }
 
 #[test]
-fn nesting_is_refused_where_the_api_server_refuses_it() {
+fn nesting_is_an_error_where_the_api_server_refuses_it() {
     let nested = |depth: usize| {
         let inner = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         // Brackets in texts are none, also behind an escaped quote.
@@ -88,24 +89,24 @@ fn nesting_is_refused_where_the_api_server_refuses_it() {
             body(&json!({"object": {"t": format!("\"{}", "[".repeat(30_000)), "x": "here"}}));
         text.replace("\"here\"", &inner)
     };
-    let refused =
+    let is_too_deep =
         |depth| matches!(prepare(&mut nested(depth).into_bytes()), Err(ReviewError::TooDeep));
     // The object itself is one level.
-    assert!(!refused(OBJECT_NESTING_MAX - 1));
-    assert!(refused(OBJECT_NESTING_MAX));
+    assert!(!is_too_deep(OBJECT_NESTING_MAX - 1));
+    assert!(is_too_deep(OBJECT_NESTING_MAX));
 }
 
 #[test]
 fn an_answer_that_passes_carries_what_was_done() {
     let edit = FieldMutation::SetClass("fast".to_owned());
-    let made = Answer {
-        refusal: String::new(),
+    let made = AdmissionResponse {
+        denial: String::new(),
         warnings: vec!["w".to_owned()],
         audit: vec![("rule".to_owned(), "why".to_owned())],
-        patch: Patch::of(&[edit], r#"{"spec":{}}"#, "").unwrap(),
+        patch: Patch::of(&[edit], r#"{"spec":{}}"#, "").unwrap().map(|patch| patch.to_base64()),
     };
-    let review: Value = serde_json::from_slice(&answer("u", &made)).unwrap();
-    let patch = made.patch.unwrap().to_base64();
+    let review: Value = serde_json::from_slice(&response_bytes("u", &made)).unwrap();
+    let patch = made.patch.clone().unwrap();
     let response = json!({
         "uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": patch,
         "warnings": ["w"], "auditAnnotations": {"rule": "why"},
@@ -117,14 +118,14 @@ fn an_answer_that_passes_carries_what_was_done() {
 }
 
 #[test]
-fn a_refusal_is_a_403_and_never_comes_with_a_patch() {
+fn a_denial_is_a_403_and_never_comes_with_a_patch() {
     let edit = FieldMutation::SetClass("fast".to_owned());
-    let made = Answer {
-        refusal: "[rule] no".to_owned(),
-        patch: Patch::of(&[edit], "{}", "").unwrap(),
-        ..Answer::default()
+    let made = AdmissionResponse {
+        denial: "[rule] no".to_owned(),
+        patch: Patch::of(&[edit], "{}", "").unwrap().map(|patch| patch.to_base64()),
+        ..AdmissionResponse::default()
     };
-    let review: Value = serde_json::from_slice(&answer("u", &made)).unwrap();
+    let review: Value = serde_json::from_slice(&response_bytes("u", &made)).unwrap();
     let status = json!({"code": 403, "reason": "Forbidden", "message": "[rule] no"});
     assert_eq!(review["response"], json!({"uid": "u", "allowed": false, "status": status}));
 }

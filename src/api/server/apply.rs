@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 use super::fields::{at, set};
 use crate::model::annotations::LAST_APPLIED;
 
-/// The object that `kubectl apply` makes of `stored`. `before` is the manifest as it was, where the object does not
-/// tell.
+/// The object that `kubectl apply` makes of `stored`. `before` is the earlier manifest, where the object does not
+/// have it.
 pub fn client_side(stored: &Value, manifest: &Value, before: Option<&Value>) -> Value {
     let last_applied = last_applied(stored);
     merged(stored, manifest, last_applied.as_ref().or(before), Style::Strategic)
 }
 
-/// The object that `kubectl apply --server-side` makes of `stored`. `before` is the manifest as it was, where somebody
-/// knows.
+/// The object that `kubectl apply --server-side` makes of `stored`. `before` is the earlier manifest, where it is
+/// known.
 pub fn server_side(stored: &Value, manifest: &Value, before: Option<&Value>) -> Value {
     merged(stored, manifest, before, Style::Server)
 }
@@ -102,7 +102,7 @@ fn add_finalizers(list: &mut Value, added: &[Value], style: Style) {
     }
 }
 
-/// Owners are told apart by their uids.
+/// Owners are identified by their uids.
 fn merge_owners(list: &mut Value, owners: &[Value]) {
     let Some(list) = list.as_array_mut() else { return };
     for owner in owners {

@@ -31,7 +31,7 @@ pub enum Growth {
     Allowed,
     /// It does not, or there is no such class.
     Denied,
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
@@ -105,7 +105,7 @@ pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     causes.extend(legacy_class_change(object, existing));
     let frozen = frozen_fields(object, existing);
     if !frozen.is_empty() {
-        // The real server prints a diff of its internal types after the line.
+        // The real server prints a diff of its internal types after this.
         let detail = "spec is immutable after creation except resources.requests and \
                       volumeAttributesClassName for bound claims\n";
         causes.push(Cause::frozen("spec", frozen, detail));

@@ -80,7 +80,7 @@ pub fn validate_change(object: &Value, existing: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let sources = changed_sources(object, existing);
     if !sources.is_empty() {
-        // The real server prints a diff of its internal types after the line.
+        // The real server prints a diff of its internal types after this.
         let detail = "spec.persistentvolumesource is immutable after creation\n";
         causes.push(Cause::frozen("spec.persistentvolumesource", sources, detail));
     }

@@ -1,27 +1,27 @@
-//! What is stored and registered comes to, as far as the next step depends on it.
+//! The state of what is stored and registered, as far as the next step depends on it.
 
 use jiff::Timestamp;
 
-use super::KeyedPem;
-use crate::certificates::reading::{authorities, is_accepted, time};
+use crate::certificates::ca::KeyedPem;
+use crate::certificates::parse::{ca_certificates, is_accepted, time};
 
 /// What is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// The newest authority; nothing if it is missing or only half of it is there.
-    pub authority: Option<KeyedPem>,
-    /// The certificates of former authorities that are still trusted, PEM.
+    /// The newest CA; nothing if it is missing or only half of it is there.
+    pub ca: Option<KeyedPem>,
+    /// The certificates of former CAs that are still trusted, PEM.
     pub former: String,
-    /// What somebody asked to be made anew.
+    /// A renewal that is requested.
     pub asked: Option<RenewalRequest>,
     /// What replicas serve.
     pub serving: Option<KeyedPem>,
 }
 
-/// What somebody wants to be made anew before its time.
+/// A renewal before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalRequest {
-    /// The authority, as after its key became known; all that it has signed goes with it.
+    /// The CA, as after its key became known; all that it has signed goes with it.
     Ca,
     /// The serving certificate.
     Leaf,
@@ -29,57 +29,57 @@ pub enum RenewalRequest {
 
 /// What the next step depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// The newest authority.
-    pub authority: CaState,
+pub struct RotationFacts {
+    /// The newest CA.
+    pub ca: CaState,
     /// The serving certificate.
     pub leaf: LeafState,
-    /// Whether a former authority is still trusted.
+    /// Whether a former CA is still trusted.
     pub has_former: bool,
     /// Whether all registrations show what is trusted, and nothing else.
     pub is_published: bool,
 }
 
-/// How it is about the newest authority.
+/// The state of the newest CA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaState {
     /// There is none that can sign.
     Missing,
     /// It can sign for a while yet.
     Good,
-    /// It is time for another.
+    /// Two thirds of its validity period are over.
     Due,
-    /// Somebody wants another.
+    /// A renewal is requested.
     Requested,
 }
 
-/// How it is about the serving certificate.
+/// The state of the serving certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeafState {
-    /// There is none that anybody would accept.
+    /// There is none that a client would accept.
     Missing,
-    /// A former authority signed it.
+    /// A former CA signed it.
     Former,
-    /// The newest authority signed it.
+    /// The newest CA signed it.
     Current {
-        /// Whether it is time for another.
+        /// Whether another is due.
         is_due: bool,
     },
 }
 
-/// The facts about what is `stored` and what each registered entry trusts (PEM), for a service of this `name`.
-pub fn facts(stored: &Stored, registered: &[String], name: &str, now: Timestamp) -> Facts {
+/// The state of what is `stored` and of the CA bundles that are `registered` (PEM), for a service of this `name`.
+pub fn facts(stored: &Stored, registered: &[String], name: &str, now: Timestamp) -> RotationFacts {
     let trust = stored.trust();
-    Facts {
-        authority: authority(stored, now),
+    RotationFacts {
+        ca: ca(stored, now),
         leaf: leaf(stored, name, now),
-        has_former: !authorities(&stored.former).is_empty(),
+        has_former: !ca_certificates(&stored.former).is_empty(),
         is_published: registered.iter().all(|bundle| *bundle == trust),
     }
 }
 
-fn authority(stored: &Stored, now: Timestamp) -> CaState {
-    let usable = stored.authority.as_ref().filter(|pair| pair.is_whole());
+fn ca(stored: &Stored, now: Timestamp) -> CaState {
+    let usable = stored.ca.as_ref().filter(|pair| pair.is_whole());
     let time = usable.and_then(|pair| time(&pair.certificate)).filter(|time| time.holds(now));
     match time {
         None => CaState::Missing,
@@ -90,7 +90,7 @@ fn authority(stored: &Stored, now: Timestamp) -> CaState {
 }
 
 fn leaf(stored: &Stored, name: &str, now: Timestamp) -> LeafState {
-    let newest = stored.authority.as_ref().map_or("", |newest| &newest.certificate);
+    let newest = stored.ca.as_ref().map_or("", |newest| &newest.certificate);
     let Some(serving) = stored.serving.as_ref().filter(|pair| pair.is_whole()) else {
         return LeafState::Missing;
     };

@@ -1,11 +1,9 @@
-//! The order in which an installation's own certificates are renewed, so that nobody ever meets one that it does not
-//! trust.
+//! The rotation of an installation's certificates, in which every certificate is trusted before it is served.
 //!
-//! API servers trust what is registered (`caBundle`), replicas serve what is stored, and both learn of a change a
-//! moment later. So a new authority is registered beside the former one, after a while everything is signed by it,
-//! and after another while the former one goes. Which step is next follows from what is stored and registered:
-//! whoever takes over after a crash goes on from there. How long a state has lasted is known only to who saw it; a
-//! successor waits anew.
+//! API servers trust what is registered (`caBundle`), replicas serve what is stored, and both see a change a moment
+//! later. So a new CA is registered beside the former one; after a settle time it signs the serving certificate; after
+//! another one the former CA is removed. The next step follows from what is stored and registered, so that a new leader
+//! resumes after a crash. How long a state has lasted is not stored: a new leader waits for the whole time again.
 
 mod facts;
 
@@ -13,28 +11,28 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-pub use facts::{CaState, Facts, LeafState, RenewalRequest, Stored, facts};
+pub use facts::{CaState, LeafState, RenewalRequest, RotationFacts, Stored, facts};
 
-use super::ca::{CertificateAuthority, CertificateError, KeyedPem, Names};
-use super::reading::{authorities, time};
+use super::ca::{CertificateAuthority, CertificateError, SubjectNames};
+use super::parse::{ca_certificates, time};
 
-/// How long certificates last, and how long others need to learn of a change.
+/// The validity periods, and the settle time after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
-    /// The life of an authority.
-    pub authority: SignedDuration,
+    /// The life of a CA.
+    pub ca: SignedDuration,
     /// The life of a serving certificate.
     pub leaf: SignedDuration,
-    /// How long after a change everybody goes by it.
+    /// How long API servers and replicas may take to see a change.
     pub settle: Duration,
 }
 
 impl Default for Periods {
-    /// A year, as a new authority costs every API server new connections; thirty days; a minute, in which watches
+    /// A year, as a new CA costs every API server new connections; thirty days; a minute, in which watches
     /// that were cut are back.
     fn default() -> Self {
         Self {
-            authority: SignedDuration::from_hours(365 * 24),
+            ca: SignedDuration::from_hours(365 * 24),
             leaf: SignedDuration::from_hours(30 * 24),
             settle: Duration::from_mins(1),
         }
@@ -46,47 +44,47 @@ impl Default for Periods {
 pub struct Ages {
     /// That everything that is trusted is registered.
     pub published: Option<Duration>,
-    /// That the serving certificate is signed by the newest authority.
+    /// That the serving certificate is signed by the newest CA.
     pub switched: Option<Duration>,
 }
 
-/// What is to be done next. Each is one write.
+/// The next step of a rotation. Each is one write at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Store a new authority, the former one beside it.
-    MakeCa(Reason),
-    /// Store a serving certificate that the newest authority signs.
-    MakeLeaf(Reason),
+pub enum RotationStep {
+    /// Store a new CA, the former one beside it.
+    CreateCa(RenewalReason),
+    /// Store a serving certificate that the newest CA signs.
+    CreateLeaf(RenewalReason),
     /// Register everything that is trusted.
     Publish,
-    /// Forget the former authority.
+    /// Remove the former CA.
     Retire,
-    /// Wait this long for others to learn of the last change.
+    /// Wait this long for the last change to be seen.
     Settle(Duration),
     /// Nothing.
     Rest,
 }
 
-/// Why something is made anew.
+/// Why a CA or certificate is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RenewalReason {
     /// There was none, or none that can be used.
     Missing,
-    /// Two thirds of its time are over, or somebody wants another.
+    /// Two thirds of its validity period are over.
     Due,
-    /// Somebody asked for it.
+    /// It was requested.
     Requested,
-    /// It is not signed by the newest authority.
+    /// It is not signed by the newest CA.
     Former,
 }
 
-impl Reason {
+impl RenewalReason {
     /// Its spelling in logs and metrics.
     pub fn label(self) -> &'static str {
         match self {
             Self::Missing => "missing",
             Self::Due => "due",
-            Self::Requested => "asked",
+            Self::Requested => "requested",
             Self::Former => "former",
         }
     }
@@ -96,91 +94,93 @@ impl Reason {
 ///
 /// # Guarantees
 ///
-/// A serving certificate is stored only when its authority has been registered for the time to settle, unless nobody
-/// trusts anything else; an authority goes only when no serving certificate of it has been stored for that time.
-pub fn decide(facts: Facts, ages: Ages, settle: Duration) -> Step {
+/// A serving certificate is stored only after its CA has been registered for the settle time, unless no other CA is
+/// trusted. A CA is removed only after no serving certificate of it has been stored for that time.
+pub fn decide(facts: RotationFacts, ages: Ages, settle: Duration) -> RotationStep {
     let left = |age: Option<Duration>| settle.saturating_sub(age.unwrap_or_default());
-    let renewal = match facts.authority {
-        CaState::Missing => return Step::MakeCa(Reason::Missing),
+    let renewal = match facts.ca {
+        CaState::Missing => return RotationStep::CreateCa(RenewalReason::Missing),
         CaState::Good => None,
-        CaState::Due => Some(Reason::Due),
-        CaState::Requested => Some(Reason::Requested),
+        CaState::Due => Some(RenewalReason::Due),
+        CaState::Requested => Some(RenewalReason::Requested),
     };
-    // One renewal is ended before the next begins.
+    // One renewal ends before the next begins.
     if let Some(reason) = renewal.filter(|_| !facts.has_former) {
-        return Step::MakeCa(reason);
+        return RotationStep::CreateCa(reason);
     }
     match facts.leaf {
-        LeafState::Current { is_due: true } => return Step::MakeLeaf(Reason::Due),
-        // Nobody is served by another one meanwhile.
-        LeafState::Missing if !facts.has_former => return Step::MakeLeaf(Reason::Missing),
+        LeafState::Current { is_due: true } => return RotationStep::CreateLeaf(RenewalReason::Due),
+        // No other one is served meanwhile.
+        LeafState::Missing if !facts.has_former => {
+            return RotationStep::CreateLeaf(RenewalReason::Missing);
+        }
         LeafState::Missing | LeafState::Former | LeafState::Current { is_due: false } => {}
     }
     if !facts.is_published {
-        return Step::Publish;
+        return RotationStep::Publish;
     }
     match facts.leaf {
         LeafState::Missing | LeafState::Former if !left(ages.published).is_zero() => {
-            Step::Settle(left(ages.published))
+            RotationStep::Settle(left(ages.published))
         }
-        LeafState::Missing => Step::MakeLeaf(Reason::Missing),
-        LeafState::Former => Step::MakeLeaf(Reason::Former),
-        LeafState::Current { .. } if !facts.has_former => Step::Rest,
-        LeafState::Current { .. } if left(ages.switched).is_zero() => Step::Retire,
-        LeafState::Current { .. } => Step::Settle(left(ages.switched)),
+        LeafState::Missing => RotationStep::CreateLeaf(RenewalReason::Missing),
+        LeafState::Former => RotationStep::CreateLeaf(RenewalReason::Former),
+        LeafState::Current { .. } if !facts.has_former => RotationStep::Rest,
+        LeafState::Current { .. } if left(ages.switched).is_zero() => RotationStep::Retire,
+        LeafState::Current { .. } => RotationStep::Settle(left(ages.switched)),
     }
 }
 
-/// So many former authorities are trusted on at most, where it is not known which of them signed what is served.
+/// How many former CAs stay trusted if it is unknown which of them signed the certificate that is served.
 const FORMER_AT_MOST: usize = 4;
 
 impl Stored {
-    /// Everything that is trusted, PEM: the newest authority and the former ones.
+    /// Everything that is trusted, PEM: the newest CA and the former ones.
     pub fn trust(&self) -> String {
-        let newest = self.authority.as_ref().map_or("", |newest| &newest.certificate);
-        authorities(&format!("{newest}\n{}", self.former)).concat()
+        let newest = self.ca.as_ref().map_or("", |newest| &newest.certificate);
+        ca_certificates(&format!("{newest}\n{}", self.former)).concat()
     }
 
-    /// With a new authority. What was trusted is trusted on: the newest authority so far or, if that is lost,
+    /// With a new CA. What was trusted is trusted on: the newest CA so far or, if that is lost,
     /// whatever is `registered`.
-    pub fn with_new_authority(
+    pub fn with_new_ca(
         &self,
         (installation, registered): (&str, &str),
         now: Timestamp,
         life: SignedDuration,
     ) -> Result<Self, CertificateError> {
-        let newest = self.authority.as_ref().map_or("", |newest| &newest.certificate);
+        let newest = self.ca.as_ref().map_or("", |newest| &newest.certificate);
         let candidates = if newest.is_empty() {
             format!("{}\n{registered}", self.former)
         } else {
             newest.to_owned()
         };
         let holds = |pem: &String| time(pem).is_some_and(|time| time.holds(now));
-        let former: Vec<String> = authorities(&candidates).into_iter().filter(holds).collect();
+        let former: Vec<String> = ca_certificates(&candidates).into_iter().filter(holds).collect();
         let name = format!("{installation} {now}");
         Ok(Self {
-            authority: Some(CertificateAuthority::make(&name, now, life)?),
+            ca: Some(CertificateAuthority::make(&name, now, life)?),
             former: former.into_iter().take(FORMER_AT_MOST).collect::<Vec<_>>().concat(),
             asked: None,
             serving: self.serving.clone(),
         })
     }
 
-    /// With a new serving pair; nothing if there is no authority to sign it.
+    /// With a new serving pair; nothing if there is no CA to sign it.
     pub fn with_new_leaf(
         &self,
-        names: &Names,
+        names: &SubjectNames,
         now: Timestamp,
         life: SignedDuration,
     ) -> Result<Option<Self>, CertificateError> {
-        let Some(authority) = &self.authority else { return Ok(None) };
-        // No leaf outlasts its authority.
-        let rest = time(&authority.certificate).map_or(life, |time| time.end.duration_since(now));
-        let serving = CertificateAuthority::of(authority)?.sign(names, now, life.min(rest))?;
+        let Some(ca) = &self.ca else { return Ok(None) };
+        // No leaf outlasts its CA.
+        let rest = time(&ca.certificate).map_or(life, |time| time.end.duration_since(now));
+        let serving = CertificateAuthority::of(ca)?.sign(names, now, life.min(rest))?;
         Ok(Some(Self { serving: Some(serving), asked: None, ..self.clone() }))
     }
 
-    /// Without the former authorities.
+    /// Without the former CAs.
     pub fn without_former(&self) -> Self {
         Self { former: String::new(), ..self.clone() }
     }

@@ -1,5 +1,6 @@
-//! Every order of steps, crashes and losses: whoever is asked meets a certificate that it trusts.
+//! Every order of steps, crashes and losses: API servers always meet a certificate that they trust.
 
+use super::super::ca::KeyedPem;
 use super::*;
 
 const NAME: &str = "bindery.storage.svc";
@@ -14,13 +15,13 @@ struct World {
     now: i64,
     stored: Stored,
     registered: Vec<String>,
-    /// What was registered and served, and until when somebody may still go by it.
+    /// What was registered and served, and until when it may still be in use.
     trusted: Vec<(i64, String)>,
     served: Vec<(i64, String)>,
     /// Since when the leader has seen a state.
     published: Option<i64>,
     switched: Option<i64>,
-    steps: Vec<Step>,
+    steps: Vec<RotationStep>,
     periods: Periods,
 }
 
@@ -30,7 +31,7 @@ const LAG: i64 = 50;
 impl World {
     fn new() -> Self {
         let periods = Periods {
-            authority: SignedDuration::from_hours(90),
+            ca: SignedDuration::from_hours(90),
             leaf: SignedDuration::from_hours(9),
             settle: SETTLE,
         };
@@ -47,17 +48,17 @@ impl World {
         }
     }
 
-    fn names() -> Names {
-        Names { dns: vec![NAME.to_owned()], ip: Vec::new() }
+    fn names() -> SubjectNames {
+        SubjectNames { dns: vec![NAME.to_owned()], ip: Vec::new() }
     }
 
-    /// Another leader takes over: nobody knows how long anything has lasted.
+    /// Another leader takes over: it is unknown how long any state has lasted.
     fn crash(&mut self) {
         (self.published, self.switched) = (None, None);
     }
 
     /// Looks, and does the next step.
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> RotationStep {
         let now = at(self.now);
         let facts = facts(&self.stored, &self.registered, NAME, now);
         self.published = facts.is_published.then(|| self.published.unwrap_or(self.now));
@@ -69,19 +70,18 @@ impl World {
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
         let step = decide(facts, ages, self.periods.settle);
         match step {
-            Step::MakeCa(_) => {
+            RotationStep::CreateCa(_) => {
                 let registered = self.registered.concat();
-                let life = self.periods.authority;
-                self.stored =
-                    self.stored.with_new_authority(("it", &registered), now, life).unwrap();
+                let life = self.periods.ca;
+                self.stored = self.stored.with_new_ca(("it", &registered), now, life).unwrap();
             }
-            Step::MakeLeaf(_) => {
+            RotationStep::CreateLeaf(_) => {
                 let made = self.stored.with_new_leaf(&Self::names(), now, self.periods.leaf);
                 self.serve(made.unwrap().unwrap());
             }
-            Step::Publish => self.register(self.stored.trust()),
-            Step::Retire => self.stored = self.stored.without_former(),
-            Step::Settle(_) | Step::Rest => {}
+            RotationStep::Publish => self.register(self.stored.trust()),
+            RotationStep::Retire => self.stored = self.stored.without_former(),
+            RotationStep::Settle(_) | RotationStep::Rest => {}
         }
         self.steps.push(step);
         step
@@ -112,7 +112,7 @@ impl World {
         let served = self.served.iter().map(|(_, leaf)| leaf).chain([&serving.certificate]);
         for leaf in served {
             for trust in &trusted {
-                let accepted = super::super::reading::is_accepted(leaf, trust, NAME, at(now));
+                let accepted = super::super::parse::is_accepted(leaf, trust, NAME, at(now));
                 assert!(accepted, "at {now} s after {:?}", self.steps);
             }
         }
@@ -123,62 +123,70 @@ impl World {
         while self.now < end {
             let step = self.step();
             self.check();
-            if matches!(step, Step::Settle(_) | Step::Rest) {
+            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
                 self.now += i64::try_from(stride).unwrap();
             }
         }
     }
 
     fn is_at_rest(&mut self) -> bool {
-        self.step() == Step::Rest
+        self.step() == RotationStep::Rest
     }
 }
 
 #[test]
 fn a_first_installation_serves_at_once() {
     let mut world = World::new();
-    let steps: Vec<Step> = (0..4).map(|_| world.step()).collect();
-    let expected =
-        [Step::MakeCa(Reason::Missing), Step::MakeLeaf(Reason::Missing), Step::Publish, Step::Rest];
+    let steps: Vec<RotationStep> = (0..4).map(|_| world.step()).collect();
+    let expected = [
+        RotationStep::CreateCa(RenewalReason::Missing),
+        RotationStep::CreateLeaf(RenewalReason::Missing),
+        RotationStep::Publish,
+        RotationStep::Rest,
+    ];
     assert_eq!(steps, expected);
 }
 
 #[test]
-fn a_new_authority_is_trusted_before_it_signs_and_the_former_until_nothing_of_it_is_served() {
+fn a_new_ca_is_trusted_before_it_signs_and_the_former_until_nothing_of_it_is_served() {
     let mut world = World::new();
     world.run(100, 10);
     world.stored.asked = Some(RenewalRequest::Ca);
     world.steps.clear();
     world.run(200, 10);
-    world.steps.retain(|step| !matches!(step, Step::Settle(_) | Step::Rest));
+    world.steps.retain(|step| !matches!(step, RotationStep::Settle(_) | RotationStep::Rest));
     let expected = [
-        Step::MakeCa(Reason::Requested),
-        Step::Publish,
-        Step::MakeLeaf(Reason::Former),
-        Step::Retire,
-        Step::Publish,
+        RotationStep::CreateCa(RenewalReason::Requested),
+        RotationStep::Publish,
+        RotationStep::CreateLeaf(RenewalReason::Former),
+        RotationStep::Retire,
+        RotationStep::Publish,
     ];
     assert_eq!(world.steps, expected);
 }
 
 #[test]
-fn a_leaf_is_made_anew_for_who_asks() {
+fn a_requested_certificate_is_created() {
     let mut world = World::new();
     world.run(100, 10);
     world.stored.asked = Some(RenewalRequest::Leaf);
-    assert_eq!((world.step(), world.step()), (Step::MakeLeaf(Reason::Due), Step::Rest));
+    assert_eq!(
+        (world.step(), world.step()),
+        (RotationStep::CreateLeaf(RenewalReason::Due), RotationStep::Rest)
+    );
     world.check();
 }
 
 #[test]
 fn everything_is_renewed_in_time_for_ever() {
     let mut world = World::new();
-    // Ten authorities and a hundred leaves, looked after every quarter of an hour.
+    // Ten CAs and a hundred leaves, looked after every quarter of an hour.
     world.run(600 * 3600, 900);
-    let count = |wanted: fn(&Step) -> bool| world.steps.iter().filter(|step| wanted(step)).count();
-    let authorities = count(|step| matches!(step, Step::MakeCa(Reason::Due)));
-    let leaves = count(|step| matches!(step, Step::MakeLeaf(Reason::Due)));
-    assert!((9..=11).contains(&authorities), "{authorities}");
+    let count =
+        |wanted: fn(&RotationStep) -> bool| world.steps.iter().filter(|step| wanted(step)).count();
+    let cas = count(|step| matches!(step, RotationStep::CreateCa(RenewalReason::Due)));
+    let leaves = count(|step| matches!(step, RotationStep::CreateLeaf(RenewalReason::Due)));
+    assert!((9..=11).contains(&cas), "{cas}");
     assert!((85..=110).contains(&leaves), "{leaves}");
 }
 
@@ -194,7 +202,7 @@ fn a_crash_after_any_step_is_recovered_from() {
             }
             let step = world.step();
             world.check();
-            if matches!(step, Step::Settle(_) | Step::Rest) {
+            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
                 world.now += 10;
             }
         }
@@ -203,15 +211,15 @@ fn a_crash_after_any_step_is_recovered_from() {
 }
 
 #[test]
-fn what_was_lost_is_made_anew_without_anybody_meeting_a_stranger() {
+fn lost_certificates_are_created_again_without_an_untrusted_one() {
     // Replicas go on serving what they have; API servers what is registered.
     for lost in 0..3 {
         let mut world = World::new();
         world.run(100, 10);
         let serving = world.stored.serving.clone().unwrap();
         match lost {
-            0 => world.stored.authority = None,
-            1 => (world.stored.authority, world.stored.former) = (None, "nonsense".to_owned()),
+            0 => world.stored.ca = None,
+            1 => (world.stored.ca, world.stored.former) = (None, "nonsense".to_owned()),
             _ => {
                 world.stored = Stored::default();
                 world.served.push((i64::MAX, serving.certificate.clone()));
@@ -219,12 +227,12 @@ fn what_was_lost_is_made_anew_without_anybody_meeting_a_stranger() {
         }
         for _ in 0..40 {
             let step = world.step();
-            if lost == 2 && matches!(step, Step::MakeLeaf(_)) {
+            if lost == 2 && matches!(step, RotationStep::CreateLeaf(_)) {
                 world.served.clear();
                 world.served.push((world.now + LAG, serving.certificate.clone()));
             }
             world.check();
-            if matches!(step, Step::Settle(_) | Step::Rest) {
+            if matches!(step, RotationStep::Settle(_) | RotationStep::Rest) {
                 world.now += 10;
             }
         }
@@ -237,25 +245,25 @@ fn a_registration_that_was_wiped_is_filled_in_again() {
     let mut world = World::new();
     world.run(100, 10);
     world.registered = vec![String::new(); 2];
-    assert_eq!((world.step(), world.step()), (Step::Publish, Step::Rest));
-    // In the middle of a renewal the wait begins anew.
+    assert_eq!((world.step(), world.step()), (RotationStep::Publish, RotationStep::Rest));
+    // In the middle of a renewal the wait begins again.
     world.stored.asked = Some(RenewalRequest::Ca);
-    while !matches!(world.step(), Step::Settle(_)) {}
+    while !matches!(world.step(), RotationStep::Settle(_)) {}
     world.now += 50;
     world.registered = vec![String::new(); 2];
-    assert_eq!(world.step(), Step::Publish);
-    assert_eq!(world.step(), Step::Settle(SETTLE));
+    assert_eq!(world.step(), RotationStep::Publish);
+    assert_eq!(world.step(), RotationStep::Settle(SETTLE));
 }
 
 #[test]
-fn half_an_authority_is_none_and_a_leaf_of_another_name_is_none() {
+fn half_an_ca_is_none_and_a_leaf_of_another_name_is_none() {
     let mut world = World::new();
     world.run(100, 10);
     let whole = world.stored.clone();
-    let broken = |authority: fn(&mut KeyedPem)| {
+    let broken = |ca: fn(&mut KeyedPem)| {
         let mut stored = whole.clone();
-        stored.authority.as_mut().map(authority);
-        facts(&stored, &world.registered, NAME, at(100)).authority
+        stored.ca.as_mut().map(ca);
+        facts(&stored, &world.registered, NAME, at(100)).ca
     };
     assert_eq!(broken(|_| {}), CaState::Good);
     assert_eq!(broken(|pair| pair.key = String::new()), CaState::Missing);

@@ -19,7 +19,7 @@ pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, Snapshot
 pub use self::output::{Form, Format, Output};
 use crate::api::installation::Installation;
 use crate::controller::mode::ControllerMode;
-use crate::telemetry::logging::LogLevel;
+use crate::telemetry::logging::{LogFormat, LogLevel};
 
 /// Keeps PersistentVolumes and PersistentVolumeClaims correctly married.
 #[derive(Debug, Parser)]
@@ -162,13 +162,13 @@ pub struct ControllerArgs {
     #[arg(long, value_name = "NAME", default_value = "bindery-controller")]
     pub lease_name: String,
     /// The installation whose certificates are kept, by whoever holds the lease NAME-certificates: it makes them,
-    /// stores them in the Secrets NAME-authority and NAME-tls and registers whom to trust. Without it, they come from
+    /// stores them in the Secrets NAME-ca and NAME-tls and registers whom to trust. Without it, they come from
     /// elsewhere.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pub installation: Option<Installation>,
     /// Life of an authority; another is made when two thirds are over.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "8760h")]
-    pub authority_life: Duration,
+    pub ca_life: Duration,
     /// Life of a serving certificate.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "720h")]
     pub certificate_life: Duration,
@@ -194,15 +194,6 @@ pub struct ControllerArgs {
     /// What is logged, as a level or as targets with levels (`info,bindery=debug`).
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LogLevel,
-}
-
-/// Form of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One object a line.
-    Json,
 }
 
 /// Arguments of `bindery doctor`.

@@ -161,7 +161,7 @@ fn unseen_half(
     about: About<'_>,
 ) -> Result<Option<Finding>, ReviewError> {
     let body = proposal.body();
-    let request = review::request(&body, &terms.configuration.policy)?;
+    let request = review::parse_request(&body, &terms.configuration.policy)?;
     let change = &request.change;
     let half = if let Some(transition) = change.claim() {
         let named = transition.proposed().and_then(|claim| claim.volume.clone());

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{Finding, Found, Patient};
-use crate::api::registration::{Registration, Target};
+use crate::api::registration::{Registration, WebhookTarget};
 use crate::cli::exit::Failure;
 
 const CHECK: &str = "registrations";
@@ -22,7 +22,7 @@ pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
     let depth = if configuration.is_some() { Depth::Expressions } else { Depth::Names };
     let configuration = configuration.unwrap_or_default();
     let wanted = Registration {
-        target: Target::Service {
+        target: WebhookTarget::Service {
             namespace: installation.namespace().to_owned(),
             name: installation.name().to_owned(),
         },

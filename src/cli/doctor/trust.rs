@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::registrations::path;
 use super::{Finding, Found, Patient};
-use crate::api::bundle::Registered;
+use crate::api::bundle::RegisteredWebhooks;
 use crate::api::secret::Secret;
 use crate::certificates::{KeyedPem, is_accepted, time};
 use crate::cli::exit::Failure;
@@ -61,7 +61,7 @@ fn end(served: &KeyedPem) -> Finding {
 /// Whether every entry trusts the pair, for the name that is called.
 fn trusted(patient: &Patient, collection: &str, served: &KeyedPem, object: &str) -> Finding {
     let host = patient.installation.host();
-    let Ok(registered) = Registered::read(object, &patient.installation) else {
+    let Ok(registered) = RegisteredWebhooks::read(object, &patient.installation) else {
         return Finding::unknown(CHECK, format!("{collection} cannot be read"));
     };
     let is_own = patient.serving_secret == patient.installation.serving_secret();

@@ -90,7 +90,7 @@ pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, R
     }
     let mut body = proposal.body();
     review::prepare(&mut body)?;
-    let request = review::request(&body, &terms.configuration.policy)?;
+    let request = review::parse_request(&body, &terms.configuration.policy)?;
     let judged = judge_change(&request.change, terms);
     Ok(Judged { edits, result: proposal.new, ..judged })
 }
@@ -98,8 +98,8 @@ pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, R
 /// Judges a review as it stands: what the webhook would answer to these bytes, edits not applied.
 pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, ReviewError> {
     review::prepare(&mut body)?;
-    let request = review::request(&body, &terms.configuration.policy)?;
-    let texts = review::texts(&body)?;
+    let request = review::parse_request(&body, &terms.configuration.policy)?;
+    let texts = review::object_texts(&body)?;
     let mut judged = judge_change(&request.change, terms);
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
         let amendment = amendment(&request.change, endpoint, terms);
@@ -148,9 +148,9 @@ fn edit(
 ) -> Result<Vec<MadeEdit>, ReviewError> {
     let mut body = proposal.body();
     review::prepare(&mut body)?;
-    let request = review::request(&body, &terms.configuration.policy)?;
+    let request = review::parse_request(&body, &terms.configuration.policy)?;
     let amendment = amendment(&request.change, endpoint, terms);
-    let texts = review::texts(&body)?;
+    let texts = review::object_texts(&body)?;
     let mut edits = Vec::new();
     for (repair, plan) in &amendment.plans {
         let Some(new) = &mut proposal.new else { break };

@@ -1,7 +1,7 @@
-//! How the files of a volume with the policy Recycle are removed: by what pod, where, and for how long.
+//! The recycler of volumes with the policy Recycle: its pod template, namespace and timeouts.
 //!
-//! A pod template is kept as the JSON that it was written in: what it says besides, of resources, nodes
-//! or accounts, is the operator's. Not here: the pod of one volume, and what becomes of it.
+//! A pod template is kept as JSON, so that all its other fields stay as the operator wrote them. Not here: the pod of
+//! one volume.
 
 pub(super) mod read;
 #[cfg(test)]
@@ -23,15 +23,15 @@ const SCRUBBED: &str = "/scrub";
 ///
 /// It never leaves the volume's file system: what is mounted inside may be another volume. A snapshot
 /// folder (`.snapshot`, `.zfs`) that shows among the files cannot be removed, so that it fails: the next
-/// claim could read there what the last one wrote. How many are left is told, not their names.
+/// claim could read there what the last one wrote. It reports how many are left, not their names.
 const SCRUB: &str = r#"
-tell() { echo "$1" | tee /dev/termination-log; exit 1; }
-test -d /scrub || tell 'there is no folder at /scrub'
+fail() { echo "$1" | tee /dev/termination-log; exit 1; }
+test -d /scrub || fail 'there is no folder at /scrub'
 find /scrub -xdev -mindepth 1 -delete
 ended=$?
-left=$(ls -A /scrub) || tell 'the volume cannot be read'
-test -z "$left" || tell "$(echo "$left" | wc -l) left at the top of the volume"
-test "$ended" -eq 0 || tell 'some of the volume could not be looked at'
+left=$(ls -A /scrub) || fail 'the volume cannot be read'
+test -z "$left" || fail "$(echo "$left" | wc -l) left at the top of the volume"
+test "$ended" -eq 0 || fail 'some of the volume could not be looked at'
 "#;
 
 /// How volumes are recycled.
@@ -47,7 +47,7 @@ pub struct Recycler {
     pub host_path: Timeout,
 }
 
-/// The pod of which each volume gets a copy.
+/// The template of the pod that recycles a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodTemplate {
     /// Labels of the pod.

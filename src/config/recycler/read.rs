@@ -1,7 +1,7 @@
 //! The `recycler` part of a configuration document.
 //!
-//! A template that cannot work is told at the start, not after the first claim is gone. What a pod may
-//! say besides is the API server's to check, when the first is made.
+//! A template that cannot work is an error at the start, not after the first claim is deleted. The API server validates
+//! the rest, when the first pod is created.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::{PodTemplate, Recycler, Timeout};
-use crate::config::read::{Reader, time};
+use crate::config::read::{ConfigurationParser, time};
 use crate::document::{Entry, Position, Shape, TreeNode, quoted};
 
 /// Kubernetes: a namespace is a DNS label.
 const NAMESPACE_BYTES_MAX: usize = 63;
 
-impl Reader {
+impl ConfigurationParser {
     pub(in crate::config) fn recycler(&mut self, node: &TreeNode, recycler: &mut Recycler) {
         for entry in self.map(node, "recycler") {
             let value = &entry.value;
@@ -175,7 +175,7 @@ impl Reader {
                 "volumes" => {}
                 "restartPolicy" if entry.value.text() != Some("Never") => {
                     let text = "restartPolicy of recycler.podTemplate must be Never: a container that \
-                                failed is told, not started again";
+                                failed is reported, not restarted";
                     self.add(entry.value.at, text.to_owned());
                 }
                 "activeDeadlineSeconds" => {

@@ -53,14 +53,14 @@ fn a_pod_and_a_pod_template_object_mean_the_same() {
 
 #[test]
 fn all_problems_are_told_at_once() {
-    let told = bad(
+    let message = bad(
         "  namespace: Own\n  image: a\n  podTemplate:\n    apiVersion: v2\n    kind: Job\n\
          \x20   metadata: {name: x, namespace: default, labels: {a: 1}, uid: y}\n    spec:\n\
          \x20     containers: []\n      restartPolicy: Always\n      activeDeadlineSeconds: 60\n\
          \x20     terminationGracePeriodSeconds: 0\n    status: {}\n\
          \x20 timeouts: {nfs: {minimum: 500ms, perGi: -1s, most: 1h}, csi: {}}\n  podTemplates: {}\n",
     );
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(message, @r#"
     c.yaml:4:14: recycler.namespace "Own" is no name of a namespace
     c.yaml:5:10: recycler.image is the built-in pod's, which recycler.podTemplate replaces; give the image there
     c.yaml:7:17: apiVersion of recycler.podTemplate must be v1
@@ -71,7 +71,7 @@ fn all_problems_are_told_at_once() {
     c.yaml:9:61: unknown key "uid"; known are labels, annotations
     c.yaml:10:5: recycler.podTemplate has no volume; name one first under spec.volumes and mount it: the volume to be recycled is put in its place
     c.yaml:11:19: recycler.podTemplate has no container, so that nothing would be removed; give it one under spec.containers
-    c.yaml:12:22: restartPolicy of recycler.podTemplate must be Never: a container that failed is told, not started again
+    c.yaml:12:22: restartPolicy of recycler.podTemplate must be Never: a container that failed is reported, not restarted
     c.yaml:13:7: activeDeadlineSeconds follows from recycler.timeouts; remove it
     c.yaml:14:38: terminationGracePeriodSeconds of recycler.podTemplate must be 1 or more: a pod that is gone must have ended
     c.yaml:15:5: unknown key "status"; known are apiVersion, kind, metadata, spec
@@ -90,7 +90,7 @@ fn a_template_that_empties_nothing_is_refused() {
     let with = |mount: &str| {
         format!("{{containers: [{{volumeMounts: [{mount}]}}], volumes: [{{name: v}}]}}")
     };
-    for (template, told) in [
+    for (template, expected) in [
         ("{}".to_owned(), nothing),
         ("{spec: {}}".to_owned(), nothing),
         ("{template: {metadata: {}}}".to_owned(), nothing),
@@ -102,7 +102,7 @@ fn a_template_that_empties_nothing_is_refused() {
         (format!("{{spec: {}}}", with("{name: v, subPathExpr: a}")), unmounted),
     ] {
         let all = bad(&format!("  podTemplate: {template}\n"));
-        assert!(all.contains(told), "{template}: {all}");
+        assert!(all.contains(expected), "{template}: {all}");
     }
     let begun = "{spec: {initContainers: [{volumeMounts: [{name: v}]}], containers: [{name: a}], \
                  volumes: [{name: v}]}}";

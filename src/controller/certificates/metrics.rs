@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use prometheus::{Gauge, IntCounterVec, Opts, Registry};
 
-use crate::certificates::rotation::Step;
-use crate::telemetry::metrics::{counters, register};
+use crate::certificates::rotation::RotationStep;
+use crate::telemetry::registry::{counters, register};
 
 /// What became of certificates.
 #[derive(Debug)]
 pub(in crate::controller) struct CertificateMetrics {
     steps: IntCounterVec,
-    authority_expiry: Gauge,
+    ca_expiry: Gauge,
 }
 
 impl CertificateMetrics {
@@ -22,23 +22,23 @@ impl CertificateMetrics {
                 "Steps in the renewal of certificates, by step and outcome.",
                 &["step", "outcome"],
             )?,
-            authority_expiry: register(
+            ca_expiry: register(
                 registry,
                 Gauge::with_opts(Opts::new(
                     "bindery_controller_authority_expiry_timestamp_seconds",
-                    "When the newest authority ends; 0 if this process keeps none.",
+                    "When the newest CA ends; 0 if this process keeps none.",
                 ))?,
             )?,
         })
     }
 
-    pub(super) fn count(&self, step: Step, outcome: &str) {
+    pub(super) fn count(&self, step: RotationStep, outcome: &str) {
         let step = match step {
-            Step::MakeCa(_) => "make_authority",
-            Step::MakeLeaf(_) => "make_leaf",
-            Step::Publish => "publish",
-            Step::Retire => "retire",
-            Step::Settle(_) | Step::Rest => return,
+            RotationStep::CreateCa(_) => "create_ca",
+            RotationStep::CreateLeaf(_) => "create_certificate",
+            RotationStep::Publish => "publish",
+            RotationStep::Retire => "retire",
+            RotationStep::Settle(_) | RotationStep::Rest => return,
         };
         self.steps.with_label_values(&[step, outcome]).inc();
     }
@@ -48,9 +48,9 @@ impl CertificateMetrics {
         self.steps.with_label_values(&["look", "failed"]).inc();
     }
 
-    /// Tells when the newest authority ends.
+    /// Tells when the newest CA ends.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
-    pub(super) fn authority(&self, end: Option<Timestamp>) {
-        self.authority_expiry.set(end.map_or(0.0, |end| end.as_second() as f64));
+    pub(super) fn ca(&self, end: Option<Timestamp>) {
+        self.ca_expiry.set(end.map_or(0.0, |end| end.as_second() as f64));
     }
 }

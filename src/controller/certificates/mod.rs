@@ -26,10 +26,12 @@ pub(super) use self::keeping::Keeping;
 use self::seen::{Followers, InstallationState};
 use super::metrics::ControllerMetrics;
 use crate::api::installation::Installation;
-use crate::api::secret::{authority_patch, serving_patch};
+use crate::api::secret::{ca_patch, serving_patch};
 use crate::api::write::WritePatch;
-use crate::certificates::rotation::{Ages, LeafState, Periods, Step, Stored, decide, facts};
-use crate::certificates::{CertificateError, Names, time};
+use crate::certificates::rotation::{
+    Ages, LeafState, Periods, RotationStep, Stored, decide, facts,
+};
+use crate::certificates::{CertificateError, SubjectNames, time};
 use crate::client::lease::{LeaderElection, LeadershipDeadline};
 use crate::telemetry::logging::cause;
 
@@ -85,7 +87,7 @@ struct Keeper {
     metrics: Arc<ControllerMetrics>,
     /// Since when everything that is trusted is registered.
     published: Option<Instant>,
-    /// Since when the serving certificate is signed by the newest authority.
+    /// Since when the serving certificate is signed by the newest CA.
     switched: Option<Instant>,
 }
 
@@ -125,7 +127,7 @@ impl Keeper {
                 () = sleep(pause) => {}
             }
         }
-        self.metrics.certificates.authority(None);
+        self.metrics.certificates.ca(None);
     }
 
     /// Whether what is begun now ends while this replica leads.
@@ -139,9 +141,12 @@ impl Keeper {
         let now = Timestamp::now();
         let step = self.next(seen, now);
         match step {
-            Step::Rest => return LOOK,
-            Step::Settle(left) => return left.min(LOOK),
-            Step::MakeCa(_) | Step::MakeLeaf(_) | Step::Publish | Step::Retire => {}
+            RotationStep::Rest => return LOOK,
+            RotationStep::Settle(left) => return left.min(LOOK),
+            RotationStep::CreateCa(_)
+            | RotationStep::CreateLeaf(_)
+            | RotationStep::Publish
+            | RotationStep::Retire => {}
         }
         if let Some(wait) = budget.wait(Instant::now()) {
             return wait;
@@ -170,7 +175,7 @@ impl Keeper {
     }
 
     /// What is to be done, and since when what is seen has been so.
-    fn next(&mut self, seen: &InstallationState, now: Timestamp) -> Step {
+    fn next(&mut self, seen: &InstallationState, now: Timestamp) -> RotationStep {
         let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let facts = facts(&seen.stored, &seen.trust(), &installation.host(), now);
         let clock = Instant::now();
@@ -179,29 +184,29 @@ impl Keeper {
         self.switched = since(matches!(facts.leaf, LeafState::Current { .. }), self.switched);
         let age = |since: Option<Instant>| since.map(|since| clock - since);
         let ages = Ages { published: age(self.published), switched: age(self.switched) };
-        let end = seen.stored.authority.as_ref().and_then(|pair| time(&pair.certificate));
-        self.metrics.certificates.authority(end.map(|time| time.end));
+        let end = seen.stored.ca.as_ref().and_then(|pair| time(&pair.certificate));
+        self.metrics.certificates.ca(end.map(|time| time.end));
         decide(facts, ages, periods.settle)
     }
 
     async fn do_step(
         &self,
-        step: Step,
+        step: RotationStep,
         seen: &InstallationState,
         now: Timestamp,
     ) -> Result<(), Trouble> {
         let CertificateSettings { installation, periods, election: _ } = &self.settings;
         let stored = &seen.stored;
-        let authority_path = installation.secret_path(&installation.authority_secret());
-        let authority = |stored: &Stored| authority_patch(authority_path, &seen.authority, stored);
+        let ca_path = installation.secret_path(&installation.ca_secret());
+        let ca = |stored: &Stored| ca_patch(ca_path, &seen.ca, stored);
         match step {
-            Step::MakeCa(_) => {
+            RotationStep::CreateCa(_) => {
                 let known = (installation.to_string(), seen.trust().concat());
                 let known = (known.0.as_str(), known.1.as_str());
-                let made = stored.with_new_authority(known, now, periods.authority)?;
-                self.write(authority(&made)).await
+                let made = stored.with_new_ca(known, now, periods.ca)?;
+                self.write(ca(&made)).await
             }
-            Step::MakeLeaf(_) => {
+            RotationStep::CreateLeaf(_) => {
                 let names = names(installation);
                 let Some(made) = stored.with_new_leaf(&names, now, periods.leaf)? else {
                     return Ok(());
@@ -209,7 +214,7 @@ impl Keeper {
                 let path = installation.secret_path(&installation.serving_secret());
                 self.write(serving_patch(path, &seen.serving, &made)).await
             }
-            Step::Publish => {
+            RotationStep::Publish => {
                 for (path, registered) in &seen.registered {
                     if let Some(patch) = registered.patch(path.clone(), &stored.trust()) {
                         self.write(patch).await?;
@@ -217,8 +222,8 @@ impl Keeper {
                 }
                 Ok(())
             }
-            Step::Retire => self.write(authority(&stored.without_former())).await,
-            Step::Settle(_) | Step::Rest => Ok(()),
+            RotationStep::Retire => self.write(ca(&stored.without_former())).await,
+            RotationStep::Settle(_) | RotationStep::Rest => Ok(()),
         }
     }
 
@@ -234,21 +239,21 @@ impl Keeper {
 }
 
 /// The names under which the service is called.
-fn names(installation: &Installation) -> Names {
+fn names(installation: &Installation) -> SubjectNames {
     let host = installation.host();
-    Names { dns: vec![format!("{host}.cluster.local"), host], ip: Vec::new() }
+    SubjectNames { dns: vec![format!("{host}.cluster.local"), host], ip: Vec::new() }
 }
 
-fn tell(step: Step) {
+fn tell(step: RotationStep) {
     match step {
-        Step::MakeCa(reason) => {
-            tracing::info!(reason = reason.label(), "a new authority was made");
+        RotationStep::CreateCa(reason) => {
+            tracing::info!(reason = reason.label(), "a new CA was made");
         }
-        Step::MakeLeaf(reason) => {
+        RotationStep::CreateLeaf(reason) => {
             tracing::info!(reason = reason.label(), "a new serving certificate was made");
         }
-        Step::Publish => tracing::info!("registrations trust what they should"),
-        Step::Retire => tracing::info!("the former authority is trusted no more"),
-        Step::Settle(_) | Step::Rest => {}
+        RotationStep::Publish => tracing::info!("registrations trust what they should"),
+        RotationStep::Retire => tracing::info!("the former CA is trusted no more"),
+        RotationStep::Settle(_) | RotationStep::Rest => {}
     }
 }

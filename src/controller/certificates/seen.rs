@@ -4,7 +4,7 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::bundle::Registered;
+use crate::api::bundle::RegisteredWebhooks;
 use crate::api::installation::Installation;
 use crate::api::secret::{Secret, stored};
 use crate::certificates::rotation::Stored;
@@ -14,10 +14,10 @@ use crate::client::object_watch::{ObjectPath, ObjectState, follow};
 #[derive(Debug)]
 pub(super) struct InstallationState {
     pub(super) stored: Stored,
-    pub(super) authority: Secret,
+    pub(super) ca: Secret,
     pub(super) serving: Secret,
     /// The registrations that exist, each with its path.
-    pub(super) registered: Vec<(String, Registered)>,
+    pub(super) registered: Vec<(String, RegisteredWebhooks)>,
 }
 
 impl InstallationState {
@@ -30,7 +30,7 @@ impl InstallationState {
 
 /// Follows the four objects until it is dropped.
 pub(super) struct Followers {
-    authority: Followed,
+    ca: Followed,
     serving: Followed,
     registrations: [Followed; 2],
     _tasks: JoinSet<()>,
@@ -60,7 +60,7 @@ impl Followers {
         let secrets = || format!("/api/v1/namespaces/{}/secrets", installation.namespace());
         let name = || installation.name().to_owned();
         Self {
-            authority: followed(secrets(), installation.authority_secret()),
+            ca: followed(secrets(), installation.ca_secret()),
             serving: followed(secrets(), installation.serving_secret()),
             registrations: [
                 followed(format!("{REGISTRATIONS}/validatingwebhookconfigurations"), name()),
@@ -75,7 +75,7 @@ impl Followers {
         let [validating, mutating] = &mut self.registrations;
         // The tasks that send live as long as this.
         tokio::select! {
-            _ = self.authority.state.changed() => {}
+            _ = self.ca.state.changed() => {}
             _ = self.serving.state.changed() => {}
             _ = validating.state.changed() => {}
             _ = mutating.state.changed() => {}
@@ -84,25 +84,20 @@ impl Followers {
 
     /// What there is; nothing until all was looked at and both Secrets exist.
     pub(super) fn seen(&mut self, installation: &Installation) -> Option<InstallationState> {
-        let authority = self.authority.secret()?;
+        let ca = self.ca.secret()?;
         let serving = self.serving.secret()?;
         let mut registered = Vec::new();
         for followed in &mut self.registrations {
             registered.extend(followed.registered(installation).ok()?);
         }
-        Some(InstallationState {
-            stored: stored(&authority, &serving),
-            authority,
-            serving,
-            registered,
-        })
+        Some(InstallationState { stored: stored(&ca, &serving), ca, serving, registered })
     }
 }
 
 impl Followers {
     /// Whether something that was looked at is missing or cannot be read.
     pub(super) fn are_blocked(&self) -> bool {
-        let all = [&self.authority, &self.serving].into_iter().chain(&self.registrations);
+        let all = [&self.ca, &self.serving].into_iter().chain(&self.registrations);
         all.into_iter().any(|followed| followed.is_told)
     }
 }
@@ -131,11 +126,11 @@ impl Followed {
     fn registered(
         &mut self,
         installation: &Installation,
-    ) -> Result<Option<(String, Registered)>, Unknown> {
+    ) -> Result<Option<(String, RegisteredWebhooks)>, Unknown> {
         let read = match &*self.state.borrow_and_update() {
             ObjectState::Unseen => return Err(Unknown),
             ObjectState::Absent => return Ok(None),
-            ObjectState::Present(text) => Registered::read(text.as_str(), installation),
+            ObjectState::Present(text) => RegisteredWebhooks::read(text.as_str(), installation),
         };
         match read {
             Ok(registered) => Ok(Some((self.path.clone(), registered))),

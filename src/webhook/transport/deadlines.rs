@@ -1,15 +1,14 @@
-//! What a connection is waiting for, told from its bytes, and how long it may wait.
+//! What a connection waits for, as its bytes show, and how long it may wait.
 //!
-//! hyper has one timer for the head of a request, which runs while a connection rests between
-//! requests as well: short, it would close connections that the API server is about to use; long,
-//! it would let a peer drip a head for minutes. So hyper's timer is off, [`Watched`] notes from the
-//! bytes where the connection stands, and [`StageClock`] enforces the deadline of each [`Stage`].
+//! By hand, because hyper has one timer for the head of a request, which also runs while a connection is idle. A short
+//! one would close connections that the API server is about to use; with a long one, a peer could send a head for
+//! minutes. So hyper's timer is off, [`ObservedIo`] notes from the
+//! bytes where the connection stands, and [`StageClock`] enforces the deadline of each [`ConnectionStage`].
 //!
-//! A connection rests long only if it has brought a review: API servers do, and whoever only takes places
-//! does not.
+//! A connection may be idle for long only if it has brought a review, as those of API servers have.
 //!
-//! Two cases that look like holes and are none: a second head whose first half came along with the
-//! request before counts as rest until its next byte, so it may take `idle` plus `head`; and a body
+//! Two cases look like holes and are none: a second head whose first half came along with the
+//! request before counts as idle until its next byte, so it may take `idle` plus `head`; and a body
 //! has no deadline of its own here, because the review's (see `body`) is shorter.
 
 use std::io;
@@ -24,9 +23,9 @@ use tokio::time::{Instant, Sleep};
 
 use super::limits::Limits;
 
-/// What a connection is waiting for.
+/// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum ConnectionStage {
     /// The first byte of the first request.
     FirstByte,
     /// The rest of a request head.
@@ -41,7 +40,7 @@ pub enum Stage {
     Idle,
 }
 
-impl Stage {
+impl ConnectionStage {
     /// The value of a metric label.
     pub const fn label(self) -> &'static str {
         match self {
@@ -81,8 +80,8 @@ const STAGE_BITS: u32 = 3;
 const STAGE_MASK: u64 = (1 << STAGE_BITS) - 1;
 
 /// The stage of one connection, and whether it has brought a review. Written by its parts and read by its
-/// clock, all of which live in one task; `places` reads it from others, for a guess at who gives way. So
-/// relaxed loads and stores suffice.
+/// clock, all of which live in one task; `connection_limiter` reads it from others, as a hint for evictions. So relaxed
+/// loads and stores suffice.
 #[derive(Debug, Default)]
 pub(crate) struct StageCell {
     word: AtomicU64,
@@ -90,11 +89,11 @@ pub(crate) struct StageCell {
 }
 
 impl StageCell {
-    pub(crate) fn stage(&self) -> Stage {
-        Stage::from_bits(self.word.load(Ordering::Relaxed))
+    pub(crate) fn stage(&self) -> ConnectionStage {
+        ConnectionStage::from_bits(self.word.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn enter(&self, stage: Stage) {
+    pub(crate) fn enter(&self, stage: ConnectionStage) {
         let changes = (self.word.load(Ordering::Relaxed) >> STAGE_BITS).wrapping_add(1);
         self.word.store((changes << STAGE_BITS) | stage as u64, Ordering::Relaxed);
     }
@@ -113,48 +112,48 @@ impl StageCell {
         is_first
     }
 
-    /// Notes the end of a body, if that is what is waited for.
-    pub(crate) fn body_came(&self) {
-        if self.stage() == Stage::Body {
-            self.enter(Stage::Exchange);
+    /// Notes the end of a body, if the connection waits for it.
+    pub(crate) fn body_received(&self) {
+        if self.stage() == ConnectionStage::Body {
+            self.enter(ConnectionStage::Exchange);
         }
     }
 
-    fn limit(&self, stage: Stage, limits: &Limits) -> Duration {
-        if stage == Stage::Idle && !self.has_brought_review() {
+    fn limit(&self, stage: ConnectionStage, limits: &Limits) -> Duration {
+        if stage == ConnectionStage::Idle && !self.has_brought_review() {
             limits.idle_without_review
         } else {
             stage.limit(limits)
         }
     }
 
-    fn bytes_came(&self) {
-        if matches!(self.stage(), Stage::FirstByte | Stage::Idle) {
-            self.enter(Stage::Head);
+    fn bytes_received(&self) {
+        if matches!(self.stage(), ConnectionStage::FirstByte | ConnectionStage::Idle) {
+            self.enter(ConnectionStage::Head);
         }
     }
 
-    fn bytes_left(&self) {
-        if self.stage() == Stage::Reply {
-            self.enter(Stage::Idle);
+    fn bytes_sent(&self) {
+        if self.stage() == ConnectionStage::Reply {
+            self.enter(ConnectionStage::Idle);
         }
     }
 }
 
 /// A byte stream that notes the stage of its connection as bytes pass.
 #[derive(Debug)]
-pub(crate) struct Watched<IO> {
+pub(crate) struct ObservedIo<IO> {
     io: IO,
     stage: Arc<StageCell>,
 }
 
-impl<IO> Watched<IO> {
+impl<IO> ObservedIo<IO> {
     pub(crate) fn new(io: IO, stage: Arc<StageCell>) -> Self {
         Self { io, stage }
     }
 }
 
-impl<IO: AsyncRead + Unpin> AsyncRead for Watched<IO> {
+impl<IO: AsyncRead + Unpin> AsyncRead for ObservedIo<IO> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -163,13 +162,13 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Watched<IO> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
         if buffer.filled().len() > before {
-            self.stage.bytes_came();
+            self.stage.bytes_received();
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl<IO: AsyncWrite + Unpin> AsyncWrite for Watched<IO> {
+impl<IO: AsyncWrite + Unpin> AsyncWrite for ObservedIo<IO> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -192,7 +191,7 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Watched<IO> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        self.stage.bytes_left();
+        self.stage.bytes_sent();
         Poll::Ready(Ok(()))
     }
 
@@ -201,10 +200,10 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Watched<IO> {
     }
 }
 
-/// Tells when a connection has waited too long in one stage.
+/// Enforces the deadline of the stage of a connection.
 ///
-/// Polled after the connection. A timer is armed again only when a deadline moves forward: one that
-/// moves back is noticed when the old one fires. So a busy connection never touches the timer.
+/// Polled after the connection. The timer is reset only when the deadline becomes earlier; a later deadline is noticed
+/// when the timer fires. So a busy connection never touches the timer.
 #[derive(Debug)]
 pub(crate) struct StageClock {
     word: u64,
@@ -230,18 +229,18 @@ impl StageClock {
         cx: &mut Context<'_>,
         cell: &StageCell,
         limits: &Limits,
-    ) -> Poll<Stage> {
+    ) -> Poll<ConnectionStage> {
         let word = cell.word.load(Ordering::Relaxed);
         if word != self.word {
             self.word = word;
-            self.deadline = Instant::now() + cell.limit(Stage::from_bits(word), limits);
+            self.deadline = Instant::now() + cell.limit(ConnectionStage::from_bits(word), limits);
         }
         if self.deadline < self.timer.deadline() {
             self.timer.as_mut().reset(self.deadline);
         }
         while self.timer.as_mut().poll(cx).is_ready() {
             if Instant::now() >= self.deadline {
-                return Poll::Ready(Stage::from_bits(word));
+                return Poll::Ready(ConnectionStage::from_bits(word));
             }
             self.timer.as_mut().reset(self.deadline);
         }

@@ -1,9 +1,8 @@
-//! The three phases of a port's life: running, announcing its end, stopping.
+//! The phases of a port: running, announcing its end, stopping.
 //!
-//! While announcing, every reply carries `Connection: close` and new connections are still
-//! accepted, so that the pool of each API server empties itself by use while endpoints move away.
-//! What a connection does in each phase is in `connection`, what the accept loop does in
-//! `listener`.
+//! While announcing, every response carries `Connection: close` and new connections are still accepted, so that the
+//! pools of API servers empty themselves while endpoints are removed from the Service. hyper-util's graceful shutdown
+//! has no such phase. Not here: what a connection (`connection`) and the accept loop (`listener`) do in each phase.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -24,12 +23,12 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// From now on every reply asks its client to leave.
+    /// From now on every response asks its client to close the connection.
     pub(crate) fn announce(&self) {
         self.phase.fetch_max(ANNOUNCING, Ordering::Relaxed);
     }
 
-    /// From now on no connection is accepted and none is kept without a request.
+    /// From now on no connection is accepted, and idle ones are closed.
     pub(crate) fn stop(&self) {
         self.phase.fetch_max(STOPPING, Ordering::Release);
         self.stop.notify_waiters();
@@ -45,36 +44,42 @@ impl Drain {
 
     /// Resolves once the port is stopping.
     pub(crate) async fn stopping(&self) {
-        let signal = StopSignal::new(self);
-        let mut signal = std::pin::pin!(signal);
-        std::future::poll_fn(|cx| signal.as_mut().poll_stopping(cx)).await;
+        let mut signal = self.signal();
+        std::future::poll_fn(|cx| signal.poll_until(cx, || self.is_stopping())).await;
+    }
+
+    /// Wakes a task when [`is_stopping`](Self::is_stopping) becomes true.
+    pub(crate) fn signal(&self) -> Signal<'_> {
+        Signal::new(&self.stop)
     }
 }
 
-/// Wakes one task when the port stops. Polling it again costs two loads: the list of waiters, which
-/// sits behind a lock, is touched only when the waker changes.
+/// Wakes one task when a condition becomes true. Polling it again costs two loads: the list of waiters, which is
+/// behind a lock, is touched only when the waker changes.
 #[derive(Debug)]
-pub(crate) struct StopSignal<'a> {
-    drain: &'a Drain,
+pub(crate) struct Signal<'a> {
     notified: Pin<Box<Notified<'a>>>,
     registered: Option<Waker>,
 }
 
-impl<'a> StopSignal<'a> {
-    pub(crate) fn new(drain: &'a Drain) -> Self {
-        Self { drain, notified: Box::pin(drain.stop.notified()), registered: None }
+impl<'a> Signal<'a> {
+    /// A signal for a condition after whose change `notify` is called.
+    pub(crate) fn new(notify: &'a Notify) -> Self {
+        Self { notified: Box::pin(notify.notified()), registered: None }
     }
 
-    /// Ready once the port is stopping, and on every poll after that.
-    pub(crate) fn poll_stopping(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready while the condition holds.
+    pub(crate) fn poll_until(
+        &mut self,
+        cx: &mut Context<'_>,
+        holds: impl Fn() -> bool,
+    ) -> Poll<()> {
         let registered = self.registered.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
-        if !registered && !self.drain.is_stopping() {
-            // Registering comes before the second look at the phase: a stop in between is seen.
-            if self.notified.as_mut().poll(cx).is_pending() {
-                self.registered = Some(cx.waker().clone());
-            }
+        // Registered before the condition is checked again, so that no change in between is missed.
+        if !registered && !holds() && self.notified.as_mut().poll(cx).is_pending() {
+            self.registered = Some(cx.waker().clone());
         }
-        if self.drain.is_stopping() { Poll::Ready(()) } else { Poll::Pending }
+        if holds() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Every limit of a port in one place, each with its argument.
 //!
 //! Operators do not set these: a wrong value is an outage that shows only under attack or load.
-//! Deadlines are enforced in `deadlines` and `listener`, sizes in `body`, counts in `places` and
-//! `admission`.
+//! Deadlines are enforced in `deadlines` and `listener`, sizes in `body`, counts in `connection_limiter` and
+//! `load_shedder`.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ const MIB: usize = 1024 * KIB;
 pub struct Limits {
     /// Connections open at once, handshakes included. 3,584: as many as three API servers may have, and 512 more.
     /// One costs about 20 KB, so that all are 70 MiB. An API server pools 25 idle connections per client
-    /// configuration; nobody legitimate comes near.
+    /// configuration; no legitimate client comes near.
     pub connections: usize,
     /// Connections open at once from one address. 1,024: an API server runs 600 requests at once, all
     /// of which may be writes, and those of `system:masters` beyond; when reviews pile up each has a
-    /// connection of its own, and one that is closed unheard is an error that a user sees. Four
-    /// hostile addresses are needed to take all places; they then give way (see `places`).
+    /// connection of its own, and one that is closed without an answer is an error that a user sees. It takes four
+    /// hostile addresses to open all connections; those are then evicted (see `connection_limiter`).
     pub connections_per_peer: usize,
     /// Time from accept to the end of the TLS handshake. 5 s: half of what the API server itself
     /// waits for one (10 s).
     pub handshake: Duration,
     /// Handshakes of one thread that may sign between two looks at the sockets. 2: a P-256
-    /// handshake takes about 0.2 ms, so that running reviews wait at most 0.4 ms for strangers.
+    /// handshake takes about 0.2 ms, so that reviews wait at most 0.4 ms for unauthenticated clients.
     pub handshakes_at_once: usize,
     /// Handshakes of one thread that may wait for their turn to sign; the next one is closed.
     /// 1,024: about 0.2 s of signing, well within the shortest webhook timeout (1 s).
@@ -33,7 +33,7 @@ pub struct Limits {
     /// Time from the end of the handshake to the first byte of the first request. 10 s: a client
     /// connects because it has a request to send.
     pub first_byte: Duration,
-    /// Time a connection may rest between two requests. 120 s: the API server pools connections
+    /// Time a connection may be idle between two requests. 120 s: the API server pools connections
     /// for 90 s and never repeats a POST that died on a stale one, so it must close first.
     pub idle: Duration,
     /// The same for a connection that has not brought any review. 5 s: a review that was answered with 429
@@ -42,13 +42,13 @@ pub struct Limits {
     /// Time from the first byte of a request head to its last. 5 s: a head is one packet.
     pub head: Duration,
     /// Time from the end of the head to the last byte of the reply handed to the socket layer.
-    /// 35 s: the longest webhook timeout is 30 s; afterwards nobody waits for the reply.
+    /// 35 s: the longest webhook timeout is 30 s; afterwards no API server waits for the reply.
     pub exchange: Duration,
     /// Time in which the last bytes of a reply must leave. 10 s: replies are smaller than a socket
     /// buffer, so only a peer that does not read lets this pass.
     pub reply: Duration,
     /// Bytes of read buffer per connection, which is also the longest request head. 8 KiB, the least that hyper
-    /// takes: heads of the API server are under 1 KiB, and its default of 400 KiB is a gift to attackers.
+    /// takes: heads of the API server are under 1 KiB, and its default of 400 KiB would help attackers.
     pub buffer: usize,
     /// Bytes of one body. 20 MiB: an update review carries two objects of at most 1.5 MiB, which is what
     /// etcd stores, and an envelope. The API server writes `<`, `>` and `&` in six letters each when it asks
@@ -59,7 +59,7 @@ pub struct Limits {
     pub body_budget: usize,
     /// Part of `body_budget` that bodies above `small_body` and their reviews may use together. 22 MiB: one of
     /// the largest bodies, or some thirteen updates of objects with as many annotations as may be; the rest
-    /// is for usual reviews, so that a few slow giants cannot turn them away.
+    /// is for usual reviews, so that a few slow, large bodies cannot use it up.
     pub large_body_budget: usize,
     /// Bytes that the review of a body above `small_body` takes beside it. 1 MiB: as much as is collected from
     /// its objects, see `api::bounded`.
@@ -82,7 +82,7 @@ pub struct Limits {
     /// Time to wait, after our last byte, for the peer to close. 1 s: closing with unread bytes
     /// in the socket would reset the connection and could destroy a reply on its way.
     pub linger: Duration,
-    /// Bytes read and thrown away in that time. 21 MiB: the rest of a body that was refused unread.
+    /// Bytes read and thrown away in that time. 21 MiB: the rest of a body that was rejected unread.
     pub linger_bytes: usize,
 }
 
@@ -117,7 +117,7 @@ impl Limits {
     }
 
     /// The limits of the plain port with probes and metrics: a kubelet and a few scrapers call, and
-    /// nobody sends a body or a review.
+    /// none sends a body or a review.
     pub fn health() -> Self {
         Self {
             connections: 256,

@@ -1,8 +1,8 @@
-//! The accept loop of one thread: a place for each connection, its handshake, then its requests.
+//! The accept loop of one thread: a permit for each connection, its handshake, then its requests.
 //!
-//! Strangers cost as little as possible: over a limit they are closed before any TLS, a hello that
-//! never comes costs a timer, and signing takes turns with the reviews that are under way. Not
-//! here: threads (`server`), requests (`connection`).
+//! Unauthenticated clients cost as little as possible. Above a limit they are closed before TLS, and a missing
+//! `ClientHello` costs a timer. Handshakes and reviews take turns on the thread; no library schedules that, so it is done
+//! here by hand. Not here: threads (`server`), requests (`connection`).
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -16,17 +16,16 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
-use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::connection::{self, ConnectionEnd, Port};
+use super::connection::{self, Port};
+use super::connection_limiter::{ConnectionLimiter, ConnectionPermit};
 use super::limits::Limits;
-use super::observer::{HandshakeFailure, TransportEvent};
-use super::places::{Place, Places};
+use super::observer::{ConnectionEnd, HandshakeFailure, TransportEvent};
 use crate::telemetry::line_budget::LineBudget;
 
 /// Pause after the kernel could not hand over a connection. 50 ms: the usual reason, no free
@@ -40,22 +39,26 @@ const LINES_MAX: u32 = 10;
 const LINES_WINDOW: Duration = Duration::from_secs(1);
 
 /// What the threads of one port share.
-pub(crate) struct Shared {
+pub(crate) struct ListenerState {
     pub(crate) port: Arc<Port>,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
-    pub(crate) places: Arc<Places>,
+    pub(crate) limiter: Arc<ConnectionLimiter>,
     lines: Mutex<LineBudget>,
 }
 
 /// Accepts until the port stops, then waits for the connections of this thread: as long as
 /// [`Limits::finish`], after which the rest is cut off.
-pub(crate) async fn run(listener: std::net::TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+pub(crate) async fn run(
+    listener: std::net::TcpListener,
+    shared: Arc<ListenerState>,
+) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     // Nothing is ever sent: the channel ends when the last connection drops its half.
     let (alive, mut all_ended) = mpsc::channel::<Infallible>(1);
-    let door = Door { turns: Arc::new(Turns::new(&shared.port.limits)), shared, alive };
+    let acceptor =
+        Acceptor { handshakes: Arc::new(HandshakeQueue::new(&shared.port.limits)), shared, alive };
     {
-        let mut stopping = pin!(door.shared.port.drain.stopping());
+        let mut stopping = pin!(acceptor.shared.port.drain.stopping());
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -63,65 +66,65 @@ pub(crate) async fn run(listener: std::net::TcpListener, shared: Arc<Shared>) ->
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => door.admit(stream, peer),
-                Err(error) => door.accept_failed(&error).await,
+                Ok((stream, peer)) => acceptor.accept(stream, peer),
+                Err(error) => acceptor.accept_failed(&error).await,
             }
         }
     }
-    // Whoever the kernel has already let in would otherwise be reset with the listener.
+    // Connections that the kernel has already accepted would otherwise be reset with the listener.
     let listener = listener.into_std()?;
     while let Ok((stream, peer)) = listener.accept() {
         stream.set_nonblocking(true)?;
-        door.admit(TcpStream::from_std(stream)?, peer);
+        acceptor.accept(TcpStream::from_std(stream)?, peer);
     }
     drop(listener);
-    let finish = door.shared.port.limits.finish;
-    drop(door);
+    let finish = acceptor.shared.port.limits.finish;
+    drop(acceptor);
     // An elapsed wait is the bound itself: what is left ends with the runtime of this thread.
     let _ = timeout(finish, all_ended.recv()).await;
     Ok(())
 }
 
-/// What a thread needs to let a connection in.
-struct Door {
-    shared: Arc<Shared>,
-    turns: Arc<Turns>,
+/// Accepts the connections of one thread.
+struct Acceptor {
+    shared: Arc<ListenerState>,
+    handshakes: Arc<HandshakeQueue>,
     alive: mpsc::Sender<Infallible>,
 }
 
-impl Door {
-    fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+impl Acceptor {
+    fn accept(&self, stream: TcpStream, peer: SocketAddr) {
         // On a port of both kinds an IPv4 address arrives as one of IPv6.
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-        let place = match self.shared.places.take(peer.ip()) {
-            Ok(place) => place,
-            Err(refusal) => {
+        let permit = match self.shared.limiter.acquire(peer.ip()) {
+            Ok(permit) => permit,
+            Err(rejection) => {
                 drop(stream);
-                self.shared.port.observe(TransportEvent::Refused(refusal));
+                self.shared.port.observe(TransportEvent::Rejected(rejection));
                 self.shared.log(|name, withheld| {
-                    let open = self.shared.places.taken();
-                    let (largest, of_largest) = self.shared.places.largest();
-                    tracing::warn!(endpoint = name, %peer, limit = refusal.label(), open,
+                    let open = self.shared.limiter.open();
+                    let (largest, of_largest) = self.shared.limiter.largest();
+                    tracing::warn!(endpoint = name, %peer, limit = rejection.label(), open,
                         largest = largest.map(tracing::field::display), of_largest, withheld,
-                        "connection refused: too many are open; an API server that is refused cannot \
-                         ask; keep other clients away with a NetworkPolicy");
+                        "connection rejected: too many are open; an API server that is rejected cannot \
+                         send reviews; keep other clients away with a NetworkPolicy");
                 });
                 return;
             }
         };
         self.shared.port.observe(TransportEvent::Opened);
-        let guest = Guest {
+        let connection = Connection {
             shared: Arc::clone(&self.shared),
-            turns: Arc::clone(&self.turns),
+            handshakes: Arc::clone(&self.handshakes),
             peer,
-            place,
+            permit,
             _alive: self.alive.clone(),
         };
-        tokio::spawn(guest.attend(stream));
+        tokio::spawn(connection.serve(stream));
     }
 
     async fn accept_failed(&self, error: &io::Error) {
-        // The peer left before we looked: nothing is wrong with us.
+        // The peer closed before it was accepted, which is no failure of this server.
         if error.kind() == io::ErrorKind::ConnectionAborted {
             return;
         }
@@ -134,14 +137,14 @@ impl Door {
     }
 }
 
-impl Shared {
+impl ListenerState {
     pub(crate) fn new(
         port: Port,
         tls: Option<Arc<ArcSwap<ServerConfig>>>,
-        places: Arc<Places>,
+        limiter: Arc<ConnectionLimiter>,
     ) -> Self {
         let lines = Mutex::new(LineBudget::new(LINES_MAX, LINES_WINDOW, Instant::now()));
-        Self { port: Arc::new(port), tls, places, lines }
+        Self { port: Arc::new(port), tls, limiter, lines }
     }
 
     fn log(&self, line: impl FnOnce(&'static str, u64)) {
@@ -154,22 +157,22 @@ impl Shared {
 }
 
 /// One accepted connection.
-struct Guest {
-    shared: Arc<Shared>,
-    turns: Arc<Turns>,
+struct Connection {
+    shared: Arc<ListenerState>,
+    handshakes: Arc<HandshakeQueue>,
     peer: SocketAddr,
-    place: Place,
+    permit: ConnectionPermit,
     _alive: mpsc::Sender<Infallible>,
 }
 
-impl Guest {
-    async fn attend(self, stream: TcpStream) {
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
         // Without this, replies could wait 40 ms for the peer's acknowledgement. If it fails the
         // socket is dead already and the first read says so.
         let _ = stream.set_nodelay(true);
         let port = &self.shared.port;
         let end = match &self.shared.tls {
-            None => connection::serve(stream, port, &self.place).await,
+            None => connection::serve(stream, port, &self.permit).await,
             Some(tls) => {
                 // In a box of its own, which goes when it is done: the task of a connection is as
                 // large as the largest thing that it ever awaits.
@@ -177,7 +180,7 @@ impl Guest {
                 match handshake.await {
                     Ok(stream) => {
                         port.observe(TransportEvent::Secured);
-                        connection::serve(stream, port, &self.place).await
+                        connection::serve(stream, port, &self.permit).await
                     }
                     Err((failure, reason)) => return self.handshake_failed(failure, &reason),
                 }
@@ -190,21 +193,21 @@ impl Guest {
         }
     }
 
-    /// The handshake within its time, unless it has to make room.
+    /// Performs the handshake within its time, unless the connection is evicted.
     async fn handshake(
         &self,
         stream: TcpStream,
         tls: &ArcSwap<ServerConfig>,
     ) -> Result<Box<TlsStream<TcpStream>>, (HandshakeFailure, String)> {
         let failed = |failure, reason: &str| Err((failure, reason.to_owned()));
-        let mut asked = pin!(self.place.asked());
+        let mut eviction = self.permit.signal();
         tokio::select! {
             biased;
-            done = timeout(self.shared.port.limits.handshake, handshake(stream, tls, &self.turns)) => {
+            done = timeout(self.shared.port.limits.handshake, handshake(stream, tls, &self.handshakes)) => {
                 done.unwrap_or_else(|_| failed(HandshakeFailure::TimedOut, "not finished in time"))
             }
-            () = poll_fn(|cx| asked.as_mut().poll_leaving(cx)) => {
-                failed(HandshakeFailure::MadeRoom, "another address got the place")
+            () = poll_fn(|cx| eviction.poll_until(cx, || self.permit.must_close())) => {
+                failed(HandshakeFailure::Evicted, "evicted for another address")
             }
         }
     }
@@ -221,20 +224,19 @@ impl Guest {
     }
 }
 
-/// Waits for the hello, then for a turn to sign, then for the rest. The stream is boxed because it is
-/// handed on several times, and each hand would keep room for it.
+/// Waits for the `ClientHello`, then for a turn to sign, then for the rest. The stream is boxed: each function that
+/// passes it on would otherwise reserve room for it.
 async fn handshake(
     stream: TcpStream,
     tls: &ArcSwap<ServerConfig>,
-    turns: &Turns,
+    handshakes: &HandshakeQueue,
 ) -> Result<Box<TlsStream<TcpStream>>, (HandshakeFailure, String)> {
-    let hello = LazyConfigAcceptor::new(Acceptor::default(), stream);
+    let hello = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream);
     let hello = hello.await.map_err(|error| failure(&error))?;
-    let turn = turns.take().await?;
+    let turn = handshakes.take().await?;
     let mut accept = hello.into_stream(tls.load_full());
     let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut accept).poll(cx))).await;
-    // The turn ends only after the thread has looked at its other sockets, so that a crowd of
-    // handshakes never stands between a review and its answer.
+    // The turn ends only after the thread has polled its other sockets, so that many handshakes never delay a review.
     tokio::task::yield_now().await;
     drop(turn);
     match first {
@@ -252,14 +254,14 @@ fn failure(error: &io::Error) -> (HandshakeFailure, String) {
     (class, error.to_string())
 }
 
-/// Turns of one thread to do the expensive part of a handshake, first come first served.
-struct Turns {
+/// Limits how many handshakes of one thread sign at once; the others wait in order.
+struct HandshakeQueue {
     free: Semaphore,
     waiting: AtomicUsize,
     queue: usize,
 }
 
-impl Turns {
+impl HandshakeQueue {
     fn new(limits: &Limits) -> Self {
         Self {
             free: Semaphore::new(limits.handshakes_at_once),
@@ -273,22 +275,22 @@ impl Turns {
         if let Ok(turn) = self.free.try_acquire() {
             return Ok(turn);
         }
-        let _waiting = Waiting::new(&self.waiting, self.queue).ok_or_else(full)?;
+        let _waiting = QueuedHandshake::new(&self.waiting, self.queue).ok_or_else(full)?;
         self.free.acquire().await.map_err(|_| full())
     }
 }
 
-/// A place in the queue for a turn; left when dropped, also when its handshake is given up.
-struct Waiting<'a>(&'a AtomicUsize);
+/// A handshake that waits for its turn; it leaves the queue when dropped.
+struct QueuedHandshake<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> QueuedHandshake<'a> {
     fn new(count: &'a AtomicUsize, queue: usize) -> Option<Self> {
-        let place = Self(count);
-        (count.fetch_add(1, Ordering::Relaxed) < queue).then_some(place)
+        let queued = Self(count);
+        (count.fetch_add(1, Ordering::Relaxed) < queue).then_some(queued)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedHandshake<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -301,17 +303,17 @@ mod tests {
     #[tokio::test]
     async fn the_queue_for_a_turn_is_bounded_and_those_who_give_up_leave_it() {
         let limits = Limits { handshakes_at_once: 1, handshake_queue: 1, ..Limits::reviews() };
-        let turns = Turns::new(&limits);
-        let turn = turns.take().await.unwrap();
-        let waiting = Box::pin(turns.take());
+        let handshakes = HandshakeQueue::new(&limits);
+        let turn = handshakes.take().await.unwrap();
+        let waiting = Box::pin(handshakes.take());
         let mut waiting = polled_once(waiting).await;
-        assert_eq!(turns.take().await.unwrap_err().0, HandshakeFailure::QueueFull);
+        assert_eq!(handshakes.take().await.unwrap_err().0, HandshakeFailure::QueueFull);
         drop(turn);
         let turn = waiting.as_mut().await.unwrap();
-        give_up_waiting(&turns).await;
-        assert_eq!(turns.waiting.load(Ordering::Relaxed), 0);
+        give_up_waiting(&handshakes).await;
+        assert_eq!(handshakes.waiting.load(Ordering::Relaxed), 0);
         drop(turn);
-        assert!(turns.take().await.is_ok());
+        assert!(handshakes.take().await.is_ok());
     }
 
     /// Polls once and expects to wait.
@@ -321,9 +323,9 @@ mod tests {
         future
     }
 
-    async fn give_up_waiting(turns: &Turns) {
-        let waiting = polled_once(Box::pin(turns.take())).await;
-        assert_eq!(turns.waiting.load(Ordering::Relaxed), 1);
+    async fn give_up_waiting(handshakes: &HandshakeQueue) {
+        let waiting = polled_once(Box::pin(handshakes.take())).await;
+        assert_eq!(handshakes.waiting.load(Ordering::Relaxed), 1);
         drop(waiting);
     }
 }

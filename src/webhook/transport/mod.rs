@@ -5,33 +5,32 @@
 //! ```text
 //!  Server (N threads) ─ listener ─ TLS (tls, reload) ─ connection ─ deadlines ─ axum Router
 //!                          │                               │
-//!                       places                           drain          body, admission, refusal
+//!                  connection_limiter                  drain         body, load_shedder, rejection
 //! ```
 //!
-//! Everything here treats the peer as hostile and the API server as the one guest that must never
-//! be turned away by a dropped connection. What a review means is decided elsewhere: any
-//! [`axum::Router`] can be served.
+//! Every peer is treated as hostile, and no API server ever loses a review to a dropped connection. What a review
+//! means is decided elsewhere: any [`axum::Router`] can be served.
 
-pub mod admission;
 pub mod body;
 mod connection;
+mod connection_limiter;
 mod deadlines;
 mod drain;
 mod limits;
 mod listener;
+pub mod load_shedder;
 mod observer;
-mod places;
-pub mod refusal;
+pub mod rejection;
 pub mod reload;
-mod review_time;
 mod server;
 pub mod tls;
 
-pub use connection::{ConnectionEnd, ReviewAnswered};
-pub use deadlines::Stage;
+pub use body::ReviewTime;
+pub use connection::ReviewAnswered;
+pub use deadlines::ConnectionStage;
 pub use limits::Limits;
 pub use observer::{
-    ConnectionRefusal, HandshakeFailure, Silent, TransportEvent, TransportObserver,
+    ConnectionEnd, ConnectionLimit, HandshakeFailure, NoopObserver, TransportEvent,
+    TransportObserver,
 };
-pub use review_time::ReviewTime;
-pub use server::{PortOptions, Security, ServeError, Server};
+pub use server::{PortOptions, PortServer, Security, ServeError};

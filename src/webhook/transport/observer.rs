@@ -1,23 +1,23 @@
-//! What the transport tells its owner, for metrics; and the classes that a metric may use as label.
+//! The events of connections, for metrics, with the values that their labels may have.
 //!
-//! Nothing here is called for a request that goes well. Log lines about peers are written where
-//! the event happens, under a ceiling (see `telemetry::line_budget`).
+//! No event is reported for a request that succeeds. Log lines about peers are written where the event happens, and
+//! their rate is limited (see `telemetry::line_budget`).
 
-use super::connection::ConnectionEnd;
+use super::deadlines::ConnectionStage;
 
-/// Receives what happens to connections. Called on the threads that serve: count and return.
+/// Observes the events of connections. It is called on the threads that serve, so it should only count.
 pub trait TransportObserver: Send + Sync {
     /// One event, of the port with this name (see [`PortOptions`](super::PortOptions)).
     fn observe(&self, endpoint: &'static str, event: TransportEvent);
 }
 
-/// Something that happened to a connection or to the accept loop.
+/// An event of a connection or of the accept loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportEvent {
-    /// A connection got a place; its handshake begins.
+    /// A connection was accepted; its handshake begins.
     Opened,
-    /// A connection was closed unheard, because of a limit.
-    Refused(ConnectionRefusal),
+    /// A connection was closed at once, because of a limit.
+    Rejected(ConnectionLimit),
     /// A TLS handshake was completed.
     Secured,
     /// A connection ended before its first request could be read.
@@ -30,13 +30,41 @@ pub enum TransportEvent {
     HandlerPanicked,
 }
 
-/// Which limit refused a connection.
+/// The limit by which a connection was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionRefusal {
-    /// All places of the port are taken.
+pub enum ConnectionLimit {
+    /// That of the port.
     Total,
-    /// All places of this peer address are taken.
+    /// That of the peer address.
     Peer,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// By the peer, or by us after a reply that said so.
+    Closed,
+    /// Not HTTP/1.1, a head too long, or the stream broke.
+    Broken,
+    /// The deadline of this stage passed.
+    TimedOut(ConnectionStage),
+    /// Without a request, because the port stops.
+    Drained,
+    /// The port was full, and a connection of another address replaced this one.
+    Evicted,
+}
+
+impl ConnectionEnd {
+    /// The value of a metric label.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Broken => "broken",
+            Self::TimedOut(stage) => stage.label(),
+            Self::Drained => "drained",
+            Self::Evicted => "evicted",
+        }
+    }
 }
 
 /// How a TLS handshake failed.
@@ -48,10 +76,10 @@ pub enum HandshakeFailure {
     QueueFull,
     /// The peer closed before the end, as port scanners and load balancers do.
     Closed,
-    /// Not TLS, or nothing in common: version, suite, ALPN; or the peer refused our certificate.
+    /// Not TLS, or nothing in common: version, suite, ALPN; or the peer rejected our certificate.
     Protocol,
-    /// All places were taken, and another address got this one.
-    MadeRoom,
+    /// The port was full, and a connection of another address replaced this one.
+    Evicted,
 }
 
 impl HandshakeFailure {
@@ -62,12 +90,12 @@ impl HandshakeFailure {
             Self::QueueFull => "queue",
             Self::Closed => "closed",
             Self::Protocol => "protocol",
-            Self::MadeRoom => "made_room",
+            Self::Evicted => "evicted",
         }
     }
 }
 
-impl ConnectionRefusal {
+impl ConnectionLimit {
     /// The value of a metric label.
     pub const fn label(self) -> &'static str {
         match self {
@@ -77,10 +105,10 @@ impl ConnectionRefusal {
     }
 }
 
-/// The observer of a port that nobody measures.
+/// Observes nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoopObserver;
 
-impl TransportObserver for Silent {
+impl TransportObserver for NoopObserver {
     fn observe(&self, _endpoint: &'static str, _event: TransportEvent) {}
 }

@@ -1,7 +1,7 @@
-//! Swaps the serving pair when another is offered; follows the two files of one.
+//! Reloads the serving certificate and key.
 //!
-//! A pair that cannot be used never replaces one that can. How a change of files is noticed is in `follow`, of a
-//! Secret in `webhook::certificate`.
+//! A pair that cannot be used never replaces one that can. Changes of files are noticed in `follow`, those of a Secret
+//! in `webhook::certificate`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,9 +10,9 @@ use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
 use super::tls::{PairContents, PairError, PairFiles, ServingPair, Validity, nothing};
-use crate::follow::{Folders, Follower, POLL};
+use crate::follow::{FileWatcher, POLL, WatchedFolders};
 
-/// What became of a change of the files.
+/// The result of a reload.
 #[derive(Debug)]
 pub enum Reload {
     /// The new pair is served from now on.
@@ -24,7 +24,7 @@ pub enum Reload {
     },
     /// The new pair cannot be used; the old one is still served.
     Unusable(PairError),
-    /// Clients refuse the new pair and accept the old one; the old one is still served.
+    /// Clients reject the new pair and accept the old one; the old one is still served.
     Unfit(Validity),
     /// The folder cannot be watched; changes are found by polling alone.
     NotWatched(notify::Error),
@@ -46,13 +46,13 @@ impl Reload {
 #[derive(Debug)]
 pub struct PairWatch {
     current: Arc<ArcSwap<ServerConfig>>,
-    _follower: Follower,
+    _follower: FileWatcher,
 }
 
 impl PairWatch {
     /// Loads the pair and follows its files. Each outcome is reported once per change of contents:
     /// the first one, always [`Reload::Swapped`], before this returns, the others on the thread of
-    /// the watch. At the start a pair outside its time is served, for want of a better one.
+    /// the watch. At the start, a pair outside its validity period is served if there is no better one.
     pub fn start(
         files: PairFiles,
         report: impl Fn(Reload) + Send + 'static,
@@ -65,8 +65,8 @@ impl PairWatch {
         poll: Duration,
         report: impl Fn(Reload) + Send + 'static,
     ) -> Result<Self, PairError> {
-        // Watched before it is read: no change falls between.
-        let (folders, error) = Folders::watch(&[&files.certificate, &files.key]);
+        // Watched before it is read, so that no change in between is missed.
+        let (folders, error) = WatchedFolders::watch(&[&files.certificate, &files.key]);
         let contents = PairContents::read(&files)?;
         let pair = ServingPair::from_contents(&contents, &files)?;
         let current = Arc::new(ArcSwap::new(pair.config()));
@@ -97,7 +97,7 @@ impl PairWatch {
     }
 }
 
-/// What is served, and what was last offered in its place.
+/// The pair that is served, and the last one that was offered.
 #[derive(Debug)]
 pub(in crate::webhook) struct Replaceable {
     current: Arc<ArcSwap<ServerConfig>>,
@@ -126,8 +126,8 @@ impl Replaceable {
         self.pair.is_none()
     }
 
-    /// Judges what was `read`, and serves it if it is better than what is served; `source` names it in errors. The
-    /// same again is no news, but for its time.
+    /// Serves the pair if it is better than the one that is served; `source` names it in errors. The same pair again
+    /// is not reported, unless its validity period has begun.
     pub(in crate::webhook) fn offer(
         &mut self,
         read: Result<PairContents, PairError>,
@@ -145,7 +145,7 @@ impl Replaceable {
         self.seen = seen;
         let pair = read.and_then(|contents| ServingPair::from_contents(&contents, source));
         self.judge(pair, &|outcome| {
-            // A pair that waits for its time is told once.
+            // A pair that is not valid yet is reported once.
             if is_news || matches!(outcome, Reload::Swapped { .. }) {
                 report(outcome);
             }

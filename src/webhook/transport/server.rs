@@ -18,11 +18,11 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 use super::connection::Port;
+use super::connection_limiter::ConnectionLimiter;
 use super::drain::Drain;
 use super::limits::Limits;
-use super::listener::{self, Shared};
+use super::listener::{self, ListenerState};
 use super::observer::TransportObserver;
-use super::places::Places;
 
 /// A port that could not be started, or that ended in another way than by a drain.
 #[derive(Debug, Error)]
@@ -67,15 +67,15 @@ pub struct PortOptions {
 }
 
 /// A port that is being served. Dropping it stops the port at once, without waiting for the end.
-pub struct Server {
-    shared: Arc<Shared>,
+pub struct PortServer {
+    shared: Arc<ListenerState>,
     address: SocketAddr,
     threads: Vec<Option<JoinHandle<io::Result<()>>>>,
     ended: mpsc::UnboundedReceiver<usize>,
 }
 
-impl Server {
-    /// Serves `endpoint` on so many threads of its own until [`Server::drain`]. The listener is
+impl PortServer {
+    /// Serves `endpoint` on so many threads of its own until [`PortServer::drain`]. The listener is
     /// accepting when this returns.
     pub fn start(
         endpoint: PortOptions,
@@ -99,9 +99,9 @@ impl Server {
             Security::Tls(tls) => Some(tls),
             Security::Plain => None,
         };
-        let places = Places::new(&limits);
+        let limiter = ConnectionLimiter::new(&limits);
         let port = Port { name, router, limits, drain: Drain::default(), observer };
-        let shared = Arc::new(Shared::new(port, tls, places));
+        let shared = Arc::new(ListenerState::new(port, tls, limiter));
         let (end, ended) = mpsc::unbounded_channel();
         // Made before any thread starts, so that dropping it on an error stops those that did.
         let mut server = Self { shared, address, threads: Vec::new(), ended };
@@ -134,12 +134,12 @@ impl Server {
 
     /// Connections open now, handshakes included.
     pub fn connections(&self) -> usize {
-        self.shared.places.taken()
+        self.shared.limiter.open()
     }
 
     /// Ends the port without losing a request: for `delay` every reply carries
     /// `Connection: close` while new connections are still served, then nothing more is accepted.
-    /// Requests in flight go on; [`Server::join`] waits for them. Turn readiness off first.
+    /// Requests in flight go on; [`PortServer::join`] waits for them. Turn readiness off first.
     pub async fn drain(&self, delay: Duration) {
         self.shared.port.drain.announce();
         tokio::time::sleep(delay).await;
@@ -164,16 +164,16 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PortServer {
     fn drop(&mut self) {
         self.shared.port.drain.stop();
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for PortServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Server")
+            .debug_struct("PortServer")
             .field("endpoint", &self.shared.port.name)
             .field("address", &self.address)
             .field("connections", &self.connections())
@@ -191,7 +191,7 @@ impl fmt::Debug for PortOptions {
     }
 }
 
-/// Says that a thread has ended, by return or by panic.
+/// Reports that a thread has ended, by return or by panic.
 struct EndNotice {
     index: usize,
     end: mpsc::UnboundedSender<usize>,
@@ -199,7 +199,7 @@ struct EndNotice {
 
 impl Drop for EndNotice {
     fn drop(&mut self) {
-        // Nobody listens when the server was dropped: then nobody waits for this thread either.
+        // The receiver is gone when the server was dropped; nothing waits for this thread then.
         let _ = self.end.send(self.index);
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery::certificates::authorities;
+use bindery::certificates::ca_certificates;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -26,7 +26,7 @@ impl Call {
     pub(crate) fn connect(address: SocketAddr, bundle: &str, host: &str) -> Result<Self, String> {
         let told = |error: std::io::Error| error.to_string();
         let mut roots = RootCertStore::empty();
-        for authority in authorities(bundle) {
+        for authority in ca_certificates(bundle) {
             let certificate = CertificateDer::from_pem_slice(authority.as_bytes());
             let certificate = certificate.map_err(|error| error.to_string())?;
             roots.add(certificate).map_err(|error| error.to_string())?;

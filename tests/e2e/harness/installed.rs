@@ -8,12 +8,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery::api::registration::{Registration, Target};
+use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::client::connect::Address;
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery::rules::Policy;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
-use bindery::webhook::certificate::PairSource;
+use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
@@ -111,9 +111,9 @@ impl Installed {
         let options = Options {
             listen: loopback,
             health_listen: loopback,
-            pair: PairSource::Files(pair.files.clone()),
+            pair: CertificateSource::Files(pair.files.clone()),
             cluster: Address { kubeconfig: Some(plane.kubeconfig(BINDERY)), ..Address::default() },
-            policy: Source::Fixed(Box::new(policy)),
+            policy: ConfigurationSource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay: Duration::ZERO,
             limits,
@@ -134,7 +134,7 @@ impl Installed {
             }
         });
         let registration = Registration {
-            target: Target::Url(format!("https://{address}")),
+            target: WebhookTarget::Url(format!("https://{address}")),
             ca_pem: pair.authority,
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels,

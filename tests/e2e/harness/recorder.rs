@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use bindery::api::registration::{Registration, Target};
-use bindery::api::review::{Answer, Request, answer, request};
+use bindery::api::registration::{Registration, WebhookTarget};
+use bindery::api::review::{AdmissionRequest, AdmissionResponse, parse_request, response_bytes};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::mutations::all_on;
 use bindery::rules::{Endpoint, ReadAccess};
 use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
+use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ const ENDPOINTS: [(Endpoint, &str, &str); 6] = [
 /// A listening recorder; it ends when dropped.
 pub(crate) struct Recorder {
     heard: Heard,
-    _server: Server,
+    _server: PortServer,
 }
 
 /// What came of a comparison.
@@ -73,7 +73,8 @@ impl Recorder {
             router,
             limits: Limits::reviews(),
         };
-        let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
+        let server =
+            PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
         let registration = registration(format!("https://{address}"), pair.authority);
         let validating = serde_json::to_value(registration.validating()).unwrap();
         let mutating = serde_json::to_value(registration.mutating()).unwrap();
@@ -98,7 +99,7 @@ impl Recorder {
             // How often each is expected, less how often it was sent.
             let mut open = BTreeMap::<String, i64>::new();
             for body in of(all).iter().filter(|body| is_registered(endpoint, body)) {
-                let read = request(body, &all_on()).unwrap();
+                let read = parse_request(body, &all_on()).unwrap();
                 let is_expected = reaches(endpoint, &read.change, OWN_CONTROLLER, access(&read));
                 *open.entry(line(body)).or_default() += i64::from(is_expected);
             }
@@ -140,7 +141,7 @@ impl Recorder {
 fn registration(url: String, ca_pem: String) -> Registration {
     let policy = all_on();
     Registration {
-        target: Target::Url(url),
+        target: WebhookTarget::Url(url),
         ca_pem,
         own_controller: OWN_CONTROLLER.to_owned(),
         namespace_labels: policy.parameters.namespace_labels,
@@ -149,7 +150,7 @@ fn registration(url: String, ca_pem: String) -> Registration {
 }
 
 /// What its asker may read, by the roles that the plane gives; who is no persona may everything.
-fn access(read: &Request) -> ReadAccess {
+fn access(read: &AdmissionRequest) -> ReadAccess {
     let asks = |persona: &&Persona| persona.user == &*read.change.user.name;
     match ALL.iter().find(asks) {
         Some(persona) if !persona.reads_volumes() => ReadAccess::Namespaces,
@@ -236,5 +237,5 @@ async fn hear(
         .and_then(|review| review["request"]["uid"].as_str().map(str::to_owned))
         .unwrap_or_default();
     heard.lock().unwrap().entry(endpoint).or_default().push(body.to_vec());
-    ([("content-type", "application/json")], answer(&uid, &Answer::default()))
+    ([("content-type", "application/json")], response_bytes(&uid, &AdmissionResponse::default()))
 }

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bindery::api::installation::Installation;
-use bindery::certificates::authorities;
+use bindery::certificates::ca_certificates;
 use bindery::client::connect::Address;
-use bindery::follow::configuration::Source;
-use bindery::webhook::certificate::PairSource;
+use bindery::follow::configuration::ConfigurationSource;
+use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::Limits;
 use hyper::Method;
@@ -53,7 +53,7 @@ impl<'a> Site<'a> {
         let objects = Objects::new(plane, "certificates");
         let namespace = objects.namespace().to_owned();
         let installation: Installation = format!("{namespace}/{namespace}").parse().unwrap();
-        for name in [installation.serving_secret(), installation.authority_secret()] {
+        for name in [installation.serving_secret(), installation.ca_secret()] {
             let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
             objects.create(&format!("/api/v1/namespaces/{namespace}/secrets"), &secret);
         }
@@ -113,11 +113,11 @@ impl<'a> Site<'a> {
             let bundles = self.bundles();
             let first = bundles.first().cloned().unwrap_or_default();
             let is_one = bundles.iter().all(|bundle| *bundle == first);
-            if is_one && authorities(&first).len() == count && first != other_than {
+            if is_one && ca_certificates(&first).len() == count && first != other_than {
                 Ok(first)
             } else {
                 let counts: Vec<_> =
-                    bundles.iter().map(|bundle| authorities(bundle).len()).collect();
+                    bundles.iter().map(|bundle| ca_certificates(bundle).len()).collect();
                 Err(format!("{counts:?}"))
             }
         })
@@ -132,8 +132,8 @@ impl<'a> Site<'a> {
     }
 
     fn renew(&self) {
-        let asked = json!({"metadata": {"annotations": {"bindery.dev/renew": "authority"}}});
-        self.merge(&self.secret(&self.installation.authority_secret()), &asked);
+        let asked = json!({"metadata": {"annotations": {"bindery.dev/renew": "ca"}}});
+        self.merge(&self.secret(&self.installation.ca_secret()), &asked);
     }
 }
 
@@ -168,9 +168,9 @@ fn serve(site: &Site<'_>) -> Serving {
     let options = Options {
         listen: loopback,
         health_listen: loopback,
-        pair: PairSource::Secret(site.installation.clone(), None),
+        pair: CertificateSource::Secret(site.installation.clone(), None),
         cluster: Address { kubeconfig: Some(site.plane.kubeconfig(ADMIN)), ..Address::default() },
-        policy: Source::Fixed(Box::default()),
+        policy: ConfigurationSource::Fixed(Box::default()),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
         limits: Limits::reviews(),
@@ -293,7 +293,7 @@ fn taken_away(site: &Site<'_>, trusted: &str) {
     assert_eq!(site.await_bundle(1, ""), trusted);
 
     // The authority goes, with its key: another takes its place, after a time in which both are trusted.
-    let authority = site.secret(&site.installation.authority_secret());
+    let authority = site.secret(&site.installation.ca_secret());
     site.merge(&authority, &json!({"data": null}));
     let both = site.await_bundle(2, trusted);
     assert!(both.contains(trusted));
@@ -330,6 +330,6 @@ fn a_step_ends_before_the_lease_is_given_up() {
         stopping.join().unwrap();
     });
     assert_eq!(holder(), "", "it is given up");
-    let authority = plane.get(ADMIN, &site.secret(&site.installation.authority_secret()));
+    let authority = plane.get(ADMIN, &site.secret(&site.installation.ca_secret()));
     assert!(authority.expect_ok()["data"].is_object(), "what was begun is done");
 }

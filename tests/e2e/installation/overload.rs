@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bindery::api::registration::{Registration, Target};
+use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::rules::Parameters;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::webhook::transport::Limits;
@@ -106,7 +106,7 @@ fn reviews_without_a_place_are_asked_again_and_nobody_sees_it() {
     let webhook = Installed::within(limits, plane, Registered::Validating);
     await_asked(plane, &path);
     let (asked, wrong) = burst(plane, &path, 3 * PLACES);
-    let shed = webhook.metric("bindery_requests_refused_total{reason=\"reviews_full\"}");
+    let shed = webhook.metric("bindery_requests_rejected_total{reason=\"reviews_full\"}");
     println!("{asked} answers with {PLACES} places, {shed} times there was none");
     assert!(wrong.is_empty(), "{} of {asked}: {}", wrong.len(), wrong[0]);
     assert!(shed > 0.0, "there always was a place: nothing was shown");
@@ -168,7 +168,7 @@ impl Webhook {
             std::net::TcpStream::connect(&address).map_err(|error| error.to_string())
         });
         let registration = Registration {
-            target: Target::Url(format!("https://{address}")),
+            target: WebhookTarget::Url(format!("https://{address}")),
             ca_pem: pair.authority.clone(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: Parameters::default().namespace_labels,

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
-use bindery::api::review::{Answer, answer};
+use bindery::api::review::{AdmissionResponse, response_bytes};
 use bindery::webhook::transport::tls::ServingPair;
-use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
+use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
 use serde_json::{Value, json};
 
 use super::actors::{ACTORS, Writer};
@@ -55,7 +55,7 @@ pub(super) fn every_writer_is_watched(plane: &Plane) {
 }
 
 /// Serves and registers it.
-fn refuse(plane: &Plane) -> Server {
+fn refuse(plane: &Plane) -> PortServer {
     let pair = pair();
     let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -67,7 +67,7 @@ fn refuse(plane: &Plane) -> Server {
         router: Router::new().route("/", post(refusal)),
         limits: Limits::reviews(),
     };
-    let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
+    let server = PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
     let planted = |writer: &Writer| {
         let condition = format!(
             "{} && [request.?namespace.orValue(''), request.?name.orValue('')]\
@@ -85,8 +85,9 @@ fn refuse(plane: &Plane) -> Server {
 async fn refusal(body: axum::body::Bytes) -> ([(&'static str, &'static str); 1], Vec<u8>) {
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     let uid = review["request"]["uid"].as_str().unwrap_or_default();
-    let refused = Answer { refusal: "planted here".to_owned(), ..Answer::default() };
-    ([("content-type", "application/json")], answer(uid, &refused))
+    let refused =
+        AdmissionResponse { denial: "planted here".to_owned(), ..AdmissionResponse::default() };
+    ([("content-type", "application/json")], response_bytes(uid, &refused))
 }
 
 /// The namespace whose claims cannot be collected.

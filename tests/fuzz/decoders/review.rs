@@ -18,9 +18,9 @@ use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Endpoint, Mode, Parameters, Policy, RULES, Switch, Unlisted};
-use bindery::telemetry::metrics::Metrics;
+use bindery::telemetry::metrics::WebhookMetrics;
 use bindery::webhook::lines::UserLines;
-use bindery::webhook::reader::Reader;
+use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
 use serde_json::Value;
 
@@ -58,9 +58,9 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     Service {
         rules: RULES,
         shared,
-        reader: Reader::disconnected(),
+        reader: ReadDispatcher::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(policy)),
-        metrics: Arc::new(Metrics::register().expect("metrics of its own")),
+        metrics: Arc::new(WebhookMetrics::register().expect("metrics of its own")),
         lines: UserLines::default(),
     }
 });
@@ -70,13 +70,13 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
     let service = &*SERVICE;
     let judged = |endpoint| {
         answered(input, |body, left| {
-            let asked = service.read(body)?;
+            let asked = service.parse(body)?;
             Ok(at_once(service.validate(endpoint, &asked, left)))
         })
     };
     let (guard, advise) = (judged(Endpoint::Guard), judged(Endpoint::Advise));
     let edited = answered(input, |body, left| {
-        let asked = service.read(body)?;
+        let asked = service.parse(body)?;
         at_once(service.mutate(&asked, body, left))
     });
     match (guard, advise, edited) {

@@ -7,7 +7,7 @@ use bindery::config::Configuration;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, LoopError, meter, run_metered};
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery_sim::{Cluster, Method, Request, Server};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -65,7 +65,7 @@ impl Running {
         let settings = ControllerSettings {
             mode,
             election,
-            configuration: Source::Fixed(Box::new(configuration)),
+            configuration: ConfigurationSource::Fixed(Box::new(configuration)),
             config_map: None,
             own_namespace,
             events: true,

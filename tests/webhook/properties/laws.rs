@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use bindery::api::review::request;
+use bindery::api::review::parse_request;
 use bindery::model::annotations::LEGACY_CLASS;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Endpoint, Policy, ReadAccess, Send};
@@ -144,7 +144,7 @@ fn an_edit_leaves_everything_else_alone(asked: &Asked) -> Law {
 fn edits_are_made_only_where_the_registrations_ask(asked: &Asked) -> Law {
     let [_, _, answer] = &asked.answers;
     let text = asked.review.body().to_string();
-    let request = request(text.as_bytes(), &Policy::default()).unwrap();
+    let request = parse_request(text.as_bytes(), &Policy::default()).unwrap();
     let mut endpoints = [Endpoint::Mutate, Endpoint::Restore].iter();
     let is_asked = endpoints
         .any(|endpoint| reaches(*endpoint, &request.change, OWN_CONTROLLER, ReadAccess::Volumes));
@@ -318,7 +318,7 @@ fn damaged_bodies_are_answered_or_refused() {
                 }
             }
             let left = || Duration::from_secs(1);
-            match world.service.read(&mut body) {
+            match world.service.parse(&mut body) {
                 Ok(asked) => {
                     read.set(read.get() + 1);
                     for endpoint in [Endpoint::Guard, Endpoint::Advise] {

@@ -2,7 +2,7 @@
 
 use bindery::rules::mutations::MUTATIONS;
 use bindery::rules::{Example, Mode, Persona, Policy, RULES, Rule, Send, Switch};
-use bindery::webhook::reader::Reader;
+use bindery::webhook::read_dispatcher::ReadDispatcher;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -40,7 +40,7 @@ fn outdated(example: &Example, shown: Shown, rules: &[&'static Rule], policy: Po
         Shown::Nothing => u8::MAX,
     };
     let mut world = World::of(example.given, Knowledge { order: 0, hidden, is_connected: true });
-    world.service.reader = Reader::new(Scene::empty().client(), Handle::current());
+    world.service.reader = ReadDispatcher::new(Scene::empty().client(), Handle::current());
     world.service.rules = Vec::leak(rules.to_vec());
     world.service.policy.store(policy.into());
     world

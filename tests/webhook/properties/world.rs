@@ -10,9 +10,9 @@ use bindery::binding::Observed;
 use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
 use bindery::rules::{Endpoint, Policy, RULES};
-use bindery::telemetry::metrics::Metrics;
+use bindery::telemetry::metrics::WebhookMetrics;
 use bindery::webhook::lines::UserLines;
-use bindery::webhook::reader::Reader;
+use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -21,7 +21,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::shared::generated::{Knowledge, REASON, VOLUMES};
 use crate::stage::Scene;
 
-static METRICS: LazyLock<Arc<Metrics>> = LazyLock::new(|| Arc::new(Metrics::register().unwrap()));
+static METRICS: LazyLock<Arc<WebhookMetrics>> =
+    LazyLock::new(|| Arc::new(WebhookMetrics::register().unwrap()));
 
 /// Nobody waits in these tests: what is not answered at once fails.
 const LEFT: Duration = Duration::from_secs(10);
@@ -46,9 +47,9 @@ impl World {
         let shared = Arc::new(SharedStore::default());
         shared.apply(observed(&scene, knowledge));
         let reader = if knowledge.is_connected {
-            Reader::new(scene.client(), Handle::current())
+            ReadDispatcher::new(scene.client(), Handle::current())
         } else {
-            Reader::disconnected()
+            ReadDispatcher::disconnected()
         };
         let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
         let metrics = Arc::clone(&METRICS);
@@ -68,14 +69,14 @@ impl World {
     /// The `response` of a validating endpoint.
     pub(super) async fn validate(&self, endpoint: Endpoint, review: &Value) -> Value {
         let mut body = review.to_string().into_bytes();
-        let asked = self.service.read(&mut body).unwrap();
+        let asked = self.service.parse(&mut body).unwrap();
         response(&self.service.validate(endpoint, &asked, || LEFT).await)
     }
 
     /// The `response` of the mutating path.
     pub(super) async fn mutate(&self, review: &Value) -> Value {
         let mut body = review.to_string().into_bytes();
-        let asked = self.service.read(&mut body).unwrap();
+        let asked = self.service.parse(&mut body).unwrap();
         response(&self.service.mutate(&asked, &body, || LEFT).await.unwrap())
     }
 

@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use bindery::client::connect::Address;
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery::rules::{Endpoint, Policy, RULES, Rule};
-use bindery::webhook::certificate::PairSource;
+use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook, WebhookError};
 use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
@@ -148,9 +148,9 @@ impl Stage {
         let options = Options {
             listen: any,
             health_listen: any,
-            pair: PairSource::Files(pair),
+            pair: CertificateSource::Files(pair),
             cluster: Address::default(),
-            policy: Source::Fixed(Box::new(policy)),
+            policy: ConfigurationSource::Fixed(Box::new(policy)),
             threads: NonZeroUsize::MIN,
             drain_delay,
             limits: Limits::reviews(),

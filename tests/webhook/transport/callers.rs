@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bindery::webhook::transport::tls::{Callers, PairError, PairFiles, ServingPair};
-use bindery::webhook::transport::{Limits, Security, Server};
+use bindery::webhook::transport::tls::{ClientVerification, PairError, PairFiles, ServingPair};
+use bindery::webhook::transport::{Limits, PortServer, Security};
 use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,7 +15,7 @@ use super::fixture::{Authority, Client, Counts, eventually, serve};
 
 /// A port that asks for certificates of one authority.
 struct Port {
-    server: Server,
+    server: PortServer,
     serving: Authority,
     calling: Authority,
     counts: Arc<Counts>,
@@ -26,8 +26,8 @@ fn files(folder: &Path, names: &[&str]) -> PairFiles {
         certificate: folder.join("tls.crt"),
         key: folder.join("tls.key"),
         host: None,
-        callers: Some(Callers {
-            authority: folder.join("callers.crt"),
+        callers: Some(ClientVerification {
+            ca: folder.join("callers.crt"),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         }),
     }

@@ -39,8 +39,8 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
         assert_eq!(served.server.connections(), 4);
     }
     // The server closes first and counts then.
-    eventually("counted", || served.counts.of("Refused(Peer)") >= 20).await;
-    assert_eq!(served.counts.of("Refused(Peer)"), 20);
+    eventually("counted", || served.counts.of("Rejected(Peer)") >= 20).await;
+    assert_eq!(served.counts.of("Rejected(Peer)"), 20);
     let mut others = Vec::new();
     // No address has two connections more than the next newcomer but the one that brought reviews.
     for last in 2..7 {
@@ -48,7 +48,7 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
         others.push(socket.connect(served.server.address()).await.unwrap());
     }
-    eventually("refused", || served.counts.of("Refused(Total)") == 1).await;
+    eventually("refused", || served.counts.of("Rejected(Total)") == 1).await;
     for client in &mut first {
         client.ask().await;
     }

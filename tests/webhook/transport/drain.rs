@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use bindery::webhook::transport::{
-    Limits, PortOptions, Security, ServeError, Server, TransportEvent, TransportObserver,
+    Limits, PortOptions, PortServer, Security, ServeError, TransportEvent, TransportObserver,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -133,7 +133,7 @@ async fn a_thread_that_panics_is_reported_at_once() {
         limits: Limits::health(),
     };
     let threads = NonZeroUsize::new(2).unwrap();
-    let mut server = Server::start(endpoint, threads, Arc::new(Panicking)).unwrap();
+    let mut server = PortServer::start(endpoint, threads, Arc::new(Panicking)).unwrap();
     drop(TcpStream::connect(server.address()).await.unwrap());
     let failure = timeout(Duration::from_secs(5), server.join()).await.unwrap().unwrap_err();
     assert!(matches!(failure, ServeError::Panicked { endpoint: "defect" }), "{failure:?}");

@@ -12,12 +12,12 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use bindery::webhook::transport::admission::Admission;
 use bindery::webhook::transport::body::read_body;
-use bindery::webhook::transport::refusal;
+use bindery::webhook::transport::load_shedder::LoadShedder;
+use bindery::webhook::transport::rejection;
 use bindery::webhook::transport::tls::{PairFiles, ServingPair};
 use bindery::webhook::transport::{
-    Limits, PortOptions, ReviewAnswered, Security, Server, TransportEvent, TransportObserver,
+    Limits, PortOptions, PortServer, ReviewAnswered, Security, TransportEvent, TransportObserver,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::client::WantsClientCert;
@@ -141,8 +141,8 @@ impl Counts {
 /// A served port with everything that a test looks at.
 pub(crate) struct Served {
     pub(crate) authority: Authority,
-    pub(crate) server: Server,
-    pub(crate) admission: Arc<Admission>,
+    pub(crate) server: PortServer,
+    pub(crate) shedder: Arc<LoadShedder>,
     pub(crate) counts: Arc<Counts>,
 }
 
@@ -163,8 +163,8 @@ impl Served {
         let pair = ServingPair::from_pem(certificate.as_bytes(), key.as_bytes(), &files).unwrap();
         let tls = Arc::new(ArcSwap::new(pair.config()));
         let counts = Arc::new(Counts::default());
-        let (server, admission) = serve(name, Security::Tls(tls), limits, &counts);
-        Self { authority, server, admission, counts }
+        let (server, shedder) = serve(name, Security::Tls(tls), limits, &counts);
+        Self { authority, server, shedder, counts }
     }
 
     pub(crate) async fn connect(&self) -> Client {
@@ -185,24 +185,24 @@ pub(crate) fn serve(
     security: Security,
     limits: Limits,
     counts: &Arc<Counts>,
-) -> (Server, Arc<Admission>) {
-    let admission = Admission::new(limits.clone());
+) -> (PortServer, Arc<LoadShedder>) {
+    let shedder = LoadShedder::new(limits.clone());
     let endpoint = PortOptions {
         name,
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
         security,
-        router: router(Arc::clone(&admission), Arc::clone(counts)),
+        router: router(Arc::clone(&shedder), Arc::clone(counts)),
         limits,
     };
     let observer = Arc::clone(counts) as Arc<dyn TransportObserver>;
-    let server = Server::start(endpoint, NonZeroUsize::new(2).unwrap(), observer).unwrap();
-    (server, admission)
+    let server = PortServer::start(endpoint, NonZeroUsize::new(2).unwrap(), observer).unwrap();
+    (server, shedder)
 }
 
-fn router(admission: Arc<Admission>, counts: Arc<Counts>) -> Router {
+fn router(shedder: Arc<LoadShedder>, counts: Arc<Counts>) -> Router {
     let never_counts = Arc::clone(&counts);
     let review = move |request: Request| async move {
-        review(request, &admission).await.unwrap_or_else(IntoResponse::into_response)
+        review(request, &shedder).await.unwrap_or_else(IntoResponse::into_response)
     };
     Router::new()
         .route("/review", post(review))
@@ -220,17 +220,17 @@ fn router(admission: Arc<Admission>, counts: Arc<Counts>) -> Router {
                 std::future::pending::<()>()
             }),
         )
-        .fallback(refusal::not_found)
-        .method_not_allowed_fallback(refusal::method_not_allowed)
+        .fallback(rejection::not_found)
+        .method_not_allowed_fallback(rejection::method_not_allowed)
 }
 
 /// Answers the length of the body, so that a lost byte shows.
 async fn review(
     request: Request,
-    admission: &Arc<Admission>,
-) -> Result<Response, refusal::Refusal> {
-    let body = read_body(request, admission).await?;
-    let _place = admission.enter()?;
+    shedder: &Arc<LoadShedder>,
+) -> Result<Response, rejection::Rejection> {
+    let body = read_body(request, shedder).await?;
+    let _permit = shedder.admit()?;
     Ok((Extension(ReviewAnswered), body.len().to_string()).into_response())
 }
 

@@ -110,12 +110,12 @@ async fn handshakes_that_never_end_give_way_too() {
     let served = Served::start(limits);
     let address = served.server.address();
     let _held = fill(address, &[2, 3, 4, 5, 6], 4, Hold::Silent).await;
-    eventually("full", || served.counts.of("Refused(Total)") > 0).await;
+    eventually("full", || served.counts.of("Rejected(Total)") > 0).await;
     let connector: TlsConnector = served.authority.usual_client();
     for _ in 0..20 {
         Client::over(from(99, address).await.unwrap(), &connector).await.unwrap().ask().await;
     }
-    assert!(served.counts.of("HandshakeFailed(MadeRoom)") > 0, "{:?}", served.counts.all());
+    assert!(served.counts.of("HandshakeFailed(Evicted)") > 0, "{:?}", served.counts.all());
 }
 
 /// The connections of an API server that rest stay while those who brought nothing can go.

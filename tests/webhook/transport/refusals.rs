@@ -45,7 +45,7 @@ async fn bodies_up_to_twenty_mebibytes_are_read_and_one_byte_more_is_413() {
     chunked.extend(format!("{:x}\r\n", 20 * MIB + 1).as_bytes());
     chunked.extend(vec![b' '; 20 * MIB + 1]);
     assert_eq!(served.answer(&chunked).await, expected);
-    eventually("released", || served.admission.body_bytes() == 0).await;
+    eventually("released", || served.shedder.body_bytes() == 0).await;
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_full_house_is_429_with_retry_after_on_a_connection_that_stays() {
                 )
             );
         }
-        assert_eq!((served.admission.body_bytes(), served.admission.reviews()), (0, 0));
+        assert_eq!((served.shedder.body_bytes(), served.shedder.reviews()), (0, 0));
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_body_that_stays_away_is_408_within_its_own_timeout() {
             "the body did not arrive in time; this request was not judged; try again",
         )
     );
-    eventually("released", || served.admission.body_bytes() == 0).await;
+    eventually("released", || served.shedder.body_bytes() == 0).await;
 }
 
 #[tokio::test]
@@ -149,16 +149,16 @@ async fn a_client_that_disconnects_in_the_middle_of_its_body_gives_its_bytes_bac
             let mut client = served.connect().await;
             let request = review_request(length);
             client.send(&request[..request.len() - 500]).await;
-            eventually("charged", || served.admission.body_bytes() > length - 1_000).await;
+            eventually("charged", || served.shedder.body_bytes() > length - 1_000).await;
             if polite {
                 client.tls.shutdown().await.unwrap();
             }
             drop(client);
-            eventually("released", || served.admission.body_bytes() == 0).await;
+            eventually("released", || served.shedder.body_bytes() == 0).await;
         }
     }
     served.connect().await.ask().await;
-    assert_eq!(served.admission.reviews(), 0);
+    assert_eq!(served.shedder.reviews(), 0);
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn usual_reviews_pass_while_giants_have_used_up_their_share() {
     let request = review_request(7 * MIB);
     giant.send(&request[..request.len() - 1]).await;
     let charged = 7 * MIB + Limits::reviews().large_review;
-    eventually("charged", || served.admission.body_bytes() == charged).await;
+    eventually("charged", || served.shedder.body_bytes() == charged).await;
     let mut second = served.connect().await;
     second.send(&request).await;
     assert!(second.reply().await.unwrap().starts_with("HTTP/1.1 429 "));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bindery::webhook::transport::reload::{PairWatch, Reload};
 use bindery::webhook::transport::tls::{PairError, PairFiles, Validity};
-use bindery::webhook::transport::{Limits, Security, Server};
+use bindery::webhook::transport::{Limits, PortServer, Security};
 use rcgen::{DnType, ExtendedKeyUsagePurpose, SanType};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -92,7 +92,7 @@ fn leaf(chain: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(chain.as_bytes()).unwrap()
 }
 
-fn served(current: Current) -> Server {
+fn served(current: Current) -> PortServer {
     serve("reload", Security::Tls(current), Limits::reviews(), &Arc::new(Counts::default())).0
 }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::DemoError;
 use crate::{Outcome, Phase, Review, Reviewer};
-use bindery::api::registration::{Registration, Target, is_registered, name};
+use bindery::api::registration::{Registration, WebhookTarget, is_registered, name};
 use bindery::api::review;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::judging::rule::address;
@@ -67,7 +67,7 @@ impl Admission {
     /// Reads the registration for the webhook at `base`, whose certificate the authority signed.
     pub(super) fn new(base: &str, ca_pem: &str) -> Result<Self, DemoError> {
         let registration = Registration {
-            target: Target::Url(base.to_owned()),
+            target: WebhookTarget::Url(base.to_owned()),
             ca_pem: ca_pem.to_owned(),
             own_controller: OWN_CONTROLLER.to_owned(),
             namespace_labels: Parameters::default().namespace_labels,
@@ -218,7 +218,7 @@ impl Registered {
             return false;
         }
         let text = body.to_string();
-        let Ok(request) = review::request(text.as_bytes(), &Policy::default()) else {
+        let Ok(request) = review::parse_request(text.as_bytes(), &Policy::default()) else {
             // The webhook will say what is wrong with it.
             return true;
         };

@@ -21,7 +21,7 @@ use bindery::cli::explain;
 use bindery::client::resource::ResourceKind;
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, LoopError, run};
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.
@@ -162,7 +162,7 @@ impl Controller {
         let settings = ControllerSettings {
             mode,
             election: None,
-            configuration: Source::default(),
+            configuration: ConfigurationSource::default(),
             config_map: None,
             own_namespace: "bindery".to_owned(),
             events: true,

@@ -16,11 +16,11 @@ use super::admission::Admission;
 use super::examples;
 use super::folder::Folder;
 use crate::{Cluster, Method, Request, Server};
-use bindery::certificates::{Names, development};
+use bindery::certificates::{SubjectNames, development};
 use bindery::client::connect::Address;
-use bindery::follow::configuration::Source;
+use bindery::follow::configuration::ConfigurationSource;
 use bindery::rules::RULES;
-use bindery::webhook::certificate::PairSource;
+use bindery::webhook::certificate::CertificateSource;
 use bindery::webhook::run::{Options, Webhook};
 use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
@@ -51,7 +51,7 @@ impl Stage {
         let now = Timestamp::now();
         let server = Server::new(Cluster::new(SEED, now));
         examples::load(&server)?;
-        let pair = development(&Names::default())?;
+        let pair = development(&SubjectNames::default())?;
         let ca_file = folder.write("ca.crt", &pair.ca_pem)?;
         let files = PairFiles {
             certificate: folder.write("tls.crt", &pair.cert_pem)?,
@@ -108,9 +108,9 @@ fn options(pair: PairFiles) -> Options {
     Options {
         listen: anywhere,
         health_listen: anywhere,
-        pair: PairSource::Files(pair),
+        pair: CertificateSource::Files(pair),
         cluster: Address::default(),
-        policy: Source::default(),
+        policy: ConfigurationSource::default(),
         threads: NonZeroUsize::MIN,
         drain_delay: Duration::ZERO,
         limits: Limits::reviews(),

@@ -89,7 +89,7 @@ async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
 async fn a_webhook_of_another_authority_is_not_believed() {
     let folder = folder();
     let mut stage = Stage::raise(&folder).await.expect("a stage");
-    let other = bindery::certificates::development(&bindery::certificates::Names::default());
+    let other = bindery::certificates::development(&bindery::certificates::SubjectNames::default());
     let base = format!("https://{}", stage.webhook.address());
     let admission = Admission::new(&base, &other.expect("a pair").ca_pem).expect("a way");
     stage.admission = Arc::new(admission);

@@ -1,13 +1,17 @@
 //! One connection, from its first byte to its last, over any byte stream.
 //!
-//! Generic over the stream so that the same code runs over TLS, over plain TCP and, in tests, over
-//! an in-memory pipe in virtual time. No task is spawned and nothing of our own is allocated per
-//! request. Not here: accepting and TLS (`listener`), what a stage is (`deadlines`).
+//! Generic over the stream, so that the same code runs over TLS, over plain TCP and, in tests, over an in-memory pipe
+//! in virtual time. Nothing is spawned or allocated for a request.
+//!
+//! Written by hand, as no library does the same: hyper-util's graceful shutdown knows neither a drain that is announced
+//! before it nor the grace for a first request, and tower-http's catch-panic boxes each response.
+//!
+//! Not here: accepting and TLS (`listener`), what a stage is (`deadlines`).
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -24,42 +28,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 use tower::Service;
 
-use super::deadlines::{Stage, StageCell, StageClock, Watched};
-use super::drain::{Drain, StopSignal};
+use super::connection_limiter::ConnectionPermit;
+use super::deadlines::{ConnectionStage, ObservedIo, StageCell, StageClock};
+use super::drain::Drain;
 use super::limits::Limits;
-use super::observer::{TransportEvent, TransportObserver};
-use super::places::Place;
-use super::refusal::Refusal;
+use super::observer::{ConnectionEnd, TransportEvent, TransportObserver};
+use super::rejection::Rejection;
 
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionEnd {
-    /// By the peer, or by us after a reply that said so.
-    Closed,
-    /// Not HTTP/1.1, a head too long, or the stream broke.
-    Broken,
-    /// The peer waited too long in this stage.
-    TimedOut(Stage),
-    /// Without a request, because the port stops.
-    Drained,
-    /// All places were taken, and another address got this one.
-    MadeRoom,
-}
-
-impl ConnectionEnd {
-    /// The value of a metric label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Broken => "broken",
-            Self::TimedOut(stage) => stage.label(),
-            Self::Drained => "drained",
-            Self::MadeRoom => "made_room",
-        }
-    }
-}
-
-/// What all connections of one port have in common.
+/// What the connections of one port share.
 pub(crate) struct Port {
     pub(crate) name: &'static str,
     pub(crate) router: Router,
@@ -74,45 +50,47 @@ impl Port {
     }
 }
 
-/// Marks an answer as that to a review which could be read. Its connection may rest, and its address is one of
-/// those for which places are reserved.
+/// Marks a response to a review that could be parsed. Its connection may stay idle for long, and its address is one
+/// of those for which connections are reserved.
 #[derive(Clone, Copy, Debug)]
 pub struct ReviewAnswered;
 
-/// Serves requests from `io` until the peer leaves, waits too long, has to make room or the port stops; then
-/// closes it in a way that does not destroy the last reply.
-pub(crate) async fn serve<IO>(io: IO, port: &Arc<Port>, place: &Place) -> ConnectionEnd
+/// Serves requests from `io` until the peer closes, a deadline passes, the connection is evicted or the port stops.
+/// Then closes it in a way that does not destroy the last reply.
+pub(crate) async fn serve<IO>(io: IO, port: &Arc<Port>, permit: &ConnectionPermit) -> ConnectionEnd
 where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
-    let stage = place.stage();
-    let service =
-        Exchanges { router: port.router.clone(), place: place.clone(), port: Arc::clone(port) };
-    let watched = Watched::new(io, Arc::clone(stage));
+    let stage = permit.stage();
+    let service = ConnectionService {
+        router: port.router.clone(),
+        permit: permit.clone(),
+        port: Arc::clone(port),
+    };
+    let watched = ObservedIo::new(io, Arc::clone(stage));
     let mut connection = protocol(&port.limits).serve_connection(TokioIo::new(watched), service);
     let mut clock = StageClock::new(&port.limits);
-    let mut signal = pin!(StopSignal::new(&port.drain));
-    let mut asked = pin!(place.asked());
+    let (mut stop, mut eviction) = (port.drain.signal(), permit.signal());
     let mut stop_seen = false;
     let end = poll_fn(|cx| {
-        // The connection comes first: bytes that have arrived count before any deadline.
+        // The connection is polled first: bytes that have arrived count before any deadline.
         if let Poll::Ready(result) = connection.poll_without_shutdown(cx) {
             return Poll::Ready(match result {
                 Ok(()) => ConnectionEnd::Closed,
                 Err(_) => ConnectionEnd::Broken,
             });
         }
-        if signal.as_mut().poll_stopping(cx).is_ready() {
-            if stage.stage() == Stage::Idle {
+        if stop.poll_until(cx, || port.drain.is_stopping()).is_ready() {
+            if stage.stage() == ConnectionStage::Idle {
                 return Poll::Ready(ConnectionEnd::Drained);
             }
-            if !stop_seen && stage.stage() == Stage::FirstByte {
+            if !stop_seen && stage.stage() == ConnectionStage::FirstByte {
                 clock.hasten(Instant::now() + port.limits.late_request);
             }
             stop_seen = true;
         }
-        if asked.as_mut().poll_leaving(cx).is_ready() {
-            return Poll::Ready(ConnectionEnd::MadeRoom);
+        if eviction.poll_until(cx, || permit.must_close()).is_ready() {
+            return Poll::Ready(ConnectionEnd::Evicted);
         }
         clock.poll_expired(cx, stage, &port.limits).map(ConnectionEnd::TimedOut)
     })
@@ -132,8 +110,8 @@ fn protocol(limits: &Limits) -> http1::Builder {
     builder
 }
 
-/// Sends what the stream still holds and the end of it; then reads on for a moment, because closing
-/// a socket with unread bytes resets the connection, which can overtake the reply.
+/// Flushes and ends the stream, then discards input for a moment: closing a socket with unread bytes resets the
+/// connection, and the reset can overtake the reply.
 async fn close<IO>(mut io: IO, end: ConnectionEnd, limits: &Limits)
 where
     IO: AsyncRead + AsyncWrite + Unpin,
@@ -143,7 +121,7 @@ where
             return;
         }
         match end {
-            ConnectionEnd::TimedOut(_) | ConnectionEnd::MadeRoom => return,
+            ConnectionEnd::TimedOut(_) | ConnectionEnd::Evicted => return,
             ConnectionEnd::Closed | ConnectionEnd::Broken | ConnectionEnd::Drained => {}
         }
         let mut rest = vec![0; 4096];
@@ -155,43 +133,43 @@ where
             }
         }
     };
-    // Either way the stream is dropped next: an elapsed wait needs no other answer.
+    // The stream is dropped next, whether the wait elapsed or not.
     let _ = tokio::time::timeout(limits.linger, closing).await;
 }
 
-/// The requests of one connection, on their way to the router.
-struct Exchanges {
+/// The service of one connection: passes its requests to the router.
+struct ConnectionService {
     router: Router,
-    place: Place,
+    permit: ConnectionPermit,
     port: Arc<Port>,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Exchanges {
-    type Response = Response<Reply>;
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Exchange;
+    type Future = RequestFuture;
 
-    fn call(&self, request: Request<Incoming>) -> Exchange {
-        let stage = self.place.stage();
-        stage.enter(Stage::Body);
-        let request = request.map(|body| Arriving { body, stage: Arc::clone(stage) });
-        Exchange {
+    fn call(&self, request: Request<Incoming>) -> RequestFuture {
+        let stage = self.permit.stage();
+        stage.enter(ConnectionStage::Body);
+        let request = request.map(|body| RequestBody { body, stage: Arc::clone(stage) });
+        RequestFuture {
             handler: self.router.clone().call(request),
-            place: self.place.clone(),
+            permit: self.permit.clone(),
             port: Arc::clone(&self.port),
         }
     }
 }
 
-/// One request in the hands of the router.
-struct Exchange {
+/// The response of the router to one request.
+struct RequestFuture {
     handler: RouteFuture<Infallible>,
-    place: Place,
+    permit: ConnectionPermit,
     port: Arc<Port>,
 }
 
-impl Future for Exchange {
-    type Output = Result<Response<Reply>, Infallible>;
+impl Future for RequestFuture {
+    type Output = Result<Response<ResponseBody>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // A panic answers this one request; the handler is never polled again.
@@ -202,27 +180,27 @@ impl Future for Exchange {
             Ok(Poll::Ready(Err(never))) => match never {},
             Err(_) => {
                 self.port.observe(TransportEvent::HandlerPanicked);
-                Refusal::Panicked.into_response()
+                Rejection::Panicked.into_response()
             }
         };
         if self.port.drain.is_announced() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if response.extensions().get::<ReviewAnswered>().is_some() {
-            self.place.note_review();
+            self.permit.note_review();
         }
-        let stage = Arc::clone(self.place.stage());
-        Poll::Ready(Ok(response.map(|body| Reply { body, stage })))
+        let stage = Arc::clone(self.permit.stage());
+        Poll::Ready(Ok(response.map(|body| ResponseBody { body, stage })))
     }
 }
 
-/// The body of a request, which notes its end.
-struct Arriving {
+/// The body of a request, which records in the stage when it is complete.
+struct RequestBody {
     body: Incoming,
     stage: Arc<StageCell>,
 }
 
-impl HttpBody for Arriving {
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -232,7 +210,7 @@ impl HttpBody for Arriving {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if self.body.is_end_stream() || matches!(polled, Poll::Ready(None)) {
-            self.stage.body_came();
+            self.stage.body_received();
         }
         polled
     }
@@ -246,20 +224,20 @@ impl HttpBody for Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for RequestBody {
     fn drop(&mut self) {
-        // Whoever reads no further waits for nothing more of it.
-        self.stage.body_came();
+        // A handler that drops the body waits for no more of it.
+        self.stage.body_received();
     }
 }
 
-/// The body of a reply, which tells when hyper has taken its last byte.
-struct Reply {
+/// The body of a response, which records in the stage when hyper has taken its last byte.
+struct ResponseBody {
     body: Body,
     stage: Arc<StageCell>,
 }
 
-impl HttpBody for Reply {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -279,9 +257,9 @@ impl HttpBody for Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.stage.enter(Stage::Reply);
+        self.stage.enter(ConnectionStage::Reply);
     }
 }
 

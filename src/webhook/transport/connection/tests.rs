@@ -10,18 +10,18 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::webhook::transport::admission::Admission;
 use crate::webhook::transport::body::read_body;
-use crate::webhook::transport::observer::Silent;
-use crate::webhook::transport::places::Places;
+use crate::webhook::transport::connection_limiter::ConnectionLimiter;
+use crate::webhook::transport::load_shedder::LoadShedder;
+use crate::webhook::transport::observer::NoopObserver;
 
 const GET: &[u8] = b"GET /now HTTP/1.1\r\nhost: a\r\n\r\n";
 
 fn router(limits: &Limits) -> Router {
-    let admission = Admission::new(limits.clone());
+    let shedder = LoadShedder::new(limits.clone());
     Router::new()
         .route("/now", get(|| async { (Extension(ReviewAnswered), "now") }))
-        .route("/stranger", get(|| async { "stranger" }))
+        .route("/other", get(|| async { "other" }))
         .route("/slow", get(|| async { sleep(Duration::from_secs(3)).await }))
         .route("/never", get(std::future::pending::<()>))
         // Holds the body and does not read it.
@@ -37,9 +37,9 @@ fn router(limits: &Limits) -> Router {
         .route(
             "/review",
             post(|request: axum::extract::Request| async move {
-                match read_body(request, &admission).await {
+                match read_body(request, &shedder).await {
                     Ok(body) => body.len().to_string().into_response(),
-                    Err(refusal) => refusal.into_response(),
+                    Err(rejection) => rejection.into_response(),
                 }
             }),
         )
@@ -57,7 +57,7 @@ fn port() -> Arc<Port> {
         router,
         limits,
         drain: Drain::default(),
-        observer: Arc::new(Silent),
+        observer: Arc::new(NoopObserver),
     })
 }
 
@@ -72,8 +72,8 @@ impl Client {
     fn connect(port: &Arc<Port>) -> Self {
         let (io, served) = tokio::io::duplex(64 * 1024);
         let port = Arc::clone(port);
-        let place = Places::new(&port.limits).take([10, 0, 0, 1].into()).unwrap();
-        let end = tokio::spawn(async move { serve(served, &port, &place).await });
+        let permit = ConnectionLimiter::new(&port.limits).acquire([10, 0, 0, 1].into()).unwrap();
+        let end = tokio::spawn(async move { serve(served, &port, &permit).await });
         Self { io, end, since: Instant::now() }
     }
 
@@ -127,7 +127,10 @@ impl Client {
 #[tokio::test(start_paused = true)]
 async fn a_silent_peer_is_cut_off_after_ten_seconds() {
     let (rest, end, seconds) = Client::connect(&port()).until_closed().await;
-    assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::FirstByte), 10));
+    assert_eq!(
+        (rest.as_str(), end, seconds),
+        ("", ConnectionEnd::TimedOut(ConnectionStage::FirstByte), 10)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,7 +154,10 @@ async fn a_head_that_drips_is_cut_off_five_seconds_after_its_first_byte() {
             sleep(Duration::from_millis(990)).await;
         }
         let (rest, end, seconds) = client.until_closed().await;
-        assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::Head), 5));
+        assert_eq!(
+            (rest.as_str(), end, seconds),
+            ("", ConnectionEnd::TimedOut(ConnectionStage::Head), 5)
+        );
     }
 }
 
@@ -211,18 +217,24 @@ async fn a_rested_connection_is_closed_after_two_minutes_counted_from_its_last_r
     client.ask().await;
     client.since = Instant::now();
     let (rest, end, seconds) = client.until_closed().await;
-    assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::Idle), 120));
+    assert_eq!(
+        (rest.as_str(), end, seconds),
+        ("", ConnectionEnd::TimedOut(ConnectionStage::Idle), 120)
+    );
 }
 
-/// Whoever asks for something else takes a place that an API server may need.
+/// A client that sends no review holds a connection that an API server may need.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_brought_no_review_rests_for_five_seconds() {
     let mut client = Client::connect(&port());
-    client.send(b"GET /stranger HTTP/1.1\r\nhost: a\r\n\r\n").await;
-    assert!(client.reply().await.ends_with("stranger"));
+    client.send(b"GET /other HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert!(client.reply().await.ends_with("other"));
     client.since = Instant::now();
     let (rest, end, seconds) = client.until_closed().await;
-    assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::Idle), 5));
+    assert_eq!(
+        (rest.as_str(), end, seconds),
+        ("", ConnectionEnd::TimedOut(ConnectionStage::Idle), 5)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +242,7 @@ async fn a_body_that_never_ends_is_told_from_a_handler_that_does_not() {
     let mut client = Client::connect(&port());
     client.send(b"POST /hold HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n").await;
     let (_, end, seconds) = client.until_closed().await;
-    assert_eq!((end, seconds), (ConnectionEnd::TimedOut(Stage::Body), 35));
+    assert_eq!((end, seconds), (ConnectionEnd::TimedOut(ConnectionStage::Body), 35));
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,11 +259,11 @@ async fn a_half_closed_peer_is_let_go_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_without_end_is_cut_off_when_nobody_waits_any_more() {
+async fn a_handler_without_end_is_cut_off_after_the_longest_timeout() {
     let mut client = Client::connect(&port());
     client.send(b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let (_, end, seconds) = client.until_closed().await;
-    assert_eq!((end, seconds), (ConnectionEnd::TimedOut(Stage::Exchange), 35));
+    assert_eq!((end, seconds), (ConnectionEnd::TimedOut(ConnectionStage::Exchange), 35));
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +273,10 @@ async fn a_peer_that_does_not_read_is_cut_off() {
     sleep(Duration::from_mins(1)).await;
     assert!(client.end.is_finished());
     let end = client.end.await.unwrap();
-    assert!(matches!(end, ConnectionEnd::TimedOut(Stage::Reply | Stage::Exchange)), "{end:?}");
+    assert!(
+        matches!(end, ConnectionEnd::TimedOut(ConnectionStage::Reply | ConnectionStage::Exchange)),
+        "{end:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -339,7 +354,10 @@ async fn a_stop_closes_what_rests_and_lets_what_runs_finish() {
     sleep(Duration::from_millis(900)).await;
     assert!(fresh.ask().await.contains("connection: close"));
     let (rest, end, seconds) = silent.until_closed().await;
-    assert_eq!((rest.as_str(), end, seconds), ("", ConnectionEnd::TimedOut(Stage::FirstByte), 2));
+    assert_eq!(
+        (rest.as_str(), end, seconds),
+        ("", ConnectionEnd::TimedOut(ConnectionStage::FirstByte), 2)
+    );
     let (reply, end, seconds) = running.until_closed().await;
     assert!(reply.contains("connection: close"), "{reply}");
     assert_eq!((end, seconds), (ConnectionEnd::Closed, 3));

@@ -1,10 +1,9 @@
 //! The serving certificate and its key: loading, checking, and the TLS configuration they make.
 //!
-//! Every way in which operators get the two files wrong has an error of its own that says which
-//! file, what is wrong and what to do. No error ever holds a byte of the key. Watching the files is
-//! in `reload`.
+//! Each mistake in the two files has an error of its own that names the file, the problem and the fix. No error ever
+//! holds a byte of the key. Not here: reloading them (`reload`).
 
-mod callers;
+mod client_verification;
 
 use std::fmt;
 use std::io;
@@ -26,7 +25,7 @@ use thiserror::Error;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
-pub use self::callers::Callers;
+pub use self::client_verification::ClientVerification;
 use crate::telemetry::logging::cause;
 
 /// The two files of a serving pair, as `--tls-cert-file` and `--tls-private-key-file` name them.
@@ -36,10 +35,10 @@ pub struct PairFiles {
     pub certificate: PathBuf,
     /// PEM: the private key (PKCS#8, SEC1 or PKCS#1).
     pub key: PathBuf,
-    /// The name by which API servers call; any, where nobody knows.
+    /// The host name that API servers call; `None` accepts any.
     pub host: Option<String>,
-    /// Whose certificates callers must show; nobody has to, if there is nothing.
-    pub callers: Option<Callers>,
+    /// Which client certificates are required; `None` requires none.
+    pub callers: Option<ClientVerification>,
 }
 
 /// Why a serving pair cannot be used.
@@ -112,18 +111,18 @@ pub enum PairError {
     Unfollowed(#[source] io::Error),
 }
 
-/// Whether clients accept a certificate at some moment, as far as its own words go.
+/// Whether clients accept a certificate, as far as its own fields say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// Within its time.
     Valid,
-    /// Its time is over: every client refuses it.
+    /// It has expired: every client rejects it.
     Expired,
-    /// Its time has not begun, or a clock is wrong: every client refuses it.
+    /// It is not valid yet, or a clock is wrong: every client rejects it.
     NotYetValid,
-    /// It does not name the host that API servers call: they refuse it.
+    /// It does not name the host that API servers call: they reject it.
     OtherName,
-    /// It is for other uses than to serve: every client refuses it.
+    /// Its extended key usage does not include servers: every client rejects it.
     NotForServers,
 }
 
@@ -131,7 +130,7 @@ pub enum Validity {
 #[derive(Clone)]
 pub struct ServingPair {
     config: Arc<ServerConfig>,
-    /// What no time mends.
+    /// A fault that no time changes.
     fault: Option<Validity>,
     not_before: i64,
     not_after: i64,
@@ -206,12 +205,12 @@ impl fmt::Debug for ServingPair {
     }
 }
 
-/// The bytes of both files, to tell whether they changed.
+/// The bytes of both files, which show whether they changed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PairContents {
     certificate: Vec<u8>,
     key: Vec<u8>,
-    /// The authorities of callers, if they must show a certificate.
+    /// The CAs of callers, if they must show a certificate.
     callers: Option<Vec<u8>>,
 }
 
@@ -238,7 +237,7 @@ impl PairContents {
 }
 
 fn callers(files: &PairFiles) -> Result<Option<Vec<u8>>, PairError> {
-    files.callers.as_ref().map(|callers| read(&callers.authority)).transpose()
+    files.callers.as_ref().map(|callers| read(&callers.ca)).transpose()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PairError> {
@@ -264,15 +263,15 @@ fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>,
     Ok(chain)
 }
 
-/// Whether the last block has no end or the last line is a broken marker: the reader overlooks some
-/// of these, and a chain without its intermediate is an outage at the client.
+/// Whether the last block has no end or the last line is a broken marker: the library ignores some of these, and a
+/// chain without its intermediate is an outage at the client.
 fn cut_off(pem: &[u8]) -> bool {
     let last = pem.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
     let marker = last.starts_with(b"-");
     marker && !(last.starts_with(b"-----END ") && last.trim_ascii_end().ends_with(b"-----"))
 }
 
-/// What a leaf says about itself.
+/// The fields of a leaf certificate.
 struct Leaf {
     not_before: i64,
     not_after: i64,
@@ -313,7 +312,7 @@ fn fault(
 
 fn private_key(pem: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, PairError> {
     use rustls::pki_types::pem::Error;
-    // The reader's error may quote the line it stumbled over: it is not passed on.
+    // The library's error may quote a line of the key: it is not passed on.
     PrivateKeyDer::from_pem_slice(pem).map_err(|error| {
         let path = path.to_path_buf();
         if matches!(error, Error::NoItemsFound) {

@@ -40,10 +40,10 @@ fn a_pair_serves_http_1_over_both_versions_without_sessions() {
 
 #[test]
 fn a_chain_is_accepted_leaf_first_and_its_leaf_sets_the_time() {
-    let mut authority = CertificateParams::new([]).unwrap();
-    authority.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    authority.not_after = rcgen::date_time_ymd(2060, 1, 1);
-    let issuer = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let mut ca = CertificateParams::new([]).unwrap();
+    ca.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    ca.not_after = rcgen::date_time_ymd(2060, 1, 1);
+    let issuer = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
     let mut leaf = CertificateParams::new(["a".to_owned()]).unwrap();
     leaf.not_before = rcgen::date_time_ymd(2020, 1, 1);

@@ -6,7 +6,7 @@
 mod page;
 pub(crate) mod record;
 
-use bindery::api::registration::{Registration, Target};
+use bindery::api::registration::{Registration, WebhookTarget};
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 use bindery::rules::{Parameters, Send};
 use hyper::Method;
@@ -91,7 +91,7 @@ fn the_fields_are_as_recorded() {
 fn the_conditions_are_accepted() {
     let plane = Plane::shared(Peers::WithBinder);
     let registration = Registration {
-        target: Target::Url("https://127.0.0.1:9".to_owned()),
+        target: WebhookTarget::Url("https://127.0.0.1:9".to_owned()),
         ca_pem: pair().authority,
         own_controller: OWN_CONTROLLER.to_owned(),
         namespace_labels: Parameters::default().namespace_labels,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bindery::api::fixture::{DEAD_UID, Item, parse, with_uids};
+use bindery::api::fixture::{DEAD_UID, FixtureObject, parse, with_uids};
 use bindery::model::annotations::TENANT;
 use bindery::rules::{Fact, Persona as Who};
 use hyper::Method;
@@ -151,7 +151,7 @@ impl<'a> Stage<'a> {
     }
 
     #[track_caller]
-    fn put(&mut self, item: &Item) {
+    fn put(&mut self, item: &FixtureObject) {
         let target = self.fill(&item.target);
         let text = self.fill(&item.object.to_string());
         let mut object: Value = serde_json::from_str(&text).unwrap();
@@ -257,7 +257,7 @@ fn target_of(fact: Fact) -> &'static str {
 
 /// The objects of a fixture.
 #[track_caller]
-pub(crate) fn items(given: &str) -> Vec<Item> {
+pub(crate) fn items(given: &str) -> Vec<FixtureObject> {
     parse(given).unwrap_or_else(|error| panic!("{error}"))
 }
 

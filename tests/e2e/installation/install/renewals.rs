@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bindery::certificates::authorities;
+use bindery::certificates::ca_certificates;
 use hyper::Method;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -34,7 +34,7 @@ fn renewals_are_noticed_by_nobody() {
     let asked = load.asked();
     println!("{leaves} serving certificates made anew during {asked} admissions");
     for number in 0..authorities {
-        renew(&site, "authority", number);
+        renew(&site, "ca", number);
     }
     let asked = load.asked() - asked;
     println!("{authorities} authorities made anew during {asked} admissions");
@@ -62,7 +62,7 @@ fn renew(site: &Site, what: &str, number: usize) {
     let former = (leaf(site), site.bundle());
     let own = installation();
     let secret = match what {
-        "authority" => own.authority_secret(),
+        "ca" => own.ca_secret(),
         _ => own.serving_secret(),
     };
     let asked = json!({"metadata": {"annotations": {"bindery.dev/renew": what}}});
@@ -71,8 +71,8 @@ fn renew(site: &Site, what: &str, number: usize) {
     eventually(&format!("{what} {number} is new"), Duration::from_mins(1), || {
         let now = (leaf(site), site.bundle());
         let bundle = now.1.clone().ok_or("the entries disagree")?;
-        let count = authorities(&bundle).len();
-        let is_new = now.0 != former.0 && (what != "authority" || now.1 != former.1);
+        let count = ca_certificates(&bundle).len();
+        let is_new = now.0 != former.0 && (what != "ca" || now.1 != former.1);
         if is_new && count == 1 {
             Ok(())
         } else {

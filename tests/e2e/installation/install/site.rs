@@ -181,7 +181,7 @@ impl Site {
     /// Looks for its keys, and others, in whatever it has told.
     fn look_for_secrets(&self) {
         let own = installation();
-        let stored = [(own.serving_secret(), "tls.key"), (own.authority_secret(), "ca.key")];
+        let stored = [(own.serving_secret(), "tls.key"), (own.ca_secret(), "ca.key")];
         let keys: Vec<String> =
             stored.iter().filter_map(|(name, key)| self.secret(name, key)).collect();
         secrets::look_for(&keys, "a log", &self.node.logs());

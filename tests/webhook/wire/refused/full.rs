@@ -8,14 +8,14 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bindery::client::shared_store::SharedStore;
 use bindery::rules::{Policy, RULES, Rule};
-use bindery::telemetry::metrics::Metrics;
+use bindery::telemetry::metrics::WebhookMetrics;
 use bindery::webhook::handlers::{Reviews, router};
 use bindery::webhook::lines::UserLines;
-use bindery::webhook::reader::Reader;
+use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
-use bindery::webhook::transport::admission::Admission;
-use bindery::webhook::transport::refusal::Refusal;
-use bindery::webhook::transport::{Limits, PortOptions, Security, Server, Silent};
+use bindery::webhook::transport::load_shedder::LoadShedder;
+use bindery::webhook::transport::rejection::Rejection;
+use bindery::webhook::transport::{Limits, NoopObserver, PortOptions, PortServer, Security};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -32,7 +32,7 @@ pub(super) struct FullRow {
     /// Bytes of the body.
     length: usize,
     status: u16,
-    pub(super) refusal: Refusal,
+    pub(super) refusal: Rejection,
     /// A header that must be there.
     header: &'static str,
 }
@@ -45,7 +45,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 429,
-        refusal: Refusal::ReviewsFull,
+        refusal: Rejection::ReviewsFull,
         header: RETRY,
     },
     FullRow {
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 429,
-        refusal: Refusal::BodiesFull,
+        refusal: Rejection::BodiesFull,
         header: RETRY,
     },
     // Usual bodies have room; a large one meets the share of its kind.
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 200_000,
         status: 429,
-        refusal: Refusal::BodiesFull,
+        refusal: Rejection::BodiesFull,
         header: RETRY,
     },
     FullRow {
@@ -70,7 +70,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 413,
-        refusal: Refusal::BodyTooLarge { limit: 100 },
+        refusal: Rejection::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
     // Longer than a body may be, where there would be no room for it either.
@@ -79,7 +79,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 413,
-        refusal: Refusal::BodyTooLarge { limit: 100 },
+        refusal: Rejection::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
     FullRow {
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: panic::RULES,
         length: 0,
         status: 500,
-        refusal: Refusal::Panicked,
+        refusal: Rejection::Panicked,
         header: "connection: close",
     },
 ];
@@ -100,18 +100,18 @@ fn body(length: usize) -> String {
     body + &more
 }
 
-fn serve(row: &FullRow) -> (Server, SocketAddr, Arc<Admission>) {
+fn serve(row: &FullRow) -> (PortServer, SocketAddr, Arc<LoadShedder>) {
     let service = Service {
         rules: row.rules,
         shared: Arc::new(SharedStore::default()),
-        reader: Reader::disconnected(),
+        reader: ReadDispatcher::disconnected(),
         policy: Arc::new(ArcSwap::from_pointee(Policy::default())),
-        metrics: Arc::new(Metrics::register().unwrap()),
+        metrics: Arc::new(WebhookMetrics::register().unwrap()),
         lines: UserLines::default(),
     };
     let limits = (row.limits)(Limits::reviews());
-    let admission = Admission::new(limits.clone());
-    let reviews = Reviews { service: Arc::new(service), admission: Arc::clone(&admission) };
+    let shedder = LoadShedder::new(limits.clone());
+    let reviews = Reviews { service: Arc::new(service), shedder: Arc::clone(&shedder) };
     let endpoint = PortOptions {
         name: "reviews",
         listener: TcpListener::bind("127.0.0.1:0").unwrap(),
@@ -119,9 +119,9 @@ fn serve(row: &FullRow) -> (Server, SocketAddr, Arc<Admission>) {
         router: router(reviews),
         limits,
     };
-    let server = Server::start(endpoint, NonZeroUsize::MIN, Arc::new(Silent)).unwrap();
+    let server = PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
     let address = server.address();
-    (server, address, admission)
+    (server, address, shedder)
 }
 
 async fn ask(address: SocketAddr, body: &str) -> Reply {
@@ -133,7 +133,7 @@ async fn ask(address: SocketAddr, body: &str) -> Reply {
 #[tokio::test]
 async fn every_full_house_says_so_and_gives_everything_back() {
     for row in ROWS {
-        let (_server, address, admission) = serve(row);
+        let (_server, address, shedder) = serve(row);
         for _ in 0..3 {
             let reply = ask(address, &body(row.length)).await;
             assert_eq!(line(&reply), row.refusal.to_string());
@@ -141,7 +141,7 @@ async fn every_full_house_says_so_and_gives_everything_back() {
             assert!(reply.head.lines().any(|line| line == row.header), "{reply:?}");
         }
         crate::transport::fixture::eventually("given back", || {
-            (admission.body_bytes(), admission.reviews()) == (0, 0)
+            (shedder.body_bytes(), shedder.reviews()) == (0, 0)
         })
         .await;
     }
@@ -155,7 +155,7 @@ async fn the_same_house_with_room_judges() {
         rules: RULES,
         length: 0,
         status: 404,
-        refusal: Refusal::NotFound,
+        refusal: Rejection::NotFound,
         header: "",
     };
     let (_server, address, _admission) = serve(&row);

@@ -1,7 +1,7 @@
 //! Requests that are refused for what stands around their body: method, path, type, encoding, framing, length,
 //! time; and what is no request at all.
 
-use bindery::webhook::transport::refusal::Refusal;
+use bindery::webhook::transport::rejection::Rejection;
 
 use super::super::volume_review;
 use super::{BODY, told};
@@ -14,7 +14,7 @@ pub(super) struct HeadRow {
     pub(super) status: u16,
     /// The refusal whose line is told; none where the body is told to be unreadable, or nothing is told because
     /// the bytes are no request.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) refusal: Option<Rejection>,
     /// What is told of a body.
     pub(super) unreadable: &'static str,
 }
@@ -26,14 +26,14 @@ const HASTY: &str = "POST /validate/guard?timeout=1s HTTP/1.1";
 const JSON: &str = "content-type: application/json\r\n";
 /// The connection is closed without a word: to whoever speaks HTTP/2, one of HTTP/1.1 would mean nothing.
 const UNANSWERED: u16 = 0;
-const TOO_LARGE: Refusal = Refusal::BodyTooLarge { limit: 20 << 20 };
+const TOO_LARGE: Rejection = Rejection::BodyTooLarge { limit: 20 << 20 };
 
 /// A request with this first line, these headers and these bytes behind them.
 fn bytes(first: &str, headers: &str, body: &str) -> Vec<u8> {
     format!("{first}\r\nhost: {NAME}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-fn refused(request: Vec<u8>, status: u16, refusal: Refusal) -> HeadRow {
+fn refused(request: Vec<u8>, status: u16, refusal: Rejection) -> HeadRow {
     HeadRow { request, status, refusal: Some(refusal), unreadable: "" }
 }
 
@@ -70,7 +70,7 @@ fn methods_and_paths() -> Vec<HeadRow> {
         .enumerate()
         .map(|(number, method)| {
             let first = format!("{method} {}?timeout=1s HTTP/1.1", paths[number % paths.len()]);
-            refused(bytes(&first, "", ""), 405, Refusal::MethodNotAllowed)
+            refused(bytes(&first, "", ""), 405, Rejection::MethodNotAllowed)
         })
         .collect();
     rows.extend(
@@ -99,7 +99,7 @@ fn methods_and_paths() -> Vec<HeadRow> {
             refused(
                 bytes(&first, &format!("{JSON}content-length: 0\r\n"), ""),
                 404,
-                Refusal::NotFound,
+                Rejection::NotFound,
             )
         }),
     );
@@ -128,7 +128,7 @@ fn types() -> Vec<HeadRow> {
         refused(
             bytes(POST, &format!("{headers}content-length: 2\r\n"), "{}"),
             415,
-            Refusal::NotJson,
+            Rejection::NotJson,
         )
     };
     let mut rows: Vec<HeadRow> = types.map(row).into();
@@ -143,7 +143,7 @@ fn encodings() -> Vec<HeadRow> {
     ]
     .map(|encoding| {
         let headers = format!("{JSON}content-encoding: {encoding}\r\ncontent-length: 2\r\n");
-        refused(bytes(POST, &headers, "{}"), 415, Refusal::BodyEncoded)
+        refused(bytes(POST, &headers, "{}"), 415, Rejection::BodyEncoded)
     })
     .into_iter()
     .chain([refused(
@@ -153,7 +153,7 @@ fn encodings() -> Vec<HeadRow> {
             "{}",
         ),
         415,
-        Refusal::BodyEncoded,
+        Rejection::BodyEncoded,
     )])
     .collect()
 }
@@ -208,10 +208,10 @@ fn chunks() -> Vec<HeadRow> {
         "2 2\r\n{}\r\n0\r\n\r\n",
         "2\r\n{}\r\nzz\r\n",
     ]
-    .map(|body| refused(chunked(body), 400, Refusal::BodyBroken))
+    .map(|body| refused(chunked(body), 400, Rejection::BodyBroken))
     .into();
     let extended = format!("2;{}\r\n{{}}\r\n0\r\n\r\n", "x".repeat(40_000));
-    rows.push(refused(chunked(&extended), 400, Refusal::BodyBroken));
+    rows.push(refused(chunked(&extended), 400, Rejection::BodyBroken));
     rows.push(unreadable(chunked("0\r\n\r\n"), "EOF while parsing a value"));
     rows.push(unreadable(chunked("1\r\n{\r\n0\r\n\r\n"), "EOF while parsing an object"));
     let megabytes = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20)).repeat(21);
@@ -219,7 +219,7 @@ fn chunks() -> Vec<HeadRow> {
     rows.push(refused(
         with("transfer-encoding: chunked\r\ncontent-encoding: gzip\r\n", "2\r\n{}\r\n0\r\n\r\n"),
         415,
-        Refusal::BodyEncoded,
+        Rejection::BodyEncoded,
     ));
     for encoding in ["gzip", "chunked, gzip", "identity", "xchunked", "", "chunked;q=1"] {
         rows.push(malformed(with(&format!("transfer-encoding: {encoding}\r\n"), "{}"), 400));
@@ -236,9 +236,9 @@ fn bodies_that_stay_away() -> Vec<HeadRow> {
         |first: &str, headers: &str, body: &str| bytes(first, &format!("{JSON}{headers}"), body);
     let length = "content-length: 9\r\n";
     vec![
-        refused(with(HASTY, length, "{"), 408, Refusal::BodyLate),
-        refused(with("POST /mutate?timeout=0s HTTP/1.1", length, ""), 408, Refusal::BodyLate),
-        refused(with(HASTY, "transfer-encoding: chunked\r\n", "2\r\n{}"), 408, Refusal::BodyLate),
+        refused(with(HASTY, length, "{"), 408, Rejection::BodyLate),
+        refused(with("POST /mutate?timeout=0s HTTP/1.1", length, ""), 408, Rejection::BodyLate),
+        refused(with(HASTY, "transfer-encoding: chunked\r\n", "2\r\n{}"), 408, Rejection::BodyLate),
     ]
 }
 

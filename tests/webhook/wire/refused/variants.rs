@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use bindery::api::review::{ReviewError, prepare, request};
+use bindery::api::review::{ReviewError, parse_request, prepare};
 use bindery::rules::Policy;
-use bindery::webhook::transport::refusal::Refusal;
+use bindery::webhook::transport::rejection::Rejection;
 
 use super::{full, heads, rows};
 
@@ -53,7 +53,7 @@ fn every_reason_that_makes_a_review_unreadable_has_a_row() {
     let mut hit = BTreeSet::new();
     for row in rows() {
         let mut body = row.body;
-        let read = prepare(&mut body).and_then(|()| request(&body, &Policy::default()));
+        let read = prepare(&mut body).and_then(|()| parse_request(&body, &Policy::default()));
         hit.insert(of_reviews::name_of(&read.expect_err(&row.line)));
     }
     let missed: Vec<_> = of_reviews::ALL.iter().filter(|name| !hit.contains(*name)).collect();
@@ -72,10 +72,10 @@ fn every_object_and_every_part_of_one_is_told_by_some_row() {
 }
 
 mod of_requests {
-    use super::Refusal;
+    use super::Rejection;
 
     variants! {
-        Refusal:
+        Rejection:
         BodyTooLarge { .. },
         BodyEncoded {},
         NotJson {},
@@ -88,7 +88,7 @@ mod of_requests {
         Panicked {},
     }
 
-    pub(super) fn name_of(refusal: &Refusal) -> &'static str {
+    pub(super) fn name_of(refusal: &Rejection) -> &'static str {
         name(refusal)
     }
 

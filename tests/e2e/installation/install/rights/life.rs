@@ -44,15 +44,7 @@ pub(super) fn live(site: &Site) {
     await_phase(site.plane, "one", "Available");
     let renew = ["annotate", "secret", "bindery-tls", "bindery.dev/renew=certificate", "-n", NAME];
     kubectl(&renew).expect_ok();
-    kubectl(&[
-        "annotate",
-        "secret",
-        "bindery-authority",
-        "bindery.dev/renew=authority",
-        "-n",
-        NAME,
-    ])
-    .expect_ok();
+    kubectl(&["annotate", "secret", "bindery-ca", "bindery.dev/renew=ca", "-n", NAME]).expect_ok();
     for lease in LEASES {
         kubectl(&["delete", "lease", lease, "-n", NAME]).expect_ok();
     }

@@ -170,7 +170,7 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     "",
                     "bindery",
                     "bindery-tls",
-                    "bindery-authority",
+                    "bindery-ca",
                     "bindery-controller",
                     "bindery-certificates",
                 ] {

@@ -1,8 +1,8 @@
-//! Every answer that is not a review: a status and one line that says why.
+//! Responses that are no AdmissionReview: a status and one line that says why.
 //!
-//! A request that cannot be judged gets a 4xx of HTTP, never a review: the API server counts a
-//! review without the right uid as a failed call. Overload is a 429 with `Retry-After`, which the
-//! API server repeats by itself within its deadline; a dropped connection it would not.
+//! A request that cannot be judged gets an HTTP 4xx, never a review: the API server counts a review without the right
+//! uid as a failed call. Overload is a 429 with `Retry-After`: the API server retries that by itself within its
+//! deadline, but not a dropped connection.
 
 use std::future::{Ready, ready};
 
@@ -13,7 +13,7 @@ use thiserror::Error;
 
 /// Why a request was not judged. The text of each is its body, followed by a line feed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Rejection {
     /// 413: more bytes than [`Limits::body`](super::Limits::body).
     #[error("the body is longer than {limit} bytes; it was not read; send a smaller object")]
     BodyTooLarge {
@@ -51,8 +51,8 @@ pub enum Refusal {
     Panicked,
 }
 
-impl Refusal {
-    /// The status of the answer.
+impl Rejection {
+    /// The status of the response.
     pub const fn status(self) -> StatusCode {
         match self {
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -82,8 +82,8 @@ impl Refusal {
         }
     }
 
-    /// Whether the connection is of no more use: part of a body is still on its way, or nobody
-    /// knows where the next request begins.
+    /// Whether the connection cannot be used any more: part of a body has not arrived yet, or it is unknown where
+    /// the next request begins.
     const fn ends_connection(self) -> bool {
         match self {
             Self::BodyTooLarge { .. }
@@ -97,7 +97,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         let mut response = (self.status(), format!("{self}\n")).into_response();
         let headers = response.headers_mut();
@@ -114,51 +114,51 @@ impl IntoResponse for Refusal {
 }
 
 /// Handler for [`axum::Router::fallback`].
-pub fn not_found() -> Ready<Refusal> {
-    ready(Refusal::NotFound)
+pub fn not_found() -> Ready<Rejection> {
+    ready(Rejection::NotFound)
 }
 
 /// Handler for [`axum::Router::method_not_allowed_fallback`].
-pub fn method_not_allowed() -> Ready<Refusal> {
-    ready(Refusal::MethodNotAllowed)
+pub fn method_not_allowed() -> Ready<Rejection> {
+    ready(Rejection::MethodNotAllowed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ALL: [Refusal; 10] = [
-        Refusal::BodyTooLarge { limit: 7 },
-        Refusal::BodyEncoded,
-        Refusal::NotJson,
-        Refusal::BodiesFull,
-        Refusal::ReviewsFull,
-        Refusal::BodyLate,
-        Refusal::BodyBroken,
-        Refusal::NotFound,
-        Refusal::MethodNotAllowed,
-        Refusal::Panicked,
+    const ALL: [Rejection; 10] = [
+        Rejection::BodyTooLarge { limit: 7 },
+        Rejection::BodyEncoded,
+        Rejection::NotJson,
+        Rejection::BodiesFull,
+        Rejection::ReviewsFull,
+        Rejection::BodyLate,
+        Rejection::BodyBroken,
+        Rejection::NotFound,
+        Rejection::MethodNotAllowed,
+        Rejection::Panicked,
     ];
 
     #[test]
-    fn each_refusal_is_one_line_of_plain_text_with_a_label_of_its_own() {
-        let mut labels: Vec<_> = ALL.iter().map(|refusal| refusal.label()).collect();
+    fn each_rejection_is_one_line_of_plain_text_with_a_label_of_its_own() {
+        let mut labels: Vec<_> = ALL.iter().map(|rejection| rejection.label()).collect();
         labels.sort_unstable();
         labels.dedup();
         assert_eq!(labels.len(), ALL.len());
-        for refusal in ALL {
-            let text = refusal.to_string();
+        for rejection in ALL {
+            let text = rejection.to_string();
             assert!(!text.contains('\n') && text.matches("; ").count() == 2, "{text}");
-            let response = refusal.into_response();
+            let response = rejection.into_response();
             assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         }
     }
 
     #[test]
     fn overload_asks_to_come_back_and_keeps_the_connection() {
-        for refusal in ALL {
-            let overloaded = refusal.status() == StatusCode::TOO_MANY_REQUESTS;
-            let response = refusal.into_response();
+        for rejection in ALL {
+            let overloaded = rejection.status() == StatusCode::TOO_MANY_REQUESTS;
+            let response = rejection.into_response();
             assert_eq!(response.headers().contains_key(RETRY_AFTER), overloaded);
             assert!(!(overloaded && response.headers().contains_key(CONNECTION)));
         }

@@ -1,6 +1,6 @@
-//! Who may call: an API server that proves itself with a certificate, where the operator wants that.
+//! Client certificates of API servers, where the operator requires them.
 //!
-//! By default API servers show none. Not here: how an API server is told to show one (`docs/explanation/security.md`).
+//! By default, API servers present none. Not here: how an API server is configured to present one (`docs`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,27 +19,26 @@ use x509_parser::parse_x509_certificate;
 
 use super::{PairError, certificates};
 
-/// Whose certificates are accepted of a caller.
+/// Which client certificates are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Callers {
-    /// PEM: the authorities that sign them.
-    pub authority: PathBuf,
+pub struct ClientVerification {
+    /// PEM: the CAs that sign them.
+    pub ca: PathBuf,
     /// The common or host names that are accepted; all if there are none.
     pub names: Vec<String>,
 }
 
-impl Callers {
-    /// Asks every caller for a certificate of one of the authorities in `pem`, with one of the names.
+impl ClientVerification {
+    /// Requires a client certificate that one of the CAs in `pem` signed, with one of the names.
     pub(super) fn verifier(
         &self,
         pem: &[u8],
         provider: Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ClientCertVerifier>, PairError> {
-        let broken =
-            |position| PairError::BrokenCertificate { path: self.authority.clone(), position };
+        let broken = |position| PairError::BrokenCertificate { path: self.ca.clone(), position };
         let mut roots = RootCertStore::empty();
-        for (index, authority) in certificates(pem, &self.authority)?.into_iter().enumerate() {
-            roots.add(authority).map_err(|_| broken(index + 1))?;
+        for (index, ca) in certificates(pem, &self.ca)?.into_iter().enumerate() {
+            roots.add(ca).map_err(|_| broken(index + 1))?;
         }
         let signed = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         let signed = signed.build().map_err(|_| broken(1))?;
@@ -47,7 +46,7 @@ impl Callers {
     }
 }
 
-/// Accepts what is signed by an authority and has one of the names.
+/// Accepts certificates that a CA signed and that have one of the names.
 #[derive(Debug)]
 struct Named {
     signed: Arc<dyn ClientCertVerifier>,

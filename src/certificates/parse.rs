@@ -14,14 +14,14 @@ use x509_parser::parse_x509_certificate;
 
 /// When a certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Time {
+pub struct ValidityPeriod {
     /// Its first moment.
     pub begin: Timestamp,
     /// Its last moment.
     pub end: Timestamp,
 }
 
-impl Time {
+impl ValidityPeriod {
     /// Whether `now` is within it.
     pub fn holds(self, now: Timestamp) -> bool {
         self.begin <= now && now <= self.end
@@ -36,7 +36,7 @@ impl Time {
 }
 
 /// When the first certificate in `pem` is valid; nothing if there is none that can be read.
-pub fn time(pem: &str) -> Option<Time> {
+pub fn time(pem: &str) -> Option<ValidityPeriod> {
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     time_of(&certificate)
 }
@@ -45,9 +45,9 @@ pub fn time(pem: &str) -> Option<Time> {
 /// `name` at `now`: what an API server asks.
 pub fn is_accepted(pem: &str, trust: &str, name: &str, now: Timestamp) -> bool {
     let mut roots = RootCertStore::empty();
-    for authority in authorities(trust) {
-        let Ok(der) = CertificateDer::from_pem_slice(authority.as_bytes()) else { continue };
-        // What is no authority is no root.
+    for ca in ca_certificates(trust) {
+        let Ok(der) = CertificateDer::from_pem_slice(ca.as_bytes()) else { continue };
+        // What is no CA is no root.
         let _ = roots.add(der);
     }
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -66,7 +66,7 @@ pub fn is_accepted(pem: &str, trust: &str, name: &str, now: Timestamp) -> bool {
 }
 
 /// The certificates in `pem`, each as PEM of its own, in order, each once; what cannot be read is left out.
-pub fn authorities(pem: &str) -> Vec<String> {
+pub fn ca_certificates(pem: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = pem;
     while let Some(start) = rest.find(BEGIN) {
@@ -87,11 +87,11 @@ pub fn authorities(pem: &str) -> Vec<String> {
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-fn time_of(certificate: &CertificateDer<'_>) -> Option<Time> {
+fn time_of(certificate: &CertificateDer<'_>) -> Option<ValidityPeriod> {
     let (_, parsed) = parse_x509_certificate(certificate).ok()?;
     let validity = parsed.validity();
     let at = |seconds: i64| Timestamp::from_second(seconds).ok();
-    Some(Time {
+    Some(ValidityPeriod {
         begin: at(validity.not_before.timestamp())?,
         end: at(validity.not_after.timestamp())?,
     })
@@ -102,7 +102,7 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::certificates::{CertificateAuthority, KeyedPem, Names};
+    use crate::certificates::{CertificateAuthority, KeyedPem, SubjectNames};
 
     const NAME: &str = "bindery.bindery.svc";
 
@@ -110,18 +110,18 @@ mod tests {
         Timestamp::from_second(1_900_000_000).unwrap() + SignedDuration::from_hours(hours)
     }
 
-    fn authority(name: &str) -> KeyedPem {
+    fn ca(name: &str) -> KeyedPem {
         CertificateAuthority::make(name, at(0), SignedDuration::from_hours(100)).unwrap()
     }
 
-    fn leaf(authority: &KeyedPem) -> KeyedPem {
-        let signer = CertificateAuthority::of(authority).unwrap();
-        signer.sign(&Names::default(), at(0), SignedDuration::from_hours(30)).unwrap()
+    fn leaf(ca: &KeyedPem) -> KeyedPem {
+        let signer = CertificateAuthority::of(ca).unwrap();
+        signer.sign(&SubjectNames::default(), at(0), SignedDuration::from_hours(30)).unwrap()
     }
 
     #[test]
-    fn a_leaf_is_accepted_by_who_trusts_its_authority_for_its_names_in_its_time() {
-        let (one, other) = (authority("one"), authority("other"));
+    fn a_leaf_is_accepted_by_who_trusts_its_ca_for_its_names_in_its_time() {
+        let (one, other) = (ca("one"), ca("other"));
         let leaf = leaf(&one);
         let accepted =
             |trust: &str, name, hours| is_accepted(&leaf.certificate, trust, name, at(hours));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn it_is_due_after_two_thirds_of_its_time() {
-        let time = time(&leaf(&authority("one")).certificate).unwrap();
+        let time = time(&leaf(&ca("one")).certificate).unwrap();
         assert!(
             time.holds(at(0)) && time.holds(at(30)) && !time.holds(at(31)) && !time.holds(at(-2))
         );
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn authorities_are_told_apart_and_counted_once() {
-        let (one, other) = (authority("one").certificate, authority("other").certificate);
+        let (one, other) = (ca("one").certificate, ca("other").certificate);
         let text = format!("# a comment\n{one}{other}\r\n{one}-----BEGIN CERTIFICATE-----\nAAAA");
-        assert_eq!(authorities(&text), [one, other]);
+        assert_eq!(ca_certificates(&text), [one, other]);
         let broken = format!("{BEGIN}\nAAAA\n{END}\n");
-        assert_eq!(authorities(&broken), Vec::<String>::new());
+        assert_eq!(ca_certificates(&broken), Vec::<String>::new());
     }
 }

@@ -1,6 +1,6 @@
 //! Live reads for reviews, made on the runtime of the watches.
 //!
-//! Reviews run on threads of their own; a connection to the API server must not live and die there.
+//! Reviews run on threads of their own, and connections to the API server are shared by all of them.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::client::reads::LiveReader;
 
 /// Makes live reads; without a client every read fails.
 #[derive(Clone)]
-pub struct Reader {
+pub struct ReadDispatcher {
     live: Option<(LiveReader, Handle)>,
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for ReadDispatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("connected", &self.live.is_some()).finish()
+        f.debug_struct("ReadDispatcher").field("connected", &self.live.is_some()).finish()
     }
 }
 
-impl Reader {
+impl ReadDispatcher {
     /// Reads through `client` on `runtime`.
     pub fn new(client: Client, runtime: Handle) -> Self {
         Self { live: Some((LiveReader::new(client), runtime)) }
@@ -38,8 +38,8 @@ impl Reader {
     /// Makes `wanted` within `deadline` and adds the answers to `live`. Returns how many of them ended in a
     /// panic.
     ///
-    /// The deadline is kept here too, on the thread of the review: what is slow or busy over there keeps
-    /// nobody waiting.
+    /// The deadline is enforced here too, on the thread of the review, so that a busy runtime of the watches delays no
+    /// review.
     pub async fn read(
         &self,
         wanted: &[Read],

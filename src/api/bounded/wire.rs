@@ -1,0 +1,274 @@
+//! The wire form of API objects: types that are parsed within a [`ParseBudget`].
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
+    Unexpected, Visitor,
+};
+use serde_json::value::RawValue;
+
+use super::ParseBudget;
+
+/// A type that is parsed within a budget.
+pub trait Parse<'de>: Sized {
+    /// Parses the value.
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error>;
+}
+
+/// Passes the budget to a value of a map or list.
+#[derive(Debug)]
+pub struct Seed<'b, T>(&'b ParseBudget<'b>, PhantomData<T>);
+
+impl<'b, T> Seed<'b, T> {
+    /// Passes this budget.
+    pub fn new(budget: &'b ParseBudget<'b>) -> Self {
+        Self(budget, PhantomData)
+    }
+}
+
+impl<'de, T: Parse<'de>> DeserializeSeed<'de> for Seed<'_, T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::parse(self.0, deserializer)
+    }
+}
+
+/// Parses a text by a function, without keeping it. The first field says what an error expected.
+#[derive(Debug)]
+pub struct StrSeed<F>(pub &'static str, pub F);
+
+impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for StrSeed<F> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for StrSeed<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok((self.1)(text))
+    }
+}
+
+/// A type that is made of a list or map; null is an empty one.
+pub trait WireCollection<'de>: Default {
+    /// What an error says was expected.
+    const EXPECTED: &'static str;
+
+    /// Makes it of a list.
+    fn from_seq<A: SeqAccess<'de>>(_: &ParseBudget<'_>, _: A) -> Result<Self, A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Seq, &Self::EXPECTED))
+    }
+
+    /// Makes it of a map.
+    fn from_map<A: MapAccess<'de>>(_: &ParseBudget<'_>, _: A) -> Result<Self, A::Error> {
+        Err(A::Error::invalid_type(Unexpected::Map, &Self::EXPECTED))
+    }
+}
+
+/// Parses a [`WireCollection`].
+pub fn parse_collection<'de, T: WireCollection<'de>, D: Deserializer<'de>>(
+    budget: &ParseBudget<'_>,
+    deserializer: D,
+) -> Result<T, D::Error> {
+    struct CollectionVisitor<'b, T>(Seed<'b, T>);
+    impl<'de, T: WireCollection<'de>> Visitor<'de> for CollectionVisitor<'_, T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(T::EXPECTED)
+        }
+
+        fn visit_unit<E>(self) -> Result<T, E> {
+            Ok(T::default())
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<T, A::Error> {
+            T::from_seq(self.0.0, items)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::from_map(self.0.0, map)
+        }
+    }
+    deserializer.deserialize_any(CollectionVisitor(Seed::new(budget)))
+}
+
+/// A type with named fields, declared by [`wire!`].
+pub trait WireObject<'de>: Default {
+    /// The names of its fields in JSON.
+    const FIELDS: &'static [&'static str];
+
+    /// Parses the value of a field, by its place in [`FIELDS`](Self::FIELDS).
+    fn set<A: MapAccess<'de>>(
+        &mut self,
+        field: usize,
+        budget: &ParseBudget<'_>,
+        map: &mut A,
+    ) -> Result<(), A::Error>;
+}
+
+/// Parses a [`WireObject`] from a map: unknown fields are skipped, a known one may be there once.
+pub fn parse_object<'de, T: WireObject<'de>, D: Deserializer<'de>>(
+    budget: &ParseBudget<'_>,
+    deserializer: D,
+) -> Result<T, D::Error> {
+    struct ObjectVisitor<'b, T>(Seed<'b, T>);
+    impl<'de, T: WireObject<'de>> Visitor<'de> for ObjectVisitor<'_, T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+            let (mut object, mut seen) = (T::default(), 0_u64);
+            let place = |key: &str| T::FIELDS.iter().position(|field| *field == key);
+            while let Some(place) = map.next_key_seed(StrSeed("a key", place))? {
+                let Some((place, name)) = place.zip(place.and_then(|at| T::FIELDS.get(at))) else {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                };
+                if seen & (1 << place) != 0 {
+                    return Err(A::Error::duplicate_field(name));
+                }
+                seen |= 1 << place;
+                object.set(place, self.0.0, &mut map)?;
+            }
+            Ok(object)
+        }
+    }
+    deserializer.deserialize_map(ObjectVisitor(Seed::new(budget)))
+}
+
+/// Declares types of the wire, each field with its name in JSON. An absent field is its default.
+macro_rules! wire {
+    ($($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime $(, $param:ident)?>)? {
+        $($(#[$doc:meta])* $field_vis:vis $field:ident: $type:ty = $json:literal,)*
+    })*) => {$(
+        $(#[$meta])*
+        $vis struct $name $(<$life $(, $param)?>)? {
+            $($(#[$doc])* $field_vis $field: $type,)*
+        }
+
+        impl $(<$life $(, $param)?>)? Default for $name $(<$life $(, $param)?>)? {
+            fn default() -> Self {
+                Self { $($field: Default::default(),)* }
+            }
+        }
+
+        impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de>)?)?>
+            $crate::api::bounded::WireObject<'de> for $name $(<$life $(, $param)?>)?
+        {
+            const FIELDS: &'static [&'static str] = &[$($json,)*];
+
+            fn set<A: serde::de::MapAccess<'de>>(
+                &mut self,
+                field: usize,
+                budget: &$crate::api::bounded::ParseBudget<'_>,
+                map: &mut A,
+            ) -> Result<(), A::Error> {
+                let mut places = 0..;
+                $(if places.next() == Some(field) {
+                    self.$field = map.next_value_seed($crate::api::bounded::Seed::new(budget))?;
+                    return Ok(());
+                })*
+                Ok(())
+            }
+        }
+
+        impl<'de $(: $life, $life $(, $param: $crate::api::bounded::Parse<'de>)?)?>
+            $crate::api::bounded::Parse<'de> for $name $(<$life $(, $param)?>)?
+        {
+            fn parse<D: serde::de::Deserializer<'de>>(
+                budget: &$crate::api::bounded::ParseBudget<'_>,
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                $crate::api::bounded::parse_object(budget, deserializer)
+            }
+        }
+    )*};
+}
+pub(in crate::api) use wire;
+
+/// Types that collect nothing are parsed as serde does it.
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl<'de> Parse<'de> for $type {
+            fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize(deserializer)
+            }
+        }
+    )*};
+}
+plain!(bool, i64, String, IgnoredAny);
+
+impl<'de: 'a, 'a> Parse<'de> for Cow<'a, str> {
+    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+impl<'de: 'a, 'a> Parse<'de> for &'a RawValue {
+    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+impl<'de: 'a, 'a> Parse<'de> for Vec<&'a RawValue> {
+    fn parse<D: Deserializer<'de>>(_: &ParseBudget<'_>, deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+impl<'de, T: Parse<'de>> Parse<'de> for Box<T> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        T::parse(budget, deserializer).map(Self::new)
+    }
+}
+
+impl<'de, T: Parse<'de>> Parse<'de> for Option<T> {
+    fn parse<D: Deserializer<'de>>(
+        budget: &ParseBudget<'_>,
+        deserializer: D,
+    ) -> Result<Self, D::Error> {
+        struct OptionVisitor<'b, T>(Seed<'b, T>);
+        impl<'de, T: Parse<'de>> Visitor<'de> for OptionVisitor<'_, T> {
+            type Value = Option<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("option")
+            }
+
+            fn visit_unit<E>(self) -> Result<Option<T>, E> {
+                Ok(None)
+            }
+
+            fn visit_none<E>(self) -> Result<Option<T>, E> {
+                Ok(None)
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<Option<T>, D::Error> {
+                self.0.deserialize(value).map(Some)
+            }
+        }
+        deserializer.deserialize_option(OptionVisitor(Seed::new(budget)))
+    }
+}

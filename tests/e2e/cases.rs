@@ -6,7 +6,7 @@ use crate::binding::{controller, differential, failures, lifecycle, recycler, wr
 use crate::control_plane::{lifetime, smoke};
 use crate::denials::{attacks, namespace_labels, rules};
 use crate::installation::{certificates, install, overload};
-use crate::predictions::{check, explain, gitops};
+use crate::predictions::{check, explain, gitops, tutorial};
 use crate::runner::Case;
 use crate::tenant_isolation::{restricted, tenancy, volume_labels};
 use crate::{no_false_denials, provisioners, storage_lifecycle};
@@ -39,6 +39,7 @@ pub(crate) fn all(is_full: bool) -> Vec<Case> {
         controller::CASES,
         explain::CASES,
         gitops::CASES,
+        tutorial::CASES,
         volume_labels::CASES,
         namespace_labels::CASES,
         lifecycle::CASES,

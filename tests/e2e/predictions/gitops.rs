@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use bindery::document;
 use serde_json::{Value, json};
 
-use crate::plane::persona::{ADMIN, STORAGE_ADMIN};
+use crate::plane::persona::{ADMIN, Persona, STORAGE_ADMIN};
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case};
 use hyper::Method;
@@ -22,9 +22,9 @@ fn the_pipelines_run_as_they_are_written() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     arrange(&plane);
     let folder = tempfile::tempdir().unwrap();
-    let shell = Shell { plane: &plane, folder: folder.path() };
+    let shell = Shell { plane: &plane, folder: folder.path(), user: STORAGE_ADMIN };
     repository(&shell);
-    let blocks = fenced("sh");
+    let blocks = fenced(PAGE, "sh");
     assert!(blocks.len() >= 6, "{blocks:?}");
     for block in &blocks {
         shell.run(block);
@@ -49,7 +49,7 @@ fn pipelines_hold_the_same_commands(blocks: &[String]) {
     let forms = |line: &str| line.split(" -o ").next().unwrap_or_default().trim().to_owned();
     let known: Vec<String> = blocks.iter().flat_map(|block| block.lines().map(forms)).collect();
     let mut checked = 0;
-    for pipeline in fenced("yaml") {
+    for pipeline in fenced(PAGE, "yaml") {
         let documents =
             document::read(&pipeline).unwrap_or_else(|error| panic!("{error}: {pipeline}"));
         let mut lines = Vec::new();
@@ -81,9 +81,9 @@ fn commands(value: &Value, lines: &mut Vec<String>) {
 }
 
 /// The blocks of the page in this language; those of a list are indented.
-fn fenced(language: &str) -> Vec<String> {
+pub(super) fn fenced(page: &str, language: &str) -> Vec<String> {
     let (mut blocks, mut open) = (Vec::new(), None);
-    for line in PAGE.lines() {
+    for line in page.lines() {
         match (&mut open, line.trim()) {
             (Some(_), "```") => blocks.extend(open.take()),
             (Some(block), _) => *block = format!("{block}{line}\n"),
@@ -143,14 +143,15 @@ fn repository(shell: &Shell<'_>) {
 }
 
 /// A shell in the repository in which `bindery`, `kubectl` and `helm` are those under test.
-struct Shell<'a> {
-    plane: &'a Plane,
-    folder: &'a Path,
+pub(super) struct Shell<'a> {
+    pub(super) plane: &'a Plane,
+    pub(super) folder: &'a Path,
+    pub(super) user: Persona,
 }
 
 impl Shell<'_> {
     #[track_caller]
-    fn run(&self, commands: &str) {
+    pub(super) fn run(&self, commands: &str) {
         let output = self.output(commands);
         assert!(output.status.success(), "{commands}\n{output:?}");
     }
@@ -165,7 +166,7 @@ impl Shell<'_> {
             .current_dir(self.folder)
             .env("PATH", std::env::join_paths(folders).unwrap())
             .env("HOME", self.plane.home())
-            .env("KUBECONFIG", self.plane.kubeconfig(STORAGE_ADMIN))
+            .env("KUBECONFIG", self.plane.kubeconfig(self.user))
             .stdin(Stdio::null())
             .output()
             .unwrap()

@@ -8,7 +8,7 @@ SUITES := $(filter-out chart e2e,$(patsubst tests/%/main.rs,%,$(wildcard tests/*
 
 .PHONY: demo test lint unit suites examples doc kube chart e2e histories installation peers versions mutants bench fuzz stress soak generate dist image
 
-# The webhook refusing and repairing, then the controller binding, without a cluster. ARGS=--serve keeps the
+# The webhook denying and mutating, then the controller binding, without a cluster. ARGS=--serve keeps the
 # webhook up.
 demo:
 	cargo run --locked --quiet -p bindery-sim -- $(ARGS)
@@ -161,4 +161,4 @@ generate: kube
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test pages current -- --test-threads=1
 	BINDERY_GENERATE=1 $(MAKE) --no-print-directory e2e \
-		CASES="every_rule_refuses_by_every_route the_real_server_still_answers_as_recorded"
+		CASES="every_rule_denies_every_request_type the_real_server_still_answers_as_recorded"

@@ -1,6 +1,6 @@
 //! The pure paths alone: bytes to a verdict, its two smallest parts, and the choice of a volume. `cargo bench --bench judge`.
 //!
-//! It exists to tell where a change of the whole (`benches/webhook`) comes from: no socket, no TLS, no
+//! It exists to show where a change of the whole (`benches/webhook`) comes from: no socket, no TLS, no
 //! cluster. Not here: floors; these figures are for people who look for what became slower.
 #![allow(clippy::expect_used, reason = "a benchmark of a failure measures nothing")]
 
@@ -21,17 +21,17 @@ use divan::Bencher;
 use divan::counter::BytesCount;
 
 const ALLOWED: &str = include_str!("data/allowed.json");
-const REFUSED: &str = include_str!("data/refused.json");
+const DENIED: &str = include_str!("data/denied.json");
 
 fn main() {
     divan::main();
 }
 
 /// The recorded review as it comes in, to the answer as it goes out.
-#[divan::bench(args = ["allowed", "refused"])]
+#[divan::bench(args = ["allowed", "denied"])]
 fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
     let (policy, view) = (Policy::default(), View::default());
-    let body = if review == "allowed" { ALLOWED } else { REFUSED }.as_bytes();
+    let body = if review == "allowed" { ALLOWED } else { DENIED }.as_bytes();
     bencher.counter(BytesCount::of_slice(body)).bench(|| {
         let read =
             parse_request(black_box(body), &policy).expect("the recorded review can be read");
@@ -65,7 +65,7 @@ fn quantity(text: &str) -> Quantity {
     Quantity::parse(black_box(text)).expect("a quantity")
 }
 
-/// A volume that fits, asked about by somebody who names the pair.
+/// A volume that fits, asked about by a user who names the pair.
 #[divan::bench]
 fn fit_of_a_pair(bencher: Bencher<'_, '_>) {
     let review: serde_json::Value = serde_json::from_str(ALLOWED).expect("JSON");

@@ -42,7 +42,7 @@ rm -rf "$tree" && mkdir "$tree"
 git ls-files -z --cached --others --exclude-standard |
 	tar --null --files-from=- --ignore-failed-read --warning=no-failed-read -cf - | tar -xf - -C "$tree"
 
-# Lives that many seeds of what stands in the copy. Status 0 if nothing broke.
+# Runs that many seeds of the sources in the copy. Status 0 if nothing broke.
 live() {
 	(cd "$tree" && SIMULATION_SEEDS=$1 cargo test --locked --test simulation seeds_without_a_breach \
 		-- --nocapture) >"$log" 2>&1
@@ -74,7 +74,7 @@ judge() {
 }
 
 echo "the sources as they are"
-build "what stands here"
+build "the source tree"
 live "$seeds" || { tail -60 "$log" >&2; fail "the simulation fails without any mutant"; }
 
 rows=() firsts=() survivors=()

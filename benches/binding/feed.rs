@@ -1,5 +1,5 @@
 //! An API server that has objects and never changes: it answers watches with everything there is, and
-//! refuses the rest.
+//! rejects the rest.
 //!
 //! It exists because a real one takes minutes to be given 200,000 objects. Plain HTTP on a loopback port,
 //! so that what is measured is the real process with its real client. Not here: the objects.
@@ -31,7 +31,7 @@ struct Shared {
     /// Watches of volumes and of claims to which everything was sent.
     complete: AtomicUsize,
     /// What was asked besides.
-    refused: Mutex<Vec<String>>,
+    denied: Mutex<Vec<String>>,
 }
 
 impl Feed {
@@ -40,8 +40,8 @@ impl Feed {
         let failed = |error: io::Error| format!("no feed: {error}");
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let (complete, refused) = (AtomicUsize::new(0), Mutex::default());
-        let shared = Arc::new(Shared { count, volumes, claims, complete, refused });
+        let (complete, denied) = (AtomicUsize::new(0), Mutex::default());
+        let shared = Arc::new(Shared { count, volumes, claims, complete, denied });
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
@@ -59,8 +59,8 @@ impl Feed {
             "apiVersion": "v1", "kind": "Config", "current-context": "feed",
             "clusters": [{"name": "feed",
                 "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
-            "users": [{"name": "nobody", "user": {}}],
-            "contexts": [{"name": "feed", "context": {"cluster": "feed", "user": "nobody"}}],
+            "users": [{"name": "forged", "user": {}}],
+            "contexts": [{"name": "feed", "context": {"cluster": "feed", "user": "forged"}}],
         })
         .to_string()
     }
@@ -71,8 +71,8 @@ impl Feed {
     }
 
     /// What was asked that is no watch.
-    pub(crate) fn refused(&self) -> Vec<String> {
-        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn denied(&self) -> Vec<String> {
+        self.shared.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -85,7 +85,7 @@ impl Shared {
         let line = request.lines().next().unwrap_or_default();
         let is_watch = line.starts_with("GET ") && line.contains("watch=true");
         if !is_watch {
-            self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
+            self.denied.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
             let mut connection = connection;
             return connection.write_all(
                 b"HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",

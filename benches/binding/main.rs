@@ -7,7 +7,7 @@
 //! figures of a short run are not those that the floors are meant for.
 //!
 //! In a race the volumes (or the claims) exist; 64 clients create the other kind as fast as they are
-//! served, and the clock runs from the first creation until the last claim is Bound. The contenders take
+//! served, and the clock runs from the first creation until the last claim is Bound. The competitors take
 //! turns, each on a fresh API server and etcd of its own, alone with it but for one watch that takes the
 //! times. The *bare load* is the same 64 clients which, after each creation, send the four patches of that
 //! bind in order, as our controller spells them: no watch, no choice, nothing but the requests. Nothing is
@@ -23,7 +23,7 @@
 #[path = "../shared/among.rs"]
 mod among;
 mod bare;
-mod contender;
+mod competitor;
 #[path = "../cluster/dump.rs"]
 mod dump;
 mod feed;
@@ -42,7 +42,7 @@ mod writes;
 
 use std::process::ExitCode;
 
-// The planes look for what they use at the root of whoever takes them in.
+// The planes look for what they use at the root of the program that includes them.
 use shared::{eventually, floors, plane, process, programs, runner, webhook};
 
 const SECTIONS: [shared::sections::Section; 9] = [

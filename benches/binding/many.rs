@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::contender::{controller, webhook};
+use crate::competitor::{controller, webhook};
 use crate::feed::Feed;
 use crate::floors::Row;
 use crate::plane::folder::Folder;
@@ -15,7 +15,7 @@ use crate::plane::process::Process;
 use crate::process;
 use crate::race::pairs_count;
 
-/// Pairs. The largest cluster is what the floors are for; the others are for whoever plans a smaller one.
+/// Pairs. The largest cluster is what the floors are for; the others help to plan a smaller one.
 const PAIRS: [usize; 4] = [1_000, 10_000, 50_000, 100_000];
 
 /// How long taking everything in may take.
@@ -78,11 +78,11 @@ fn rest(feed: &Feed, process: &Process, started: Instant) -> Result<f64, String>
         let now = process::processor_seconds([process.id()])?;
         let is_quiet = now - before < REST.as_secs_f64() / 50.0;
         if is_quiet && feed.is_complete() {
-            let refused = feed.refused();
-            return if refused.is_empty() {
+            let denied = feed.denied();
+            return if denied.is_empty() {
                 Ok(now)
             } else {
-                Err(format!("sent what bound pairs do not need: {refused:?}"))
+                Err(format!("sent what bound pairs do not need: {denied:?}"))
             };
         }
         before = now;

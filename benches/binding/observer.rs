@@ -1,6 +1,6 @@
 //! When which object reached its phase, seen by one watch.
 //!
-//! Each contender of a race is observed in the same way, the bare load too, so that the price of the
+//! Each competitor of a race is observed in the same way, the bare load too, so that the price of the
 //! watch is in every figure.
 
 use std::collections::BTreeMap;

@@ -50,12 +50,12 @@ fn plan(dump: &Path, count: usize) -> Result<f64, String> {
     let seconds = start.elapsed().as_secs_f64();
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let planned = plan["claims"].as_array().map_or(0, Vec::len);
-    // 1: some claims starve, as those with a selector may.
+    // 1: some claims stay Pending, as those with a selector may.
     if matches!(output.status.code(), Some(0 | 1)) && planned == count {
         eprintln!("  {seconds:.2} s, {}", plan["summary"]);
         Ok(seconds)
     } else {
-        let told = String::from_utf8_lossy(&output.stderr);
-        Err(format!("bindery plan ended with {} and {planned} claims: {told}", output.status))
+        let reported = String::from_utf8_lossy(&output.stderr);
+        Err(format!("bindery plan ended with {} and {planned} claims: {reported}", output.status))
     }
 }

@@ -1,4 +1,4 @@
-//! One race: a fresh plane, one contender, pairs of one shape in one order; and what came of it.
+//! One race: a fresh plane, one competitor, pairs of one shape in one order; and what came of it.
 //!
 //! Not here: which races make a row (`rows`).
 
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep};
 
 use crate::bare;
-use crate::contender::{Binder, Contender, Memory, check_pairs};
+use crate::competitor::{Binder, Competitor, Memory, check_pairs};
 use crate::floors::median;
 use crate::observer::{Moment, Observer};
 use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
@@ -22,7 +22,7 @@ use crate::process;
 use crate::users::{self, CLIENTS, Stored};
 use crate::writes;
 
-/// How long a race may take: the slowest contender takes four minutes for the longest.
+/// How long a race may take: the slowest competitor takes four minutes for the longest.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Before the clock starts and after the last claim is Bound: whatever is still under way comes to rest.
@@ -59,7 +59,7 @@ pub(crate) struct Run {
     pub(crate) tail: f64,
     /// Writes per pair, from before the first creation.
     pub(crate) writes: f64,
-    /// ms of processor time per pair: of API server and etcd, of the binder, of the clients. It tells
+    /// ms of processor time per pair: of API server and etcd, of the binder, of the clients. It shows
     /// where the time goes, on a machine too that has something else to do.
     pub(crate) processor: [f64; 3],
     /// Of the binder.
@@ -87,7 +87,7 @@ pub(crate) fn pairs_count(usual: usize) -> Result<usize, String> {
     from_environment("BINDERY_BENCH_PAIRS").map(|wanted| wanted.unwrap_or(usual).min(usual))
 }
 
-/// How often each contender runs; odd, so that the median is a run.
+/// How often each competitor runs; odd, so that the median is a run.
 pub(crate) fn rounds_count() -> Result<usize, String> {
     from_environment("BINDERY_BENCH_ROUNDS").map(|wanted| wanted.unwrap_or(3))
 }
@@ -116,22 +116,22 @@ pub(crate) fn runtime() -> Result<Runtime, String> {
 }
 
 impl Race {
-    /// Runs it with `contender` on a fresh plane.
-    pub(crate) fn run(self, contender: Contender) -> Result<Run, String> {
+    /// Runs it with `competitor` on a fresh plane.
+    pub(crate) fn run(self, competitor: Competitor) -> Result<Run, String> {
         let plane = Plane::start(Peers::Alone)?;
-        let binder = Binder::start(contender, &plane)?;
-        let run = self.run_on(contender, &plane, &binder).map_err(|why| binder.blame(&why))?;
-        eprintln!("  {:<14}{run}", format!("{contender:?}"));
+        let binder = Binder::start(competitor, &plane)?;
+        let run = self.run_on(competitor, &plane, &binder).map_err(|why| binder.blame(&why))?;
+        eprintln!("  {:<14}{run}", format!("{competitor:?}"));
         Ok(run)
     }
 
-    fn run_on(self, contender: Contender, plane: &Plane, binder: &Binder) -> Result<Run, String> {
+    fn run_on(self, competitor: Competitor, plane: &Plane, binder: &Binder) -> Result<Run, String> {
         let runtime = runtime()?;
-        let track = runtime.block_on(Track::new(contender, plane))?;
+        let track = runtime.block_on(Track::new(competitor, plane))?;
         let warm = Pairs { class: "warm", shape: Shape::Like };
         // As many as there are clients, so that all connections are there; a throttled binder must not
         // spend its time on it.
-        let count = if contender == Contender::InTreeDefault { 2 } else { CLIENTS };
+        let count = if competitor == Competitor::InTreeDefault { 2 } else { CLIENTS };
         let warm_up = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
         runtime.block_on(track.race(warm_up, warm))?;
         binder.register(plane, &warm.name(0))?;
@@ -195,17 +195,17 @@ struct Times {
 /// Where races are run: the clients, and who binds.
 #[derive(Clone)]
 struct Track {
-    contender: Contender,
+    competitor: Competitor,
     users: Client,
     /// As whom the bare load sends its patches.
     bare: Client,
 }
 
 impl Track {
-    async fn new(contender: Contender, plane: &Plane) -> Result<Self, String> {
+    async fn new(competitor: Competitor, plane: &Plane) -> Result<Self, String> {
         let users = users::client(plane.kubeconfig(persona::ADMIN)).await?;
         let bare = users::client(plane.kubeconfig(persona::BINDERY_CONTROLLER)).await?;
-        Ok(Self { contender, users, bare })
+        Ok(Self { competitor, users, bare })
     }
 
     /// Creates both kinds and waits until all are bound and at rest.
@@ -228,7 +228,7 @@ impl Track {
 
     /// Creates volumes and waits until the binder, if there is one, has offered them.
     async fn volumes(&self, count: usize, pairs: Pairs) -> Result<Vec<Stored>, String> {
-        if self.contender == Contender::Bare {
+        if self.competitor == Competitor::Bare {
             return self.create(count, pairs, Kind::Volume).await;
         }
         let observer = Observer::of_volumes(self.users.clone(), pairs);
@@ -248,7 +248,7 @@ impl Track {
             Order::VolumesFirst => Kind::Claim,
             Order::ClaimsFirst => Kind::Volume,
         };
-        if self.contender != Contender::Bare {
+        if self.competitor != Competitor::Bare {
             return self.create(race.count, pairs, kind).await;
         }
         let track = self.clone();

@@ -1,6 +1,6 @@
-//! The rows of races: which contenders, how many pairs, and what is compared.
+//! The rows of races: which competitors, how many pairs, and what is compared.
 
-use crate::contender::Contender;
+use crate::competitor::Competitor;
 use crate::floors::{Row, median};
 use crate::pairs::Shape;
 use crate::race::{Order, Race, Run, pairs_count, rounds_count};
@@ -8,7 +8,7 @@ use crate::race::{Order, Race, Run, pairs_count, rounds_count};
 /// Pairs for the throttled binder: with more it would be waited for, and nothing learned.
 const DEFAULT_PAIRS: usize = 100;
 
-/// The runs of one contender.
+/// The runs of one competitor.
 struct Runs(Vec<Run>);
 
 impl Runs {
@@ -33,12 +33,12 @@ impl Runs {
     }
 }
 
-/// Races of several contenders, who take turns.
-fn race<const N: usize>(entries: [(Contender, Race); N]) -> Result<[Runs; N], String> {
+/// Races of several competitors, which alternate.
+fn race<const N: usize>(entries: [(Competitor, Race); N]) -> Result<[Runs; N], String> {
     let mut runs = entries.map(|_| Runs(Vec::new()));
     for _ in 0..rounds_count()? {
-        for ((contender, race), runs) in entries.iter().zip(&mut runs) {
-            runs.0.push(race.run(*contender)?);
+        for ((competitor, race), runs) in entries.iter().zip(&mut runs) {
+            runs.0.push(race.run(*competitor)?);
         }
     }
     Ok(runs)
@@ -50,10 +50,10 @@ pub(crate) fn like() -> Result<Vec<Row>, String> {
     let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
     let few = Race { count: pairs_count(DEFAULT_PAIRS)?, ..like };
     let [ours, in_tree, throttled, bare] = race([
-        (Contender::Ours, like),
-        (Contender::InTree, like),
-        (Contender::InTreeDefault, few),
-        (Contender::Bare, like),
+        (Competitor::Ours, like),
+        (Competitor::InTree, like),
+        (Competitor::InTreeDefault, few),
+        (Competitor::Bare, like),
     ])?;
     let writes = |runs: &Runs| runs.median(|run| run.writes);
     Ok(vec![
@@ -87,7 +87,7 @@ pub(crate) fn sizes() -> Result<Vec<Row>, String> {
     let count = pairs_count(5_000)?;
     let sizes = Race { shape: Shape::Sizes, order: Order::VolumesFirst, count };
     let [ours, in_tree, bare] =
-        race([(Contender::Ours, sizes), (Contender::InTree, sizes), (Contender::Bare, sizes)])?;
+        race([(Competitor::Ours, sizes), (Competitor::InTree, sizes), (Competitor::Bare, sizes)])?;
     let now = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.now));
     let peak = |runs: &Runs| runs.median(|run| run.memory.map_or(f64::NAN, |memory| memory.peak));
     let what = format!("{count} pairs, all sizes different");
@@ -108,7 +108,7 @@ pub(crate) fn named() -> Result<Vec<Row>, String> {
     let count = pairs_count(500)?;
     let named = Race { shape: Shape::Named, order: Order::VolumesFirst, count };
     let [ours, in_tree, bare] =
-        race([(Contender::Ours, named), (Contender::InTree, named), (Contender::Bare, named)])?;
+        race([(Competitor::Ours, named), (Competitor::InTree, named), (Competitor::Bare, named)])?;
     let what = format!("{count} claims that name their volume");
     Ok(vec![of_bare_and_in_tree("named-of-bare", &what, (&ours, &bare, &in_tree))])
 }
@@ -118,9 +118,9 @@ pub(crate) fn waiting() -> Result<Vec<Row>, String> {
     let count = pairs_count(500)?;
     let waiting = Race { shape: Shape::Like, order: Order::ClaimsFirst, count };
     let [ours, in_tree, bare] = race([
-        (Contender::Ours, waiting),
-        (Contender::InTree, waiting),
-        (Contender::Bare, waiting),
+        (Competitor::Ours, waiting),
+        (Competitor::InTree, waiting),
+        (Competitor::Bare, waiting),
     ])?;
     let what = format!("{count} claims first, volumes 2 s later");
     let ((median, _), (in_tree_median, _)) = (ours.latencies(), in_tree.latencies());
@@ -148,7 +148,7 @@ pub(crate) fn waiting() -> Result<Vec<Row>, String> {
 pub(crate) fn with_webhook() -> Result<Vec<Row>, String> {
     let count = pairs_count(1_000)?;
     let like = Race { shape: Shape::Like, order: Order::VolumesFirst, count };
-    let [guarded, alone] = race([(Contender::Guarded, like), (Contender::Ours, like)])?;
+    let [guarded, alone] = race([(Competitor::Guarded, like), (Competitor::Ours, like)])?;
     Ok(vec![Row {
         id: "with-webhook",
         what: format!("{count} like pairs with the webhook installed"),
@@ -168,7 +168,7 @@ fn of_bare(id: &'static str, what: &str, (ours, bare): (&Runs, &Runs)) -> Row {
     }
 }
 
-/// As [`of_bare`]; what the in-tree binder did is told on the way.
+/// As [`of_bare`]; what the in-tree binder did is printed on the way.
 fn of_bare_and_in_tree(
     id: &'static str,
     what: &str,

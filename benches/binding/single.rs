@@ -6,7 +6,7 @@ use kube::Client;
 use tokio::time::sleep;
 
 use crate::bare;
-use crate::contender::{Binder, Contender};
+use crate::competitor::{Binder, Competitor};
 use crate::floors::{Row, median};
 use crate::observer::Observer;
 use crate::pairs::{CLAIMS, Pairs, Shape, VOLUMES};
@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Measures both orders on one plane.
 pub(crate) fn measure() -> Result<Vec<Row>, String> {
-    let ours = both(Contender::Ours, pairs_count(PAIRS)?)?;
-    let in_tree = both(Contender::InTree, IN_TREE_PAIRS)?;
+    let ours = both(Competitor::Ours, pairs_count(PAIRS)?)?;
+    let in_tree = both(Competitor::InTree, IN_TREE_PAIRS)?;
     let bare = bare(pairs_count(PAIRS)?)?;
     let row = |id, what: &str, ours: f64, in_tree: f64| Row {
         id,
@@ -64,9 +64,9 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
 }
 
 /// The times in ms, volumes first and claims first.
-fn both(contender: Contender, count: usize) -> Result<[Vec<f64>; 2], String> {
+fn both(competitor: Competitor, count: usize) -> Result<[Vec<f64>; 2], String> {
     let plane = Plane::start(Peers::Alone)?;
-    let binder = Binder::start(contender, &plane)?;
+    let binder = Binder::start(competitor, &plane)?;
     let runtime = runtime()?;
     let measured = runtime.block_on(async {
         // The binder may still be starting when the first pair comes.
@@ -77,7 +77,7 @@ fn both(contender: Contender, count: usize) -> Result<[Vec<f64>; 2], String> {
     });
     let [volume_first, claim_first] = measured.map_err(|why: String| binder.blame(&why))?;
     eprintln!(
-        "  {contender:?}: volume first p50 {:.1} ms, p99 {:.1} ms; claim first p50 {:.1} ms, p99 {:.1} ms",
+        "  {competitor:?}: volume first p50 {:.1} ms, p99 {:.1} ms; claim first p50 {:.1} ms, p99 {:.1} ms",
         median(volume_first.clone()),
         tail(&volume_first),
         median(claim_first.clone()),

@@ -4,7 +4,7 @@ use hyper::Method;
 
 use crate::plane::{Body, Plane, persona};
 
-/// Requests so far that changed volumes or claims, refused ones included; creations are not counted.
+/// Requests so far that changed volumes or claims, rejected ones included; creations are not counted.
 pub(crate) fn count(plane: &Plane) -> Result<f64, String> {
     let reply = plane.try_request(persona::ADMIN, Method::GET, "/metrics", Body::none())?;
     if reply.code != 200 {

@@ -1,4 +1,4 @@
-//! A dump of a large cluster as kubectl writes it: made anew for each run, always the same.
+//! A dump of a large cluster as kubectl writes it: made again for each run, always the same.
 //!
 //! Shared by benches. The numbers of a volume and of a claim are spread by multiplication with primes, so
 //! that neighbours differ in class, size, label and age as they do in a cluster.

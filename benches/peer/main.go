@@ -1,5 +1,5 @@
 // Command peer is the smallest validating webhook that controller-runtime makes, as a peer in the
-// benchmark: it reads the old and the new volume into their API types, refuses another capacity of a
+// benchmark: it reads the old and the new volume into their API types, denies another capacity of a
 // bound volume, and allows the rest.
 //
 // It exists to be fair to the peer: no manager, no cache, no log line per request; one rule where

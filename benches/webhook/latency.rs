@@ -149,7 +149,7 @@ impl Bench<'_> {
         load.run()
     }
 
-    /// Registers and waits until it works: every installation but none refuses to shrink the volume.
+    /// Registers and waits until it works: every installation denies to shrink the volume.
     /// The paths of what was created.
     fn register(&self, installed: Installed) -> Result<Vec<String>, String> {
         let registration = Registration {

@@ -53,7 +53,7 @@ impl Seen {
 }
 
 impl Load<'_> {
-    /// Runs it. An error if a single answer was not a good one: a fast refusal is no throughput.
+    /// Runs it. An error if a single answer was not a good one: a fast rejection is no throughput.
     pub(crate) fn run(&self) -> Result<Seen, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/data/post.lua");
         let wrk = programs::find("wrk")?;

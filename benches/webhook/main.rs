@@ -34,7 +34,7 @@ mod wire;
 
 use std::process::ExitCode;
 
-// The planes look for what they use at the root of whoever takes them in.
+// The planes look for what they use at the root of the program that includes them.
 use shared::{eventually, floors, plane, process, programs, runner, webhook};
 
 const SECTIONS: [shared::sections::Section; 6] = [

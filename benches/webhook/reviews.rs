@@ -12,7 +12,7 @@ use crate::plane::folder::Folder;
 use crate::plane::{Body, Plane, claim_path, persona};
 
 const ALLOWED: &str = include_str!("../data/allowed.json");
-const REFUSED: &str = include_str!("../data/refused.json");
+const DENIED: &str = include_str!("../data/denied.json");
 
 /// The uid of claim default/data in the recordings.
 const RECORDED_UID: &str = "48538823-193d-4d7a-8914-d300ecc119bc";
@@ -22,8 +22,8 @@ const RECORDED_UID: &str = "48538823-193d-4d7a-8914-d300ecc119bc";
 pub(crate) struct Reviews {
     /// Every rule allows it.
     pub(crate) allowed: String,
-    /// `bound-volume-capacity` refuses it.
-    pub(crate) refused: String,
+    /// `bound-volume-capacity` denies it.
+    pub(crate) denied: String,
 }
 
 impl Reviews {
@@ -45,7 +45,7 @@ impl Reviews {
         let uid = stored.json["metadata"]["uid"].as_str();
         let uid = uid.ok_or_else(|| format!("claim default/data was not created: {stored}"))?;
         let made = |recorded: &str| recorded.trim_end().replace(RECORDED_UID, uid);
-        Ok(Self { allowed: made(ALLOWED), refused: made(REFUSED) })
+        Ok(Self { allowed: made(ALLOWED), denied: made(DENIED) })
     }
 
     /// Writes the allowed one into `folder`, for a load generator.

@@ -192,11 +192,11 @@ impl Server {
         Ok(std::iter::once(id).chain(children).collect())
     }
 
-    /// Checks that it judges: allows the one recorded review and refuses the other, each by its uid.
+    /// Checks that it judges: allows the one recorded review and denies the other, each by its uid.
     pub(crate) fn check_verdicts(&self, keys: &Keys) -> Result<(), String> {
         let target = self.target(keys)?;
-        let Reviews { allowed, refused } = &keys.reviews;
-        for (review, allowed) in [(allowed, true), (refused, false)] {
+        let Reviews { allowed, denied } = &keys.reviews;
+        for (review, allowed) in [(allowed, true), (denied, false)] {
             let request: Value = serde_json::from_str(review).map_err(|error| error.to_string())?;
             let reply = target.post_blocking(GUARD, review.as_bytes())?;
             let response = &reply.json["response"];

@@ -50,7 +50,7 @@ podman)
 	podman push -q "$name" "docker-archive:$archive:$name"
 	;;
 buildah)
-	# A store of its own, which needs nothing of the system; nobody runs containers from it.
+	# A store of its own, which needs nothing of the system; no container runs from it.
 	store=(--storage-driver vfs --root "$work/storage" --runroot "$work/run")
 	buildah "${store[@]}" build --isolation chroot --timestamp "$epoch" "${arguments[@]}"
 	buildah "${store[@]}" push -q "$name" "docker-archive:$archive:$name"
@@ -59,8 +59,8 @@ buildah)
 	fail "no image can be built: none of ${ENGINE:-docker, podman and buildah} works here; install one (apt-get install buildah needs no daemon), then retry."
 	;;
 esac
-told=$(scripts/image/check.sh "$archive" "$version") || {
+report=$(scripts/image/check.sh "$archive" "$version") || {
 	rm -f "$archive"
 	exit 1
 }
-echo "$name: $told, built with $engine from $revision"
+echo "$name: $report, built with $engine from $revision"

@@ -4,7 +4,7 @@
 #   check.sh ARCHIVE VERSION
 #
 # The archive is what is loaded into nodes, and engines put nothing of their own into it. Every line is one thing that
-# somebody relies on. As root the binary is run as well, in a root that holds nothing else and cannot be written.
+# a user relies on. As root the binary is run as well, in a root that holds nothing else and cannot be written.
 #
 # Not here: how the archive came to be (build.sh).
 set -euo pipefail
@@ -50,7 +50,7 @@ needed=$(readelf -dW "$binary") || fail "the binary is none that Linux can run"
 [[ $needed == *"(NEEDED)"* ]] && fail "the binary is not static: it needs a library"
 bytes=$(stat -c %s "$binary")
 ((bytes <= binary_bytes_most)) || fail "the binary has $bytes bytes, more than $binary_bytes_most"
-# Where it was built is nobody's business, and would make it another binary in every folder.
+# Where it was built is private, and would make it another binary in every folder.
 for folder in "$PWD" "${CARGO_HOME:-$HOME/.cargo}"; do
 	! grep -qaF "$folder/" "$binary" || fail "the binary holds a path of this machine: $folder"
 done
@@ -80,12 +80,12 @@ if [[ $(id -u) == 0 ]]; then
 			mount -t tmpfs -o mode=1777,size=16m tmpfs "$0/tmp"
 			exec chroot --userspec=65532:65532 "$0" /bindery "$@"' "$work/image" "$@"
 	}
-	told=$(in_image --version) || fail "the binary does not start in the image"
-	[[ $told == "bindery $version" ]] || fail "the image says that it is: $told"
-	in_image certs --out tmp/certs >"$work/told" 2>&1 </dev/null || fail "no certificate can be made in the image:
-$(<"$work/told")"
-	in_image rule >"$work/told" 2>&1 </dev/null || fail "the rules cannot be listed in the image:
-$(<"$work/told")"
+	report=$(in_image --version) || fail "the binary does not start in the image"
+	[[ $report == "bindery $version" ]] || fail "the image says that it is: $report"
+	in_image certs --out tmp/certs >"$work/output" 2>&1 </dev/null || fail "no certificate can be made in the image:
+$(<"$work/output")"
+	in_image rule >"$work/output" 2>&1 </dev/null || fail "the rules cannot be listed in the image:
+$(<"$work/output")"
 	ran="run as 65532"
 fi
 echo "$bytes bytes of binary, $(stat -c %s "$archive") of image, $ran"

@@ -16,7 +16,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 # Flags of the environment would take the place of those that make the binary static.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
 
-# Paths of this machine are no business of whoever reads a message of a panic, and would make a different binary of
+# Paths of this machine do not belong into the message of a panic, and would make a different binary of
 # every folder. Where the sources of the standard library are installed, they are named as where they are not.
 home=${CARGO_HOME:-$HOME/.cargo}
 target=$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -30,7 +30,7 @@ cargo static --config "target.$host.rustflags=[$renamed]"
 
 rm -rf dist
 mkdir dist
-# Modes are given: the umask of whoever builds would otherwise decide whether user 65532 may run it.
+# Modes are given: the umask of the builder would otherwise decide whether user 65532 may run it.
 install -m 0755 "$target/$host/release/bindery" dist/bindery
 install -m 0644 LICENSE dist/LICENSE
 scripts/image/notices.sh "$host" >dist/NOTICES

@@ -3,7 +3,7 @@
 #
 #   notices.sh HOST     the target that it was built for
 #
-# Libraries of Cargo's are told by notices.rs. Here is what the compiler adds: the standard library of Rust and, as the
+# Libraries of Cargo's are listed by notices.rs. Here is what the compiler adds: the standard library of Rust and, as the
 # binary is static, the C library with its terms, which ask for their text beside every copy.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,4 +1,4 @@
-//! Alerts and dashboard ask for metrics that there are, and tell whoever is called what to do.
+//! Alerts and dashboard ask for metrics that there are, and say what to do.
 //!
 //! Not here: whether an expression becomes true when it should (`firing`).
 
@@ -114,9 +114,12 @@ fn every_alert_says_what_to_do() {
         assert!(names.insert(name.to_owned()), "{name} is there twice");
         let severity = alert["labels"]["severity"].as_str();
         assert!(matches!(severity, Some("warning" | "critical")), "{name}: {severity:?}");
-        let told = alert["annotations"]["description"].as_str().expect("a description");
-        assert!(told.matches("; ").count() >= 2, "{name}: fact; consequence; what to do: {told}");
-        assert!(told.ends_with('.') && !told.contains('\n'), "{name}: {told}");
+        let reported = alert["annotations"]["description"].as_str().expect("a description");
+        assert!(
+            reported.matches("; ").count() >= 2,
+            "{name}: fact; consequence; what to do: {reported}"
+        );
+        assert!(reported.ends_with('.') && !reported.contains('\n'), "{name}: {reported}");
         assert!(alert["annotations"]["summary"].is_string(), "{name}");
     }
     assert!(names.len() >= 14, "{names:?}");

@@ -45,8 +45,8 @@ fn the_command_line_takes_every_configuration() {
             .current_dir(folder.path())
             .output()
             .expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {reported}");
     }
 }
 

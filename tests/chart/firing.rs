@@ -261,8 +261,8 @@ fn ask(rendering: &Rendering, questions: &[Value]) -> Vec<Vec<Value>> {
         .stdin(Stdio::from(asked.reopen().expect("it can be read")))
         .output()
         .expect("the engine runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{reported}");
     serde_json::from_slice(&output.stdout).expect("it answers in JSON")
 }
 
@@ -276,7 +276,7 @@ fn each_alert_fires_when_it_should_and_no_other() {
     let mut questions = vec![question(&[], MINUTES)];
     for (_, other, minutes) in CASES {
         questions.push(question(other, MINUTES));
-        // Half a minute before its time: one scrape that went wrong calls nobody.
+        // Half a minute before its time: one scrape that went wrong raises no alert.
         questions.push(question(other, minutes.saturating_sub(1)));
     }
     let answers = ask(rendering, &questions);
@@ -286,10 +286,11 @@ fn each_alert_fires_when_it_should_and_no_other() {
         assert_eq!(names(&pair[0]), BTreeSet::from([*alert]), "{other:?}");
         assert_eq!(names(&pair[1]), BTreeSet::new(), "{other:?} before {minutes} minutes");
         for firing in &pair[0] {
-            let told = firing["annotations"]["description"].as_str().unwrap_or_default();
-            let is_expanded =
-                !told.contains("{{") && !told.contains("<error") && !told.contains("no value");
-            assert!(is_expanded, "{alert}: {told}");
+            let reported = firing["annotations"]["description"].as_str().unwrap_or_default();
+            let is_expanded = !reported.contains("{{")
+                && !reported.contains("<error")
+                && !reported.contains("no value");
+            assert!(is_expanded, "{alert}: {reported}");
         }
     }
 }

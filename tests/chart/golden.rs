@@ -104,7 +104,7 @@ fn every_version_of_kubernetes_from_1_30_on_renders_the_same() {
     // What clouds append to a version does not make it an older one.
     assert!(rendered(&["--kube-version", "v1.30.4-gke.100"]).text == *defaults);
     for old in ["1.29.14", "1.28.0"] {
-        let told = super::helm::template(&["--kube-version", old]).err().unwrap_or_default();
-        assert!(told.contains("requires kubeVersion: >=1.30.0-0"), "{old}: {told}");
+        let reported = super::helm::template(&["--kube-version", old]).err().unwrap_or_default();
+        assert!(reported.contains("requires kubeVersion: >=1.30.0-0"), "{old}: {reported}");
     }
 }

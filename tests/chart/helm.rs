@@ -58,7 +58,7 @@ pub(crate) enum Helm {
     Three,
 }
 
-/// Runs helm; the error is what it told.
+/// Runs helm; the error is its output.
 pub(crate) fn helm(arguments: &[&str]) -> Result<String, String> {
     run(Helm::Four, arguments)
 }
@@ -69,7 +69,7 @@ fn run(helm: Helm, arguments: &[&str]) -> Result<String, String> {
         Helm::Three => "helm3",
     };
     let mut command = Command::new(binaries().join(name));
-    // Nobody's own plugins, repositories or cluster.
+    // No user's plugins, repositories or cluster.
     for home in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
         command.env(home, Path::new(env!("CARGO_TARGET_TMPDIR")).join("helm"));
     }
@@ -79,8 +79,12 @@ fn run(helm: Helm, arguments: &[&str]) -> Result<String, String> {
         .current_dir(root(""))
         .output()
         .expect("helm was found");
-    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() { Ok(told(&output.stdout)) } else { Err(told(&output.stderr)) }
+    let reported = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(reported(&output.stdout))
+    } else {
+        Err(reported(&output.stderr))
+    }
 }
 
 /// Renders the chart with these arguments.
@@ -137,11 +141,11 @@ fn binaries() -> &'static Path {
     BINARIES.get_or_init(|| {
         let script = root("scripts/kube.sh");
         let output = Command::new(&script).arg("--where").output().expect("the script runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.success(),
             "helm is missing, and the chart is rendered with it; run make kube, then retry ({})",
-            told.trim()
+            reported.trim()
         );
         PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
     })

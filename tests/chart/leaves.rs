@@ -163,8 +163,8 @@ fn every_value_changes_what_is_rendered() {
 fn the_acknowledgement_opens_the_mode_full() {
     let acknowledged = helm(&["template", "charts/bindery", "--set", FULL]);
     assert!(acknowledged.is_ok_and(|text| text.contains("--in-tree-binder-disabled")));
-    let refused = helm(&["template", "charts/bindery", "--set", "controller.mode=full"]);
-    assert!(refused.is_err_and(|told| told.contains("acknowledgeBinderReplacement")));
+    let denied = helm(&["template", "charts/bindery", "--set", "controller.mode=full"]);
+    assert!(denied.is_err_and(|reported| reported.contains("acknowledgeBinderReplacement")));
 }
 
 /// As a part of another chart it is given values that are that one's own, and its own under its name.
@@ -189,7 +189,9 @@ fn it_can_be_a_part_of_another_chart() {
     assert_eq!(text.replace("platform/charts/bindery/", "bindery/"), own, "global is not read");
     let misspelt = helm(&["template", &parent, "--set", "bindery.replicas=5"]);
     assert!(
-        misspelt.is_err_and(|told| told.contains("additional properties 'replicas' not allowed"))
+        misspelt.is_err_and(
+            |reported| reported.contains("additional properties 'replicas' not allowed")
+        )
     );
 }
 

@@ -5,12 +5,12 @@ use super::helm::{NAMESPACE, RELEASE, helm};
 fn notes(arguments: &[&str]) -> String {
     let fixed =
         ["install", RELEASE, "charts/bindery", "--namespace", NAMESPACE, "--dry-run=client"];
-    let told = helm(&[fixed.as_slice(), arguments].concat()).expect("a dry run installs");
-    told.split_once("NOTES:").expect("there are notes").1.to_owned()
+    let reported = helm(&[fixed.as_slice(), arguments].concat()).expect("a dry run installs");
+    reported.split_once("NOTES:").expect("there are notes").1.to_owned()
 }
 
 #[test]
-fn they_tell_mode_policies_and_certificates() {
+fn they_name_mode_policies_and_certificates() {
     let defaults = notes(&[]);
     for line in [
         "Bindery is installed as store/rel-bindery.",
@@ -33,9 +33,9 @@ fn they_tell_mode_policies_and_certificates() {
     }
 }
 
-/// Both commands name what is really there, so that nobody has to think in an emergency.
+/// Both commands name what is really there, so that they can be copied in an emergency.
 #[test]
-fn they_tell_what_to_do_in_an_emergency() {
+fn they_explain_what_to_do_in_an_emergency() {
     let defaults = notes(&[]);
     let selector = "-l app.kubernetes.io/name=bindery,app.kubernetes.io/instance=rel";
     let off = "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration";

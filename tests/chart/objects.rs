@@ -224,14 +224,14 @@ fn probes_name_ports_that_are_open() {
                     assert!(numbers.insert(port["containerPort"].to_string()), "{name}: {port}");
                     let arguments = container["args"].to_string();
                     let listens = format!("[::]:{}\"", port["containerPort"]);
-                    assert!(arguments.contains(&listens), "{name}: nobody listens on {port}");
+                    assert!(arguments.contains(&listens), "{name}: nothing listens on {port}");
                 }
             }
         }
     }
 }
 
-/// Every name that an object refers to is that of another one, or one that somebody else gives.
+/// Every name that an object refers to is that of another one, or one that the user provides.
 #[test]
 fn what_pods_mount_exists() {
     for (name, rendering) in sets() {
@@ -309,8 +309,8 @@ fn long_names_are_cut() {
     let release = "a".repeat(53);
     let values = "controller.placement=deployment,metrics.serviceMonitor.enabled=true";
     let arguments = ["template", &release, "charts/bindery", "--set", values];
-    let told = super::helm::helm(&arguments).expect("it renders");
-    for line in told.lines().filter_map(|line| line.strip_prefix("  name: ")) {
+    let reported = super::helm::helm(&arguments).expect("it renders");
+    for line in reported.lines().filter_map(|line| line.strip_prefix("  name: ")) {
         assert!(line.len() <= 63 && !line.ends_with('-'), "{line}");
     }
 }

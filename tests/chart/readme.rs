@@ -13,16 +13,16 @@ use super::rights::{RIGHTS, Scope, With};
 
 const README: &str = "charts/bindery/README.md";
 
-/// A value of values.yaml, as its comment tells of it.
+/// A value of values.yaml, as its comment documents it.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct Reported {
     path: String,
     default: String,
     text: String,
 }
 
 /// The values that have a comment `# -- …`, in the order of the file; `defaults` are all values.
-fn told(yaml: &str, defaults: &Value) -> Vec<Told> {
+fn reported(yaml: &str, defaults: &Value) -> Vec<Reported> {
     let mut found = Vec::new();
     let mut above: Vec<(usize, &str)> = Vec::new();
     let mut comment = None;
@@ -41,7 +41,7 @@ fn told(yaml: &str, defaults: &Value) -> Vec<Told> {
         if let Some(text) = comment.take() {
             let keys: Vec<&str> = above.iter().map(|(_, key)| *key).collect();
             let default = keys.iter().fold(defaults, |value, key| &value[*key]);
-            found.push(Told {
+            found.push(Reported {
                 path: keys.join("."),
                 default: default.to_string(),
                 text: text.to_owned(),
@@ -61,7 +61,7 @@ fn values() -> (String, Value) {
 fn values_table() -> String {
     let (yaml, defaults) = values();
     let mut table = String::from("| value | default | what it does |\n|---|---|---|\n");
-    for Told { path, default, text } in told(&yaml, &defaults) {
+    for Reported { path, default, text } in reported(&yaml, &defaults) {
         // A bar inside a cell would end it.
         let _ = writeln!(table, "| `{path}` | `{default}` | {} |", text.replace('|', "\\|"));
     }
@@ -107,21 +107,22 @@ fn the_readme_is_current() {
     assert!(text(README) == current, "{README} is not current; run BINDERY_GENERATE=1 make chart");
 }
 
-/// A value without a sentence is one that nobody can set.
+/// A value without a sentence is one that users cannot set.
 #[test]
-fn every_value_is_told_of() {
+fn every_value_is_documented() {
     let (yaml, defaults) = values();
-    let told = told(&yaml, &defaults);
-    for Told { path, default, text } in &told {
+    let reported = reported(&yaml, &defaults);
+    for Reported { path, default, text } in &reported {
         assert!(text.len() > 10 && text.ends_with('.'), "{path}: {text}");
         assert_ne!(default, "null", "{path} has no default");
     }
     let mut leaves = Vec::new();
     walk(&defaults, "", &mut leaves);
     for leaf in leaves {
-        let is_told =
-            told.iter().any(|one| leaf == one.path || leaf.starts_with(&format!("{}.", one.path)));
-        assert!(is_told, "{leaf} has no comment `# -- …` in values.yaml");
+        let is_reported = reported
+            .iter()
+            .any(|one| leaf == one.path || leaf.starts_with(&format!("{}.", one.path)));
+        assert!(is_reported, "{leaf} has no comment `# -- …` in values.yaml");
     }
 }
 
@@ -141,7 +142,7 @@ fn walk(value: &Value, path: &str, leaves: &mut Vec<String>) {
 fn comments_are_read_with_their_place() {
     let yaml = "# head\na:\n  # -- One.\n  b: 1\n  # more\n  c:\n    # -- Two.\n    d: {}\n# -- Three.\ne: []\n";
     let defaults = serde_json::json!({"a": {"b": 1, "c": {"d": {}}}, "e": []});
-    let found: Vec<String> = told(yaml, &defaults)
+    let found: Vec<String> = reported(yaml, &defaults)
         .into_iter()
         .map(|one| format!("{}={} {}", one.path, one.default, one.text))
         .collect();

@@ -86,7 +86,7 @@ fn reservations_are_sent_where_they_are_labelled() {
     assert!(others.contains("'manual' == 'auto' && "), "{others}");
 }
 
-/// Whoever makes the certificate writes it; what a template says of it would be put back at each upgrade.
+/// The issuer of the certificate writes it; what a template says of it would be put back at each upgrade.
 #[test]
 fn no_authority_is_rendered_but_one_that_was_given() {
     for (name, rendering) in sets() {
@@ -109,18 +109,18 @@ fn no_authority_is_rendered_but_one_that_was_given() {
 }
 
 #[test]
-fn cert_manager_is_told_where_the_authority_is() {
+fn cert_manager_learns_where_the_ca_is() {
     const KEY: &str = "cert-manager.io/inject-ca-from";
     for (name, rendering) in sets() {
         for kind in KINDS {
             let object = rendering.of_kind(kind)[0];
-            let told = object["metadata"]["annotations"].get(KEY);
+            let reported = object["metadata"]["annotations"].get(KEY);
             if name.starts_with("cert-manager") {
-                assert_eq!(told, Some(&json!("store/rel-bindery-tls")));
+                assert_eq!(reported, Some(&json!("store/rel-bindery-tls")));
                 let certificate = rendering.object("Certificate", "rel-bindery-tls");
                 assert_eq!(certificate["spec"]["dnsNames"], json!(["rel-bindery.store.svc"]));
             } else {
-                assert_eq!(told, None, "{name}");
+                assert_eq!(reported, None, "{name}");
             }
         }
     }
@@ -128,7 +128,7 @@ fn cert_manager_is_told_where_the_authority_is() {
 
 #[test]
 fn values_set_what_belongs_to_the_installation() {
-    let told = |entry: &Value| {
+    let reported = |entry: &Value| {
         let policy = entry["failurePolicy"].as_str().unwrap_or_default().to_owned();
         (
             entry["name"].as_str().unwrap_or_default().to_owned(),
@@ -139,7 +139,7 @@ fn values_set_what_belongs_to_the_installation() {
     let of = |name: &str, policy: &str, seconds: u8| {
         (format!("{name}.bindery.dev"), policy.to_owned(), json!(seconds))
     };
-    let defaults: Vec<_> = entries(set("defaults")).iter().map(told).collect();
+    let defaults: Vec<_> = entries(set("defaults")).iter().map(reported).collect();
     let expected = [
         of("guard", "Fail", 3),
         of("advise", "Ignore", 2),
@@ -149,7 +149,7 @@ fn values_set_what_belongs_to_the_installation() {
         of("restore", "Ignore", 1),
     ];
     assert_eq!(defaults, expected);
-    let policy: Vec<_> = entries(set("policy")).iter().map(told).collect();
+    let policy: Vec<_> = entries(set("policy")).iter().map(reported).collect();
     let expected = [
         of("guard", "Ignore", 5),
         of("advise", "Fail", 4),
@@ -170,7 +170,7 @@ fn values_set_what_belongs_to_the_installation() {
     }
 }
 
-/// A label would be a way around the rules, and a star would catch what nobody thought of.
+/// A label would be a way around the rules, and a star would match resources that were not considered.
 #[test]
 fn no_entry_selects_by_labels_or_catches_everything() {
     for (name, rendering) in sets() {

@@ -179,7 +179,7 @@ fn compare(what: &str, has: &BTreeSet<Cell>, should: &BTreeSet<Cell>) {
     );
 }
 
-/// The values of a mode, a placement, a source of certificates, and whether events are told.
+/// The values of a mode, a placement, a source of certificates, and whether events are recorded.
 fn values(mode: &str, placement: &str, certificates: &str, events: bool) -> String {
     format!(
         "controller.mode={mode},controller.placement={placement},controller.events={events},\
@@ -256,9 +256,9 @@ fn no_role_holds_a_star_or_makes_others_stronger() {
     }
 }
 
-/// It is there for an emergency, and nobody has it until somebody binds it.
+/// It is there for an emergency, and no user has it until an administrator binds it.
 #[test]
-fn the_break_glass_role_is_bound_to_nobody() {
+fn the_break_glass_role_is_unbound() {
     for (name, rendering) in sets().iter().filter(|(name, _)| name != "no-roles") {
         let full = if name == "named" { "rel-pairs" } else { "rel-bindery" };
         let role = format!("{full}-break-glass");

@@ -154,7 +154,7 @@ fn every_helper_is_used() {
         for rest in text.split("define \"").skip(1) {
             let name = rest.split('"').next().unwrap_or_default();
             let is_used = all.iter().any(|(_, text)| text.contains(&format!("include \"{name}\"")));
-            assert!(is_used, "{path}: nobody includes {name}");
+            assert!(is_used, "{path}: no template includes {name}");
         }
     }
 }
@@ -169,9 +169,9 @@ fn helm_finds_no_fault() {
         if let Some(file) = &file {
             arguments.extend(["--values", file]);
         }
-        let told = helm(&arguments).unwrap_or_else(|told| panic!("{values:?}: {told}"));
-        assert!(told.contains("1 chart(s) linted, 0 chart(s) failed"), "{told}");
-        assert!(!told.contains("[WARNING]") && !told.contains("[ERROR]"), "{told}");
+        let reported = helm(&arguments).unwrap_or_else(|reported| panic!("{values:?}: {reported}"));
+        assert!(reported.contains("1 chart(s) linted, 0 chart(s) failed"), "{reported}");
+        assert!(!reported.contains("[WARNING]") && !reported.contains("[ERROR]"), "{reported}");
     }
 }
 

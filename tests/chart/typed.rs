@@ -1,7 +1,7 @@
 //! Every object is of the type that it says: no field is misspelt, misplaced or of another type.
 //!
 //! Each is read as Kubernetes' own type and written again: what Kubernetes does not know is lost on the way.
-//! Not here: what an API server refuses besides.
+//! Not here: what an API server rejects besides.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,

@@ -175,7 +175,7 @@ fn nothing_binds_to_a_volume_that_check_denies() {
     assert!(note.starts_with(begins), "{note}");
 }
 
-/// What the API server refuses, no rule has to.
+/// What the API server rejects, no rule has to deny.
 #[test]
 fn a_volume_without_storage_is_not_stored() {
     let volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv-other}\nspec: {capacity: {storage: \
@@ -252,7 +252,7 @@ fn pick<'a>(chance: &mut Chance, from: &[&'a str]) -> &'a str {
 const CLASSES: [&str; 3] = ["", ", storageClassName: ''", ", storageClassName: slow"];
 const SIZES: [&str; 3] = ["1Gi", "5Gi", "9Gi"];
 const REQUESTS: [&str; 3] = ["1Gi", "1Gi", "5Gi"];
-/// The API server refuses the last.
+/// The API server rejects the last.
 const MODES: [&str; 5] = [
     "ReadWriteOnce",
     "ReadWriteOnce",
@@ -270,7 +270,7 @@ const SOURCES: [&str; 6] = [
     "",
 ];
 
-/// A volume; `metadata` and `more` continue what stands there.
+/// A volume; `metadata` and `more` continue what is there.
 fn random_volume(chance: &mut Chance, name: &str, metadata: &str, more: &str) -> String {
     let (size, mode) = (pick(chance, &SIZES), pick(chance, &MODES));
     let class = pick(chance, &CLASSES);

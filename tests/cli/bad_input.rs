@@ -328,7 +328,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn every_row_is_told_in_one_sentence() {
+fn every_row_is_reported_in_one_sentence() {
     let folder = folder();
     let mut wrong = String::new();
     for row in ROWS {
@@ -353,8 +353,8 @@ fn no_temporary_file_is_left_where_writing_fails() {
     folder.write("report.json/inside", "x");
     let output = folder.run(&["check", "-f", "pv.yaml", "-o", "json=report.json"]);
     assert_eq!(output.code, 2);
-    let told = "error: report.json: cannot be written: is a directory; check the folder\n";
-    assert_eq!(output.stderr, told);
+    let reported = "error: report.json: cannot be written: is a directory; check the folder\n";
+    assert_eq!(output.stderr, reported);
     let names = std::fs::read_dir(folder.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
@@ -414,15 +414,15 @@ fn a_cluster_that_is_silent_is_code_4() {
 }
 
 #[test]
-fn a_kubeconfig_that_is_no_good_is_told_on_one_line() {
+fn an_unusable_kubeconfig_is_reported_on_one_line() {
     let folder = folder();
-    for (name, told) in [("none", "no such file"), ("kubeconfig", "line 1, column 11")] {
+    for (name, reported) in [("none", "no such file"), ("kubeconfig", "line 1, column 11")] {
         let arguments = ["check", "-f", "pv.yaml", "--live", "cluster", "--kubeconfig", name];
         let output = folder.run(&arguments);
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
         assert!(output.stderr.starts_with(&format!("error: kubeconfig {name} cannot be used: ")));
         assert!(output.stderr.ends_with("; give a usable one with --kubeconfig\n"), "{output:?}");
-        assert!(output.stderr.contains(told), "{output:?}");
+        assert!(output.stderr.contains(reported), "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     }
     let output = folder.run(&["check", "-f", "pv.yaml", "--live", "cluster"]);

@@ -21,9 +21,9 @@ fn results(output: &Output) -> Vec<String> {
     let report = report(output);
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let findings = report["findings"].as_array().expect("findings").iter();
-    let told =
+    let reported =
         findings.map(|finding| format!("{} {}", text(&finding["result"]), text(&finding["rule"])));
-    told.collect()
+    reported.collect()
 }
 
 const NOTHING: [&str; 0] = [];
@@ -106,7 +106,7 @@ fn folders_lists_and_streams_are_read_in_order() {
 }
 
 #[test]
-fn what_the_input_alone_cannot_tell_is_unverified() {
+fn what_the_input_alone_does_not_show_is_unverified() {
     let folder = folder();
     let updated = folder.run(&["check", "-f", "5.yaml", "--old", "20.yaml", "-o", "json"]);
     assert_eq!(results(&updated), ["unverified bound-volume-capacity"]);
@@ -127,7 +127,7 @@ fn what_the_input_alone_cannot_tell_is_unverified() {
 }
 
 #[test]
-fn a_denial_that_nobody_can_confirm_is_unverified() {
+fn a_denial_that_cannot_be_confirmed_is_unverified() {
     let folder = folder();
     // An exported volume says that it is bound; whether its claim lives, only the cluster knows.
     let volume = LIVE.split("- apiVersion: v1\n  kind: PersistentVolumeClaim").next();
@@ -184,7 +184,7 @@ fn how_a_manifest_is_applied_decides_what_it_drops() {
     assert_eq!(edits[0]["edit"], "restore-binding");
     assert_eq!(edits[0]["patch"][0]["path"], "/spec/claimRef");
 
-    // What the manifest had and has no more goes, if somebody shows that it had it; what the binder
+    // What the manifest had and has no more goes, if the input shows that it had it; what the binder
     // added to it (kind, apiVersion) stays and is no reference.
     let reference = "  claimRef: {namespace: db, name: data, uid: u2}\n";
     folder.write("ref.yaml", volume("20Gi") + reference);
@@ -248,7 +248,7 @@ fn an_exemption_is_shown_and_never_clean() {
 }
 
 #[test]
-fn what_the_api_server_refuses_is_api() {
+fn what_the_api_server_rejects_is_api() {
     let folder = folder();
     let manifest = volume("20Gi").replace("server: a", "server: b");
     let output = folder.run_with(&["check", "-f", "-", "--live", "live.yaml"], &manifest);
@@ -271,14 +271,14 @@ fn what_the_api_server_refuses_is_api() {
 #[test]
 fn nothing_to_judge_is_clean_unless_something_was_expected() {
     let folder = folder();
-    let told = "no volumes or claims to judge; 1 other object skipped\n";
+    let reported = "no volumes or claims to judge; 1 other object skipped\n";
     let run = |more: &[&str]| {
         folder.run_with(&[["check", "-f", "-"].as_slice(), more].concat(), "kind: Service\n")
     };
     let output = run(&[]);
-    assert_eq!((output.code, output.stdout.as_str()), (0, told));
+    assert_eq!((output.code, output.stdout.as_str()), (0, reported));
     let output = run(&["--require-match", "-o", "json"]);
-    assert_eq!((output.code, output.stderr.as_str()), (1, told));
+    assert_eq!((output.code, output.stderr.as_str()), (1, reported));
     assert_eq!(report(&output)["summary"]["objects"], 0);
 }
 
@@ -299,7 +299,7 @@ fn a_default_class_is_given_before_anything_is_judged() {
 }
 
 #[test]
-fn an_old_dump_is_refused() {
+fn an_old_dump_is_rejected() {
     let folder = folder();
     let path = folder.path().join("live.yaml");
     let file = std::fs::File::options().write(true).open(path).expect("a file");
@@ -336,7 +336,7 @@ fn what_a_manifest_is_called_reaches_no_terminal_as_a_command() {
 }
 
 #[test]
-fn a_review_without_a_request_is_refused_whoever_is_to_ask() {
+fn a_review_without_a_request_is_rejected_for_every_user() {
     let folder = Folder::new();
     folder.write("r.json", r#"{"kind": "AdmissionReview", "request": 5}"#);
     let output = folder.run(&["check", "-f", "r.json", "--for-user", "jane"]);
@@ -344,7 +344,7 @@ fn a_review_without_a_request_is_refused_whoever_is_to_ask() {
 }
 
 #[test]
-fn a_mistyped_name_of_a_volume_or_class_is_told_with_the_one_that_is_meant() {
+fn a_mistyped_volume_or_class_is_reported_with_the_similar_name() {
     let folder = Folder::new();
     let live = "kind: List\nitems:\n- kind: PersistentVolume\n  metadata: {name: pv-data-1}\n  spec: {capacity: \
         {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: a, path: /a}}\n- kind: StorageClass\n  \
@@ -356,7 +356,7 @@ fn a_mistyped_name_of_a_volume_or_class_is_told_with_the_one_that_is_meant() {
              [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}\n"
         )
     };
-    for (spec, told) in [
+    for (spec, reported) in [
         (
             "volumeName: pv-dat-1, storageClassName: ''",
             "did you mean \"pv-data-1\"? correct spec.volumeName",
@@ -364,14 +364,14 @@ fn a_mistyped_name_of_a_volume_or_class_is_told_with_the_one_that_is_meant() {
         ("storageClassName: fats-ssd", "did you mean \"fast-ssd\"? correct spec.storageClassName"),
     ] {
         let checked = folder.run_with(&["check", "-f", "-", "--live", "live.yaml"], &claim(spec));
-        assert!(checked.stdout.contains(told), "{checked:?}");
+        assert!(checked.stdout.contains(reported), "{checked:?}");
         let item = claim(spec)
             .replace("kind: Pers", "- kind: Pers")
             .replace("\nmeta", "\n  meta")
             .replace("\nspec", "\n  spec");
         folder.write("scan.yaml", format!("{live}{item}{ALL_LISTED}"));
         let scanned = folder.run(&["scan", "-f", "scan.yaml"]);
-        assert!(scanned.stdout.contains(told), "{scanned:?}");
+        assert!(scanned.stdout.contains(reported), "{scanned:?}");
     }
     let far = folder
         .run_with(&["check", "-f", "-", "--live", "live.yaml"], &claim("storageClassName: gold"));

@@ -164,7 +164,7 @@ fn delayed(path: &str, code: u16) -> (u16, Value) {
 }
 
 #[test]
-fn pods_of_the_cluster_are_named_and_that_they_may_not_be_listed_is_told() {
+fn pods_of_the_cluster_are_named_and_a_missing_right_is_reported() {
     let claim = "db/data  waits       its class binds it once";
     let (run, _) = run_against(|path| delayed(path, 200), &["plan"]);
     let expected = format!("{claim} pod \"web\" is scheduled\n");

@@ -19,7 +19,7 @@ fn used() -> String {
 }
 
 /// Result and message of each finding.
-fn told(output: &Output) -> Vec<(String, String)> {
+fn reported(output: &Output) -> Vec<(String, String)> {
     let report: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let findings = report["findings"].as_array().expect("findings").iter();
@@ -30,11 +30,11 @@ fn told(output: &Output) -> Vec<(String, String)> {
 fn delete(live: &str, target: &str) -> Vec<(String, String)> {
     let folder = Folder::new();
     folder.write("live.yaml", live);
-    told(&folder.run(&["check", "--delete", target, "--live", "live.yaml", "-o", "json"]))
+    reported(&folder.run(&["check", "--delete", target, "--live", "live.yaml", "-o", "json"]))
 }
 
 #[test]
-fn deleting_a_claim_tells_what_it_takes_along_and_who_uses_it() {
+fn deleting_a_claim_shows_what_else_goes_and_who_uses_it() {
     let warned = |users: &str| {
         let text = format!(
             "[claim-delete-destroys-data] 20Gi on volume \"pv-a\" (policy Delete) are destroyed once claim \"data\" is \
@@ -64,26 +64,29 @@ fn a_manifest_that_goes_takes_along_what_the_stored_claim_has() {
     folder.write("old/claim.yaml", claim);
     folder.write("new/other.yaml", claim.replace("name: data", "name: other"));
     let arguments = ["check", "--old", "old", "-f", "new", "--live", "live.yaml", "-o", "json"];
-    let told = told(&folder.run(&arguments));
+    let reported = reported(&folder.run(&arguments));
     assert!(
-        told.iter().any(|(result, text)| result == "warned"
+        reported.iter().any(|(result, text)| result == "warned"
             && text.starts_with("[claim-delete-destroys-data] 20Gi on volume \"pv-a\"")),
-        "{told:?}"
+        "{reported:?}"
     );
 }
 
 #[test]
-fn a_claim_whose_volume_nobody_shows_is_not_clean() {
+fn a_claim_whose_volume_is_not_shown_is_not_clean() {
     let (_, claim) = LIVE.split_once("- apiVersion: v1\n  kind: PersistentVolumeClaim").unwrap();
     let claims =
         format!("kind: List\nitems:\n- apiVersion: v1\n  kind: PersistentVolumeClaim{claim}");
     for target in ["pvc/db/data", "ns/db"] {
-        let told = delete(&claims, target);
-        assert!(told.iter().any(|(result, _)| result == "unverified"), "{target}: {told:?}");
+        let reported = delete(&claims, target);
+        assert!(
+            reported.iter().any(|(result, _)| result == "unverified"),
+            "{target}: {reported:?}"
+        );
     }
     let pods = "apiVersion: v1\nkind: PodList\nitems: []\n";
-    let told = delete(pods, "pvc/db/data");
-    assert!(told.iter().any(|(result, _)| result == "unverified"), "{told:?}");
+    let reported = delete(pods, "pvc/db/data");
+    assert!(reported.iter().any(|(result, _)| result == "unverified"), "{reported:?}");
 }
 
 #[test]
@@ -114,10 +117,13 @@ fn a_deletion_is_not_clean_where_the_input_is_all_there_is() {
 
 #[test]
 fn deleting_a_namespace_is_warned_about_by_default() {
-    let told = delete(&provisioned(), "ns/db");
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].0, "warned");
-    assert!(told[0].1.starts_with("[namespace-delete-bound-claims] claim \"data\" in"), "{told:?}");
+    let reported = delete(&provisioned(), "ns/db");
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert_eq!(reported[0].0, "warned");
+    assert!(
+        reported[0].1.starts_with("[namespace-delete-bound-claims] claim \"data\" in"),
+        "{reported:?}"
+    );
     assert_eq!(delete(LIVE, "ns/db"), []);
 }
 
@@ -142,7 +148,7 @@ fn a_set_that_deletes_its_claims_is_warned_about_where_the_data_goes_with_them()
         folder.write("class.yaml", class);
         folder.write("set.yaml", set(replicas, spec, "storageClassName: fast"));
         let arguments = ["check", "-f", "class.yaml", "-f", "set.yaml", "-o", "json"];
-        told(&folder.run(&arguments))
+        reported(&folder.run(&arguments))
     };
     let expected = "[claim-delete-destroys-data] StatefulSet \"db\" deletes claims like \"data-db-0\" when it is \
         deleted (whenDeleted: Delete in persistentVolumeClaimRetentionPolicy), and their data with them (policy \
@@ -168,10 +174,12 @@ fn a_set_that_goes_takes_its_claims_along_if_it_says_so() {
         folder.write("after.yaml", after.unwrap_or("kind: ConfigMap\nmetadata: {name: a}\n"));
         let arguments =
             ["check", "--old", "before.yaml", "-f", "after.yaml", "--live", "live.yaml"];
-        told(&folder.run(&[&arguments[..], &["-o", "json"]].concat()))
+        reported(&folder.run(&[&arguments[..], &["-o", "json"]].concat()))
     };
-    let destroys = |told: &[(String, String)]| {
-        told.iter().any(|(_, text)| text.contains("are destroyed once claim \"data-db-0\" is gone"))
+    let destroys = |reported: &[(String, String)]| {
+        reported
+            .iter()
+            .any(|(_, text)| text.contains("are destroyed once claim \"data-db-0\" is gone"))
     };
     let of = |spec: &str, replicas| set(replicas, spec, "storageClassName: fast");
     let scaled = RETENTION
@@ -181,7 +189,7 @@ fn a_set_that_goes_takes_its_claims_along_if_it_says_so() {
     assert!(!destroys(&check(&of("", 1), None)));
     assert!(!destroys(&check(&of(RETENTION, 1), Some(&of(RETENTION, 0)))));
     assert!(destroys(&check(&of(&scaled, 1), Some(&of(&scaled, 0)))));
-    // A set that stays is told of the claims that it has.
+    // A set that stays is shown with the claims that it has.
     let stays = check(&of("", 1), Some(&of(RETENTION, 1)));
     assert!(stays[0].1.contains("(policy Delete)"), "{stays:?}");
 }
@@ -191,7 +199,7 @@ fn one_volume_is_not_named_for_all_replicas() {
     let check = |replicas| {
         let folder = Folder::new();
         folder.write("set.yaml", set(replicas, "", "volumeName: pv-a"));
-        told(&folder.run(&["check", "-f", "set.yaml", "-o", "json"]))
+        reported(&folder.run(&["check", "-f", "set.yaml", "-o", "json"]))
     };
     let denied = check(2);
     let expected = "[prebind-taken] StatefulSet \"db\" names volume \"pv-a\" in the template of the claims of 2 pods";

@@ -83,16 +83,16 @@ fn no_command_succeeds_whose_output_is_lost() {
             .stderr(Stdio::piped())
             .output()
             .expect("the binary runs");
-        let told = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        let reported = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {reported}");
         assert!(
-            told.contains("cannot be written: ") && told.lines().count() == 1,
-            "{arguments:?}: {told}"
+            reported.contains("cannot be written: ") && reported.lines().count() == 1,
+            "{arguments:?}: {reported}"
         );
     }
 }
 
-/// Names, classes and annotations come from anybody's manifests.
+/// Names, classes and annotations come from any user's manifests.
 #[test]
 fn no_manifest_reaches_the_terminal() {
     const EVIL: &str = "evil\\u001b[2J\\u009b31m\\u202ename";

@@ -190,38 +190,38 @@ fn as_files(example: &Example, proposal: &Proposal, folder: &Folder) -> Option<V
 fn messages(output: &Output) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
     let report: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-    let mut told = BTreeMap::<String, Vec<String>>::new();
+    let mut reported = BTreeMap::<String, Vec<String>>::new();
     for finding in report["findings"].as_array().expect("findings") {
         let text = |key: &str| finding[key].as_str().expect("text").to_owned();
-        told.entry(text("result")).or_default().push(text("message"));
+        reported.entry(text("result")).or_default().push(text("message"));
     }
     let edits = report["edits"].as_array().expect("edits").iter();
-    (told, edits.map(|edit| edit["edit"].as_str().expect("text").to_owned()).collect())
+    (reported, edits.map(|edit| edit["edit"].as_str().expect("text").to_owned()).collect())
 }
 
 fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
-    let mut told = BTreeMap::<String, Vec<String>>::new();
+    let mut reported = BTreeMap::<String, Vec<String>>::new();
     for ruling in &verdict.rulings {
         let (result, unknown) = if is_unverified(ruling) {
             ("unverified", "; whether whoever makes the change may is not known here")
         } else {
             (ruling.effect.label(), "")
         };
-        told.entry(result.to_owned()).or_default().push(format!("{ruling}{unknown}"));
+        reported.entry(result.to_owned()).or_default().push(format!("{ruling}{unknown}"));
     }
-    told
+    reported
 }
 
-/// Whether it denies to askers without a permission only, of which no input tells whether they have it.
+/// Whether it denies to askers without a permission only, and no input shows whether they have it.
 fn is_unverified(ruling: &Ruling) -> bool {
     ruling.rule.is_of_permission() && ruling.effect == Effect::Denied
 }
 
-fn refusal(told: &BTreeMap<String, Vec<String>>) -> String {
-    told.get("denied").map(|lines| lines.join("\n")).unwrap_or_default()
+fn denial(reported: &BTreeMap<String, Vec<String>>) -> String {
+    reported.get("denied").map(|lines| lines.join("\n")).unwrap_or_default()
 }
 
-/// Plays one example both ways; gives back the refusal.
+/// Plays one example both ways; gives back the denial.
 fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
     let scene = scene(example).expect("an example");
     let modes = [(rule.id.to_owned(), mode)].into();
@@ -237,42 +237,42 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
 
     let review = ["check", "--config", "config.yaml", "-f", "review.json", "--live", "live.json"];
     let output = folder.run(&[&review[..], &["-o", "json"]].concat());
-    let (told, _) = messages(&output);
-    assert_eq!(told, expected(&verdict), "{title}, as a review");
+    let (reported, _) = messages(&output);
+    assert_eq!(reported, expected(&verdict), "{title}, as a review");
     let is_denied = !verdict.is_allowed() && !verdict.rulings.iter().any(is_unverified);
-    let refused = if is_denied { verdict.refusal() } else { String::new() };
-    assert_eq!(refusal(&told), refused, "{title}, as a review");
+    let denied = if is_denied { verdict.refusal() } else { String::new() };
+    assert_eq!(denial(&reported), denied, "{title}, as a review");
     assert_eq!(output.code, i32::from(is_denied), "{title}: {output:?}");
 
     if let Some(arguments) = as_files(example, &scene.proposal, &folder) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let output = folder.run(&arguments);
-        let (mut told, edits) = messages(&output);
-        // What the API server itself refuses besides is no verdict of ours.
-        told.remove("api");
+        let (mut reported, edits) = messages(&output);
+        // What the API server itself rejects besides is no verdict of ours.
+        reported.remove("api");
         let repairs = ["strip-binder-annotations", "restore-binding", "repair-stale-claim-ref"];
         let repaired = edits.iter().any(|edit| repairs.contains(&edit.as_str()));
         if repaired {
-            assert_eq!(refusal(&told), "", "{title}: {edits:?}");
+            assert_eq!(denial(&reported), "", "{title}: {edits:?}");
         } else {
-            assert_eq!(told, expected(&verdict), "{title}, as files: {arguments:?}");
+            assert_eq!(reported, expected(&verdict), "{title}, as files: {arguments:?}");
         }
     }
     verdict.refusal()
 }
 
 #[test]
-fn every_refused_example_is_refused_with_the_same_text() {
+fn every_denied_example_is_denied_with_the_same_text() {
     for rule in RULES {
         assert!(!rule.denied.is_empty(), "{}", rule.id);
         for example in rule.denied {
-            let refusal = play(rule, Mode::Deny, example);
+            let denial = play(rule, Mode::Deny, example);
             // `check` answers as the webhook answers those who may read volumes.
             if rule.id == "missing-volume" && example.by == Persona::Tenant {
                 continue;
             }
             let mark = format!("[{}] ", rule.reported_id());
-            assert!(refusal.lines().any(|line| line.starts_with(&mark)), "{mark}: {refusal:?}");
+            assert!(denial.lines().any(|line| line.starts_with(&mark)), "{mark}: {denial:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `bindery explain`: what it says of claims, volumes and pods, in each form, from a dump and from a
-//! server; and what it refuses. That the printed commands work is tried on a real API server.
+//! server; and what it rejects. That the printed commands work is tried on a real API server.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::cluster::run_against;
 use super::schemas::expect_valid;
 use crate::{ALL_LISTED, Folder, Output};
 
-/// Volumes that miss by one word, by more, and that somebody has; a class that waits for pods, one with a
+/// Volumes that miss by one word, by more, and that are taken; a class that waits for pods, one with a
 /// provisioner, and nodes.
 const STATE: &str = r#"
 kind: List
@@ -55,7 +55,7 @@ fn explained(state: &str, object: &str) -> Value {
 }
 
 #[test]
-fn a_stuck_claim_is_told_every_reason_the_nearest_first_and_a_command() {
+fn a_stuck_claim_gets_every_reason_the_nearest_first_and_a_command() {
     let run = explain(STATE, &["pvc/data"]);
     let expected = "\
 claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
@@ -116,7 +116,7 @@ fn a_screen_is_enough_for_any_number_of_volumes() {
 }
 
 #[test]
-fn what_waits_for_a_pod_is_no_fault_and_tells_the_nodes() {
+fn waiting_for_a_pod_is_no_fault_and_names_the_nodes() {
     let run = explain(STATE, &["pvc/waits"]);
     assert_eq!(run.code, 0);
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_provisioner_is_named_with_the_last_event_that_it_wrote() {
 }
 
 #[test]
-fn a_volume_tells_who_has_it_who_waits_and_why_nobody_takes_it() {
+fn a_volume_shows_its_claim_the_waiting_claims_and_why_none_fits() {
     let first = |object: &str| {
         let run = explain(STATE, &[object]);
         (run.code, run.stdout.lines().next().unwrap_or_default().to_owned())
@@ -222,8 +222,8 @@ fn command(claim: &str, volume: &str) -> String {
     explanation["fix"]["command"].as_str().unwrap_or("none").to_owned()
 }
 
-/// The command that makes the claim anew with these operations.
-fn anew(operations: &str) -> String {
+/// The command that re-creates the claim with these operations.
+fn re_created(operations: &str) -> String {
     format!(
         "kubectl -n db get pvc data -o json | kubectl patch --local -f - --type=json -p '{operations}' \
          -o json | kubectl replace --force -f -"
@@ -231,7 +231,7 @@ fn anew(operations: &str) -> String {
 }
 
 #[test]
-fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
+fn each_reason_has_its_command_and_none_is_made_up() {
     let size = "resources: {requests: {storage: 5Gi}}";
     let free = "storageClassName: fast}\nstatus: {phase: Available}";
     let of_class = format!("storageClassName: fast, {size}");
@@ -240,7 +240,7 @@ fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
         (
             "storageClassName: fast, resources: {requests: {storage: 8Gi}}".to_owned(),
             free.to_owned(),
-            anew(r#"[{"op":"add","path":"/spec/resources/requests/storage","value":"5Gi"}]"#),
+            re_created(r#"[{"op":"add","path":"/spec/resources/requests/storage","value":"5Gi"}]"#),
         ),
         (
             format!("storageClassName: slow, {size}"),
@@ -261,12 +261,12 @@ fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
         (
             format!("volumeMode: Block, {of_class}"),
             free.to_owned(),
-            anew(r#"[{"op":"add","path":"/spec/volumeMode","value":"Filesystem"}]"#),
+            re_created(r#"[{"op":"add","path":"/spec/volumeMode","value":"Filesystem"}]"#),
         ),
         (
             format!("volumeName: absent, {of_class}"),
             free.to_owned(),
-            anew(r#"[{"op":"remove","path":"/spec/volumeName"}]"#),
+            re_created(r#"[{"op":"remove","path":"/spec/volumeName"}]"#),
         ),
         // Released and kept: it is pointed at the claim, by name, without the old uid.
         (
@@ -274,7 +274,7 @@ fn each_way_to_be_stuck_has_its_command_and_none_is_made_up() {
             "storageClassName: fast, claimRef: {namespace: a, name: b, uid: c}}\nstatus: {phase: Released}".to_owned(),
             r#"kubectl patch pv v --type=merge -p '{"spec":{"claimRef":{"apiVersion":"v1","fieldPath":null,"kind":"PersistentVolumeClaim","name":"data","namespace":"db","resourceVersion":null,"uid":null}}}'"#.to_owned(),
         ),
-        // Its storage is about to be destroyed, it is promised to somebody, or it is on its way out.
+        // Its storage is about to be destroyed, it is reserved, or it is on its way out.
         (
             of_class.clone(),
             "storageClassName: fast, persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: a, name: b, uid: c}}\nstatus: {phase: Released}".to_owned(),
@@ -308,7 +308,7 @@ fn without_a_command_it_says_what_to_add() {
 
 /// To add a volume is no help to a claim that names another.
 #[test]
-fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
+fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     let state = "kind: PersistentVolumeClaim\nmetadata: {namespace: db, name: data, uid: u-data}\nspec: {accessModes: \
         [ReadWriteMany], volumeName: v, resources: {requests: {storage: 5Gi}}}\n---\n\
         kind: PersistentVolume\nmetadata: {name: v, uid: u-v}\nspec: {capacity: {storage: 5Gi}, accessModes: \
@@ -325,12 +325,12 @@ fn a_claim_that_names_what_it_cannot_have_is_told_to_be_made_anew() {
 }
 
 #[test]
-fn a_pod_or_an_event_that_cannot_be_read_is_told() {
+fn an_unreadable_pod_or_event_is_reported() {
     let pod = STATE.replace("claimName: data}", "claimName: true}");
     let run = explain(&pod, &["pod/broken"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: stdin: a Pod cannot be read: "), "{}", run.stderr);
-    // It hides no other pod, and what it may use is told of claims that wait.
+    // It hides no other pod, and what it may use is shown for claims that wait.
     assert_eq!(explain(&pod, &["pod/web"]).code, 0);
     let run = explain(&pod, &["pvc/later"]);
     assert!(run.stdout.contains("note: stdin: Pod db/broken cannot be read: "), "{}", run.stdout);
@@ -340,7 +340,7 @@ fn a_pod_or_an_event_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn names_that_do_not_exist_are_refused_with_what_is_near() {
+fn names_that_do_not_exist_are_rejected_with_similar_ones() {
     for (object, said) in [
         ("pvc/dta", "error: claim \"db/dta\" does not exist in stdin; there is db/data\n"),
         ("pvc/qa/data", "error: claim \"qa/data\" does not exist in stdin; there is db/data\n"),
@@ -387,7 +387,7 @@ fn tenant(path: &str) -> (u16, Value) {
                     "reason": "FailedBinding", "message": "0/3 volumes fit:\u{1b}[2J3 too small",
                     "source": {"component": "bindery-controller"}, "lastTimestamp": "2026-01-01T00:00:00Z"},
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
-                    "reason": "Noticed", "message": "by a stranger", "source": {"component": "other"},
+                    "reason": "Noticed", "message": "by an outsider", "source": {"component": "other"},
                     "lastTimestamp": "2026-01-02T00:00:00Z"},
                 {"involvedObject": {"kind": "PersistentVolumeClaim", "namespace": "db", "name": "data"},
                     "reason": "Noticed", "message": "of two minds", "source": {"component": "bindery-controller"},
@@ -404,7 +404,7 @@ fn tenant(path: &str) -> (u16, Value) {
 }
 
 #[test]
-fn who_may_not_list_volumes_gets_the_binders_event_and_is_told_so() {
+fn who_may_not_list_volumes_gets_the_binders_event_and_a_note() {
     let (run, _) = run_against(tenant, &["explain", "pvc/data", "-n", "db"]);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(

@@ -97,7 +97,7 @@ fn the_authority_and_the_own_controller_reach_the_registration() {
             let is_own = |one: &&Value| one["name"] == "not-own-controller";
             match conditions.iter().find(is_own).map(|own| own["expression"].as_str()) {
                 Some(own) => assert!(own.is_some_and(|text| text.ends_with("'it\\'s me'"))),
-                // It judges whoever asks.
+                // It judges every user.
                 None => assert_eq!(webhook["name"], "tenancy.bindery.dev"),
             }
         }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::bad_input::kubeconfig;
 use crate::{Folder, Output, volume};
 
-/// A port on which nobody listens: whoever gets so far has read all of the file.
-const NOBODY: u16 = 1;
+/// A port on which nothing listens: a run that gets so far has read all of the file.
+const UNUSED_PORT: u16 = 1;
 
 const UNREACHABLE: &str =
     "the cluster cannot be reached: connection refused; check --kubeconfig and --context";
@@ -30,25 +30,25 @@ fn run(folder: &Folder) -> Output {
     ])
 }
 
-/// What is told of each file, which is the usual one with one part replaced.
-fn told_of(rows: &[(&str, &str, &str)]) {
+/// What is reported of each file, which is the usual one with one part replaced.
+fn reported_on(rows: &[(&str, &str, &str)]) {
     let folder = Folder::new();
     folder.write("pv.yaml", volume("10Gi"));
-    let usual = kubeconfig(NOBODY);
+    let usual = kubeconfig(UNUSED_PORT);
     let mut wrong = String::new();
     for (from, to, expected) in rows {
         assert!(usual.contains(from), "{from}");
         folder.write("kubeconfig", usual.replacen(from, to, 1));
         let output = run(&folder);
-        let told = output.stderr.strip_prefix("error: ").unwrap_or(&output.stderr).trim_end();
-        if told != *expected || !output.stdout.is_empty() || !matches!(output.code, 2 | 4) {
+        let reported = output.stderr.strip_prefix("error: ").unwrap_or(&output.stderr).trim_end();
+        if reported != *expected || !output.stdout.is_empty() || !matches!(output.code, 2 | 4) {
             let _ = writeln!(wrong, "{from} -> {to}\n  {output:?}\n  {expected}");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The line about a file that cannot be used.
+/// The message about a file that cannot be used.
 macro_rules! unusable {
     ($reason:literal) => {
         concat!(
@@ -71,12 +71,12 @@ macro_rules! credentials {
 
 #[test]
 fn the_usual_file_is_read_to_its_end() {
-    told_of(&[("kind: Config", "kind: Config", UNREACHABLE)]);
+    reported_on(&[("kind: Config", "kind: Config", UNREACHABLE)]);
 }
 
 #[test]
-fn fields_of_the_wrong_type_are_told_with_their_place() {
-    told_of(&[
+fn fields_of_the_wrong_type_are_reported_with_their_place() {
+    reported_on(&[
         ("clusters: [", "clusters: 5 #", unusable!("expected sequence start at line 5, column 11")),
         (
             "clusters: [",
@@ -106,8 +106,8 @@ fn fields_of_the_wrong_type_are_told_with_their_place() {
 }
 
 #[test]
-fn what_is_named_and_not_there_is_told_by_its_name() {
-    told_of(&[
+fn what_is_named_and_missing_is_reported_by_its_name() {
+    reported_on(&[
         ("current-context: a", "x: a", unusable!("has no current context")),
         ("current-context: a", "current-context: b", unusable!("has no context \"b\"")),
         ("current-context: a", "current-context: 5", unusable!("has no context \"5\"")),
@@ -131,9 +131,9 @@ fn what_is_named_and_not_there_is_told_by_its_name() {
 }
 
 #[test]
-fn an_address_that_is_none_is_told_before_anything_is_sent() {
+fn an_invalid_address_is_reported_before_anything_is_sent() {
     let server = "server: 'http://127.0.0.1:1'";
-    told_of(&[
+    reported_on(&[
         (server, "server: 5", unusable!("the server \"5\" is no address; write https://HOST:PORT")),
         (
             server,
@@ -186,8 +186,8 @@ fn an_address_that_is_none_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn credentials_that_are_none_are_told_without_them() {
-    told_of(&[
+fn invalid_credentials_are_reported_without_their_content() {
+    reported_on(&[
         (
             "user: {}",
             "user: {token: \"secret\\nb\"}",
@@ -215,7 +215,7 @@ fn credentials_that_are_none_are_told_without_them() {
 }
 
 #[test]
-fn a_credential_plugin_that_fails_is_told_without_its_output() {
+fn a_failed_credential_plugin_is_reported_without_its_output() {
     let exec = |rest: &str| {
         format!(
             "user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, {rest}}}}}"
@@ -225,7 +225,7 @@ fn a_credential_plugin_that_fails_is_told_without_its_output() {
         exec(r#"command: sh, args: ["-c", "echo secret; echo 'log in first' >&2; exit 3"]"#);
     let floods =
         exec(r#"command: sh, args: ["-c", "yes x | head -c 5000000 | tr -d '\\n' >&2; exit 1"]"#);
-    told_of(&[
+    reported_on(&[
         (
             "user: {}",
             &exec("command: /bin/false"),
@@ -261,7 +261,7 @@ fn a_credential_plugin_that_fails_is_told_without_its_output() {
     ]);
     let folder = Folder::new();
     folder.write("pv.yaml", volume("10Gi"));
-    folder.write("kubeconfig", kubeconfig(NOBODY).replace("user: {}", &floods));
+    folder.write("kubeconfig", kubeconfig(UNUSED_PORT).replace("user: {}", &floods));
     let output = run(&folder);
     assert_eq!((output.code, output.stderr.lines().count()), (2, 1), "{}", output.stderr.len());
     assert!(output.stderr.chars().count() < 450, "{}", output.stderr.len());
@@ -269,8 +269,8 @@ fn a_credential_plugin_that_fails_is_told_without_its_output() {
 
 /// Files that are no kubeconfig at all.
 #[test]
-fn whatever_the_bytes_are_one_line_tells_it_at_once() {
-    let usual = kubeconfig(NOBODY);
+fn whatever_the_bytes_are_one_line_reports_it_at_once() {
+    let usual = kubeconfig(UNUSED_PORT);
     let many = |part: &str| part.repeat(1_000_000 / part.len()).into_bytes();
     let mut files = vec![
         Vec::new(),
@@ -319,6 +319,6 @@ fn the_usual_place_is_looked_at_as_well() {
     folder.write(".kube/config", b"\xff\xfe\0");
     let output = folder.run(&["check", "-f", "pv.yaml", "--live", "cluster"]);
     assert_eq!((output.code, output.stderr.lines().count()), (4, 1), "{output:?}");
-    let told = "is cut off in the middle of a letter; give a kubeconfig with --kubeconfig\n";
-    assert!(output.stderr.ends_with(told), "{output:?}");
+    let reported = "is cut off in the middle of a letter; give a kubeconfig with --kubeconfig\n";
+    assert!(output.stderr.ends_with(reported), "{output:?}");
 }

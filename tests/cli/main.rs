@@ -109,8 +109,8 @@ pub(crate) fn run(binary: &Path, folder: &Folder, arguments: &[&str], input: &st
     // registrations that were asked for hold an authority.
     let is_asked = arguments.first() == Some(&"generate");
     for mark in ["-----BEGIN", "LS0tLS1CRUdJTi", "MIGHAgEAMBMG", "eyJhbGciOi"] {
-        let is_told = [&output.stdout, &output.stderr].iter().any(|text| text.contains(mark));
-        assert!(is_asked || !is_told, "{arguments:?} told {mark}");
+        let is_reported = [&output.stdout, &output.stderr].iter().any(|text| text.contains(mark));
+        assert!(is_asked || !is_reported, "{arguments:?} printed {mark}");
     }
     output
 }

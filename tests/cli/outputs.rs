@@ -12,7 +12,7 @@ const FORMS: [&str; 8] = ["text", "wide", "json", "yaml", "junit", "sarif", "git
 /// What holds for every sign that means something in a form: in a name of a file, and in a sentence.
 const ODD: &str = "odd, [50%]: <a|b> & \"c\".yaml";
 
-/// A folder with a denial, a refusal of the API server, a warning, an exemption, an edit, something unverified
+/// A folder with a denial, a rejection by the API server, a warning, an exemption, an edit, something unverified
 /// and something clean.
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -110,7 +110,7 @@ fn sarif_is_that_of_oasis() {
     let log: Value = serde_json::from_str(&printed(&folder(), "sarif")).expect("JSON");
     let mut schema: Value =
         serde_json::from_str(include_str!("../schemas/sarif-2.1.0.json")).expect("a schema");
-    // As published it has a bracket too many, which strict readers refuse; nothing of ours has a language.
+    // As published it has a bracket too many, which strict readers reject; nothing of ours has a language.
     for part in ["run", "toolComponent"] {
         let language = &mut schema["definitions"][part]["properties"]["language"];
         language.as_object_mut().expect("a map").remove("pattern").expect("the pattern");
@@ -123,7 +123,7 @@ fn sarif_is_that_of_oasis() {
     assert!(errors.is_empty(), "{errors:#?}");
     let mut wrong = log.clone();
     wrong["runs"][0]["results"][0]["level"] = json!("fatal");
-    assert!(!validator.is_valid(&wrong), "the schema refuses nothing");
+    assert!(!validator.is_valid(&wrong), "the schema rejects nothing");
 
     let results = log["runs"][0]["results"].as_array().expect("results");
     let denied = results.iter().find(|result| result["level"] == "error").expect("a denial");
@@ -148,7 +148,7 @@ fn junit_is_what_build_servers_read() {
     let schema = XsdValidator::from_schema(&schema).expect("a schema");
     let errors = |text: &str| schema.validate(&uppsala::parse(text).expect("XML")).len();
     assert_eq!(errors(&text), 0, "{text}");
-    assert_ne!(errors(&text.replace("classname", "class")), 0, "the schema refuses nothing");
+    assert_ne!(errors(&text.replace("classname", "class")), 0, "the schema rejects nothing");
     let counts = "tests=\"6\" skipped=\"1\" failures=\"2\" errors=\"0\"";
     assert!(text.contains(counts), "{text}");
     assert!(text.contains("<skipped message=\"[orphan-owner] "), "{text}");
@@ -169,7 +169,7 @@ fn github_gets_a_command_for_each_finding() {
 }
 
 #[test]
-fn markdown_puts_what_is_refused_first_and_escapes() {
+fn markdown_puts_denials_first_and_escapes() {
     let text = printed(&folder(), "markdown");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
     assert!(

@@ -1,4 +1,4 @@
-//! `bindery plan`: one state with every outcome, as text and as JSON, and what it refuses.
+//! `bindery plan`: one state with every outcome, as text and as JSON, and what it rejects.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ items:
 "#;
 
 #[test]
-fn every_outcome_is_told_in_the_order_in_which_claims_are_served() {
+fn every_outcome_is_shown_in_the_order_in_which_claims_are_served() {
     let folder = Folder::new();
     let plan = folder.run_with(&["plan", "-f", "-"], STATE);
     let expected = "\
@@ -125,18 +125,22 @@ items:
    spec: {accessModes: [ReadWriteOnce], storageClassName: "", resources: {requests: {storage: 5Gi}}}}
 "#;
     let plan = plan(&Folder::new(), &format!("{state}{ALL_LISTED}"), &["-o", "json"]);
-    let told: Value = serde_json::from_str(&plan.stdout).expect("JSON");
-    assert_eq!((plan.code, &told["claims"][0]["outcome"]), (1, &"starves".into()), "{told}");
-    let volume = &told["volumes"][0];
+    let reported: Value = serde_json::from_str(&plan.stdout).expect("JSON");
+    assert_eq!(
+        (plan.code, &reported["claims"][0]["outcome"]),
+        (1, &"starves".into()),
+        "{reported}"
+    );
+    let volume = &reported["volumes"][0];
     assert_eq!(
         (&volume["outcome"], &volume["claim"]),
         (&"released".into(), &Value::Null),
-        "{told}"
+        "{reported}"
     );
 }
 
 #[test]
-fn wide_tells_sizes_classes_and_waste() {
+fn wide_shows_sizes_classes_and_waste() {
     let wide = plan(&Folder::new(), STATE, &["-o", "wide"]);
     let lines: Vec<Vec<&str>> =
         wide.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -160,7 +164,7 @@ fn wide_tells_sizes_classes_and_waste() {
 }
 
 #[test]
-fn markdown_begins_with_what_needs_somebody() {
+fn markdown_begins_with_what_needs_action() {
     let markdown = plan(&Folder::new(), STATE, &["-o", "markdown"]).stdout;
     let expected = "\
 ### Storage plan
@@ -223,7 +227,7 @@ fn the_pod_that_a_claim_waits_for_is_named() {
 }
 
 #[test]
-fn that_no_pods_were_seen_is_told_where_it_matters_in_every_form() {
+fn unseen_pods_are_noted_where_it_matters_in_every_form() {
     let said =
         "whether a pod uses a claim that waits for one is not known: stdin has no list of Pods";
     for form in ["text", "wide", "markdown"] {
@@ -257,7 +261,7 @@ fn selecting(name: &str, size: &str, tier: &str) -> String {
 }
 
 #[test]
-fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
+fn an_equal_free_volume_is_shown_if_the_claim_could_have_it() {
     let mut state = String::new();
     for (name, size, tier) in [
         ("a", "1Gi", "x"),
@@ -276,14 +280,15 @@ fn an_equal_free_volume_is_told_and_only_one_that_the_claim_could_have() {
     let run = plan(&Folder::new(), &state, &["-o", "json"]);
     let plan: Value = serde_json::from_str(&run.stdout).expect("JSON");
     expect_valid("plan", &plan);
-    let told = plan["claims"].as_array().expect("a list").iter();
-    let told: Vec<_> = told.map(|claim| (&claim["volume"], &claim["equalAlternatives"])).collect();
+    let reported = plan["claims"].as_array().expect("a list").iter();
+    let reported: Vec<_> =
+        reported.map(|claim| (&claim["volume"], &claim["equalAlternatives"])).collect();
     // The first could have had b or c as well, the second c; d has another label and e another size.
-    assert_eq!(json!(told), json!([["a", 2], ["b", 1], ["c", 0], ["e", 0]]));
+    assert_eq!(json!(reported), json!([["a", 2], ["b", 1], ["c", 0], ["e", 0]]));
 }
 
 #[test]
-fn a_volume_that_is_kept_tells_why_its_claim_does_not_have_it() {
+fn a_reserved_volume_shows_why_its_claim_does_not_have_it() {
     let volume = |name: &str, reference: &str, rest: &str| {
         format!(
             "{{kind: PersistentVolume, metadata: {{name: {name}, uid: u-{name}}}, spec: {{capacity: {{storage: 1Gi}}, accessModes: \
@@ -311,9 +316,9 @@ volume v-odd: reserved, its claimRef lacks a namespace or a name, so that no cla
     assert!(text.starts_with(expected), "{text}");
 }
 
-/// Whoever names a volume takes it as well as whoever is given one.
+/// A claim that names a volume takes it as well as one that is given one.
 #[test]
-fn who_starves_is_told_of_a_claim_that_named_the_volume() {
+fn a_pending_claim_is_shown_the_claim_that_named_the_volume() {
     let names = asking("a", "1Gi").replace("spec: {", "spec: {volumeName: v, ");
     let state = volume("v", "1Gi", "x") + &names + &asking("b", "1Gi");
     let text = plan(&Folder::new(), &state, &[]).stdout;
@@ -324,9 +329,9 @@ db/b  starves     0/1 volumes fit: 1 kept for another claim; volume \"v\" would 
     assert!(text.starts_with(expected), "{text}");
 }
 
-/// What a scheduler has to choose fits nobody else, and the numbers say so.
+/// What a scheduler has to choose fits no other claim, and the numbers say so.
 #[test]
-fn a_claim_whose_scheduler_reserved_nothing_is_not_told_that_volumes_fit() {
+fn a_claim_whose_scheduler_reserved_nothing_gets_no_hint_that_volumes_fit() {
     let class = "{kind: StorageClass, metadata: {name: late}, provisioner: kubernetes.io/no-provisioner, \
                  volumeBindingMode: WaitForFirstConsumer}\n---\n";
     let of_class = |text: String| text.replace("spec: {", "spec: {storageClassName: late, ");
@@ -356,9 +361,9 @@ fn asking(name: &str, size: &str) -> String {
     )
 }
 
-/// Volumes that come free while others wait serve them: told with its alternatives as any other.
+/// Volumes that come free while others wait serve them: shown with its alternatives as any other.
 #[test]
-fn an_equal_volume_is_told_also_where_the_volume_looked_for_the_claim() {
+fn an_equal_volume_is_shown_also_where_the_volume_looked_for_the_claim() {
     for (sizes, expected) in [
         (["8Gi", "8Gi", "8Gi"], ["later-1", "2"]),
         (["9Gi", "8Gi", "8Gi"], ["later-2", "1"]),
@@ -371,9 +376,9 @@ fn an_equal_volume_is_told_also_where_the_volume_looked_for_the_claim() {
         let run = plan(&Folder::new(), &state, &["-o", "json"]);
         let plan: Value = serde_json::from_str(&run.stdout).expect("JSON");
         let waits = &plan["claims"][1];
-        let told = [&waits["name"], &waits["volume"], &waits["equalAlternatives"]];
+        let reported = [&waits["name"], &waits["volume"], &waits["equalAlternatives"]];
         let alternatives: u64 = expected[1].parse().expect("a number");
-        assert_eq!(json!(told), json!(["waits", expected[0], alternatives]), "{sizes:?}");
+        assert_eq!(json!(reported), json!(["waits", expected[0], alternatives]), "{sizes:?}");
     }
     let state = volume("a", "1Gi", "x") + &volume("b", "1Gi", "x") + &selecting("c", "1Gi", "x");
     let text = plan(&Folder::new(), &state, &[]).stdout;
@@ -384,7 +389,7 @@ fn an_equal_volume_is_told_also_where_the_volume_looked_for_the_claim() {
 }
 
 #[test]
-fn a_difference_tells_what_changed_came_and_went() {
+fn a_difference_shows_what_changed_came_and_went() {
     let folder = Folder::new();
     let claim = |name: &str| selecting(name, "1Gi", "x");
     let volumes = volume("a", "1Gi", "x") + &volume("b", "1Gi", "x");
@@ -422,7 +427,7 @@ claims: 2 binds, 2 starves; volumes: 2 binds; nothing wasted
 }
 
 #[test]
-fn what_is_no_earlier_plan_is_refused_with_its_place() {
+fn what_is_no_earlier_plan_is_rejected_with_its_place() {
     let folder = Folder::new();
     for (text, said) in [
         (
@@ -468,7 +473,7 @@ fn a_state_in_which_all_are_served_ends_with_0_and_nothing_is_no_error() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_its_place() {
+fn what_cannot_be_read_is_rejected_with_its_place() {
     let folder = Folder::new();
     folder.write(
         "broken.yaml",

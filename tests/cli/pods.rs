@@ -85,7 +85,7 @@ fn a_pod_whose_node_is_gone_or_far_from_its_volume_is_stuck() {
 }
 
 #[test]
-fn the_schedulers_last_word_is_told() {
+fn the_schedulers_last_event_is_shown() {
     let event = "- {kind: Event, metadata: {name: e1, namespace: db}, involvedObject: {kind: Pod, namespace: db, name: web}, \
         reason: FailedScheduling, message: \"0/1 nodes are available: 1 Insufficient cpu.\", source: {component: default-scheduler}}\n";
     let said = "pod \"db/web\" is not scheduled: 0/1 nodes are available: 1 Insufficient cpu.\n";
@@ -100,7 +100,7 @@ fn without_nodes_a_pod_is_unknown_and_never_ready() {
 }
 
 #[test]
-fn a_claim_that_another_pod_holds_is_told() {
+fn a_claim_that_another_pod_holds_is_shown() {
     let other = "- {kind: Pod, metadata: {namespace: db, name: old}, spec: {nodeName: n2, volumes: [{name: x, \
         persistentVolumeClaim: {claimName: data}}]}, status: {phase: Running}}\n- {kind: Node, metadata: {name: n2, labels: {zone: a}}}\n";
     let state = format!("{STATE}{other}");
@@ -112,7 +112,7 @@ fn a_claim_that_another_pod_holds_is_told() {
 }
 
 #[test]
-fn what_else_is_the_matter_with_a_claim_is_told() {
+fn other_problems_of_a_claim_are_shown() {
     let deleted = STATE.replace(
         "uid: u-data, annotations",
         "uid: u-data, deletionTimestamp: \"2026-01-01T00:00:00Z\", finalizers: [kubernetes.io/pvc-protection], annotations",
@@ -135,7 +135,7 @@ fn what_else_is_the_matter_with_a_claim_is_told() {
 
 /// A claim that was deleted and made again, larger than before: its own data stands beside it.
 #[test]
-fn a_claim_gets_its_own_former_volume_and_is_not_made_anew() {
+fn a_claim_gets_its_own_former_volume_and_is_not_re_created() {
     let state = |size: &str| {
         format!(
             "kind: List\nitems:\n\

@@ -1,4 +1,4 @@
-//! `bindery scan`, `bindery snapshot` and baselines: what is found in what stands.
+//! `bindery scan`, `bindery snapshot` and baselines: what is found in existing objects.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ fn claim(name: &str, spec: &Value, status: &Value) -> Value {
 }
 
 /// A cluster in which something is wrong with every volume and claim, in the notation of JSON: what slipped in
-/// while nobody looked.
+/// unnoticed.
 fn cluster() -> Value {
     let bound = json!({"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "10Gi"}});
     let mut items = Vec::new();
@@ -63,9 +63,9 @@ fn cluster() -> Value {
             _ => {}
         }
     }
-    items.push(volume("nobody", &json!({}), "Bound", None));
+    items.push(volume("forged", &json!({}), "Bound", None));
     let disk = json!({"nfs": null, "csi": {"driver": "d", "volumeHandle": "1"}});
-    items.extend(["twin-a", "twin-b"].map(|name| volume(name, &disk, "Available", None)));
+    items.extend(["copy-a", "copy-b"].map(|name| volume(name, &disk, "Available", None)));
     items.push(claim("lost", &json!({}), &json!({"phase": "Lost"})));
     let pending = |name: &str, spec: &Value| {
         let mut claim = claim(name, spec, &json!({"phase": "Pending"}));
@@ -90,7 +90,7 @@ fn folder() -> Folder {
 }
 
 /// `result rule object` of each finding.
-fn told(report: &Value) -> Vec<String> {
+fn reported(report: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let findings = report["findings"].as_array().expect("findings").iter();
     findings
@@ -106,10 +106,10 @@ const FOUND: [&str; 12] = [
     "warned recycle-policy emptied",
     "denied bound-volume-delete going",
     "denied bound-volume-access-modes modes",
-    "denied status-forgery nobody",
+    "denied status-forgery forged",
     "denied bound-volume-capacity shrunk",
-    "denied duplicate-backend twin-a",
-    "denied duplicate-backend twin-b",
+    "denied duplicate-backend copy-a",
+    "denied duplicate-backend copy-b",
     "warned unknown-class classless",
     "denied bound-volume-claim-ref lost",
     "warned missing-volume nowhere",
@@ -121,7 +121,7 @@ fn what_slipped_in_is_found_with_what_is_at_stake() {
     assert_eq!((output.code, output.stderr.as_str()), (1, ""));
     let report = report(&output);
     expect_valid("report", &report);
-    assert_eq!(told(&report), FOUND);
+    assert_eq!(reported(&report), FOUND);
     let shrunk = &report["findings"][6];
     assert_eq!((&shrunk["severity"], &shrunk["bytes"]), (&json!("high"), &json!("5Gi")));
     assert!(shrunk["age"].as_u64().is_some_and(|age| age > 86_400), "{shrunk}");
@@ -191,10 +191,10 @@ fn a_class_that_is_not_what_it_was_when_the_claim_was_made_is_found_and_explaine
             ("unmade", "has a provisioner, \"tape.example.com\""),
         ]
     );
-    for (name, is_told) in [("eager", true), ("gone", true), ("same", false)] {
+    for (name, is_reported) in [("eager", true), ("gone", true), ("same", false)] {
         let target = format!("pvc/{name}");
         let output = folder.run(&["explain", &target, "-n", "db", "-f", "dump.json"]);
-        assert_eq!(output.stdout.contains("note: when PVC"), is_told, "{output:?}");
+        assert_eq!(output.stdout.contains("note: when PVC"), is_reported, "{output:?}");
     }
     // That no class was seen is not that there is none.
     folder.write("claims.json", json!({"kind": "List", "items": [claims[6]]}).to_string());
@@ -233,7 +233,7 @@ fn modes_and_exemptions_count_for_what_stands() {
         json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}});
     folder.write("config.yaml", config.to_string());
     let scan = ["scan", "-f", "dump.json", "-o", "json", "--config", "config.yaml"];
-    assert_eq!(told(&report(&folder.run(&scan))), ["denied bound-volume-capacity shrunk"]);
+    assert_eq!(reported(&report(&folder.run(&scan))), ["denied bound-volume-capacity shrunk"]);
 
     let mut dump = cluster();
     let items = dump["items"].as_array_mut().expect("items");
@@ -251,7 +251,7 @@ fn modes_and_exemptions_count_for_what_stands() {
     let report = report(&output);
     expect_valid("report", &report);
     let expected = ["exempted bound-volume-delete fine", "exempted bound-volume-capacity shrunk"];
-    assert_eq!(told(&report), expected);
+    assert_eq!(reported(&report), expected);
     assert_eq!(report["findings"][1]["exempt"]["reason"], "moving");
 }
 
@@ -270,7 +270,7 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
     assert_eq!(accepted.code, 0, "{accepted:?}");
     let accepted = report(&accepted);
     expect_valid("report", &accepted);
-    assert!(told(&accepted).iter().all(|line| line.starts_with("exempted ")), "{accepted}");
+    assert!(reported(&accepted).iter().all(|line| line.starts_with("exempted ")), "{accepted}");
     assert_eq!(accepted["findings"][0]["exempt"]["reason"], "known");
 
     // The sentence quotes the size; rule, object and field stay what they are.
@@ -285,7 +285,7 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
     let other = folder.run(&scan);
     assert_eq!(other.code, 1);
     let denied: Vec<String> =
-        told(&report(&other)).into_iter().filter(|line| line.starts_with("denied")).collect();
+        reported(&report(&other)).into_iter().filter(|line| line.starts_with("denied")).collect();
     assert_eq!(denied, ["denied bound-volume-capacity another"]);
 
     folder.write("dump.json", text);
@@ -300,7 +300,7 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
 }
 
 #[test]
-fn a_baseline_that_is_none_is_refused() {
+fn an_invalid_baseline_is_rejected() {
     let folder = folder();
     for (text, expected) in [
         ("a: [", "baseline.yaml:"),
@@ -349,7 +349,7 @@ fn a_snapshot_knows_when_it_was_taken_and_what_is_in_use() {
     let used = |name: &str| {
         let target = format!("pvc/db/{name}");
         let arguments = ["check", "--delete", &target, "--live", "snapshot.json", "-o", "json"];
-        told(&report(&folder.run(&arguments)))
+        reported(&report(&folder.run(&arguments)))
     };
     assert_eq!(used("fine"), ["warned claim-delete-in-use fine"]);
     assert_eq!(used("shrunk"), [""; 0], "no pod uses it");
@@ -371,17 +371,17 @@ fn found_by(rule: &Rule, folder: &Folder, dump: &str) -> Vec<String> {
     let config =
         json!({"apiVersion": "bindery.dev/v1", "kind": "Config", "rules": {"modes": modes}});
     folder.write("config.yaml", config.to_string());
-    told(&report(&folder.run(&["scan", "-f", dump, "-o", "json", "--config", "config.yaml"])))
+    reported(&report(&folder.run(&["scan", "-f", dump, "-o", "json", "--config", "config.yaml"])))
 }
 
 #[test]
-fn what_a_rule_refuses_to_be_made_it_finds_where_it_was_made() {
+fn a_rule_finds_what_it_would_have_denied() {
     let mut found = 0;
     for rule in RULES {
         if !matches!(rule.scan, ScanCheck::AsCreated | ScanCheck::WhileUnbound) {
             continue;
         }
-        // Whoever scans may read volumes: what is told to those who may not is another text of another rule.
+        // A user who scans may read volumes: users who may not get another text of another rule.
         let is_restricted =
             |example: &Example| rule.id == "missing-volume" && example.by == Persona::Tenant;
         let is_creation =
@@ -400,10 +400,10 @@ fn what_a_rule_refuses_to_be_made_it_finds_where_it_was_made() {
             let mut items = scene.stored.clone();
             items.extend([made, class, node, volume]);
             folder.write("dump.json", json!({"kind": "List", "items": items}).to_string());
-            let told = found_by(rule, &folder, "dump.json");
+            let reported = found_by(rule, &folder, "dump.json");
             let name = scene.proposal.key.name.as_str();
             let is_it = |line: &String| line.ends_with(&format!(" {} {name}", rule.id));
-            assert!(told.iter().any(is_it), "{}: {}: {told:?}", rule.id, example.title);
+            assert!(reported.iter().any(is_it), "{}: {}: {reported:?}", rule.id, example.title);
             found += 1;
         }
         assert!(found > before, "{} has no example of making it", rule.id);
@@ -431,9 +431,9 @@ fn every_other_trace_is_found_by_its_rule_alone() {
     folder.write("dump.json", dump.to_string());
     for rule in RULES {
         if matches!(rule.scan, ScanCheck::OfVolume(_) | ScanCheck::OfClaim(_)) {
-            let told = found_by(rule, &folder, "dump.json");
+            let reported = found_by(rule, &folder, "dump.json");
             assert!(
-                told.iter().any(|line| line.contains(&format!(" {} ", rule.id))),
+                reported.iter().any(|line| line.contains(&format!(" {} ", rule.id))),
                 "{}",
                 rule.id
             );
@@ -443,14 +443,15 @@ fn every_other_trace_is_found_by_its_rule_alone() {
 
 /// No PVC is named by a reservation without a namespace: there is none that the volume could not admit.
 #[test]
-fn an_incomplete_reservation_gives_a_marked_volume_to_nobody() {
+fn an_incomplete_reservation_assigns_a_marked_volume_to_no_claim() {
     let folder = folder();
     let mut marked = volume("marked", &json!({"claimRef": {"name": "data"}}), "Available", None);
     marked["metadata"]["annotations"] = json!({"bindery.dev/allowed-namespaces": "elsewhere"});
     let list = |marked: &Value| json!({"kind": "List", "items": [marked]}).to_string();
     let rule = find("foreign-namespace-binding").expect("a rule");
     folder.write("dump.json", list(&marked));
-    let of_it = |told: Vec<String>| told.iter().filter(|line| line.contains(rule.id)).count();
+    let of_it =
+        |reported: Vec<String>| reported.iter().filter(|line| line.contains(rule.id)).count();
     assert_eq!(of_it(found_by(rule, &folder, "dump.json")), 0);
     marked["spec"]["claimRef"]["namespace"] = json!("db");
     folder.write("dump.json", list(&marked));
@@ -469,8 +470,8 @@ fn what_a_dump_leaves_out_is_not_taken_for_absent() {
     assert_eq!(report["summary"]["denied"], 0, "{report:#}");
     let notes: Vec<&str> =
         report["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
-    let told = "claims.json has no list of PersistentVolumes, no list of StorageClasses; ";
-    assert!(notes.iter().any(|note| note.contains(told)), "{notes:?}");
+    let reported = "claims.json has no list of PersistentVolumes, no list of StorageClasses; ";
+    assert!(notes.iter().any(|note| note.contains(reported)), "{notes:?}");
 }
 
 #[test]

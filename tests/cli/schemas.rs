@@ -23,7 +23,7 @@ fn schema(name: &str) -> Value {
 }
 
 #[test]
-fn a_schema_refuses_what_it_does_not_describe() {
+fn a_schema_rejects_what_it_does_not_describe() {
     let plan = json!({"apiVersion": "bindery.dev/v1", "kind": "Plan", "claims": [{"name": "x"}],
         "volumes": [], "summary": {"claims": {}, "volumes": {}}});
     let validator = jsonschema::draft202012::new(&schema("plan")).expect("a schema");

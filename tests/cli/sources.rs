@@ -63,7 +63,7 @@ fn the_templates_of_a_stateful_set_are_judged_as_its_claims() {
         let arguments = ["check", "-f", "-", "--live", "live.yaml", "-o", "json"];
         let report = report(&folder.run_with(&arguments, &set(replicas)));
         let findings = report["findings"].as_array().expect("findings").iter();
-        let told = findings.map(|finding| {
+        let reported = findings.map(|finding| {
             assert_eq!(finding["rule"], "unknown-class");
             let line = 11 + replicas.matches('\n').count();
             assert_eq!((&finding["line"], &finding["column"]), (&json!(line), &json!(7)));
@@ -73,7 +73,7 @@ fn the_templates_of_a_stateful_set_are_judged_as_its_claims() {
                 finding["name"].as_str().unwrap()
             )
         });
-        told.collect()
+        reported.collect()
     };
     assert_eq!(names(""), ["CREATE data-db-0"]);
     assert_eq!(names("replicas: 0"), [""; 0]);
@@ -104,7 +104,7 @@ fn a_set_leaves_a_claim_that_it_finds_as_it_is_and_deletes_none() {
 }
 
 #[test]
-fn a_set_that_cannot_be_read_is_refused_with_its_place() {
+fn an_unreadable_set_is_rejected_with_its_place() {
     let folder = Folder::new();
     for (set, expected) in [
         (

@@ -57,9 +57,9 @@ fn a_volume_for_others_is_explained_and_never_proposed() {
     assert!(!text.stdout.contains("kubectl patch"), "{}", text.stdout);
 }
 
-/// What one claim starves of says nothing of another namespace's.
+/// Why one claim is Pending says nothing of another namespace's.
 #[test]
-fn each_namespace_is_told_of_its_own_volumes() {
+fn each_namespace_is_shown_its_own_volumes() {
     let second = "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {namespace: qa, name: more, uid: u-qa}, \
         spec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 5Gi}}}}\n";
     let block = LISTED.replace("spec: {capacity", "spec: {volumeMode: Block, capacity");

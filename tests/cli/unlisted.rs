@@ -51,8 +51,8 @@ fn a_change_of_a_bound_volume_is_unverified_where_its_claim_is_not_shown() {
     let found = &results(&part)["PersistentVolume//pv-a"];
     assert!(found.iter().all(|result| result == "unverified"), "{part}");
     let note = part["notes"][0].as_str().expect("a note");
-    let told = format!("volumes.yaml has no list of PersistentVolumeClaims; {WHOLE}");
-    assert!(note.ends_with(&told), "{note}");
+    let reported = format!("volumes.yaml has no list of PersistentVolumeClaims; {WHOLE}");
+    assert!(note.ends_with(&reported), "{note}");
     assert_eq!(check("volumes.yaml", &["--fail-on", "unverified"]).code, 3);
 }
 
@@ -98,11 +98,11 @@ fn a_volume_is_not_released_because_its_claim_is_not_shown() {
     let state = only_volumes().replace("Policy: Retain", "Policy: Delete");
     let run = folder.run_with(&["explain", "pv/pv-a", "-f", "-"], &state);
     assert_eq!(run.code, 1);
-    let told = "volume \"pv-a\" is unknown: whether claim \"db/data\" exists is not known\n";
-    assert!(run.stdout.starts_with(told), "{}", run.stdout);
+    let reported = "volume \"pv-a\" is unknown: whether claim \"db/data\" exists is not known\n";
+    assert!(run.stdout.starts_with(reported), "{}", run.stdout);
     let plan = folder.run_with(&["plan", "-f", "-"], &state);
-    let told = "volume pv-a: unknown, whether claim \"db/data\" exists is not known\n";
-    assert_eq!((plan.code, plan.stdout.contains(told)), (1, true), "{}", plan.stdout);
+    let reported = "volume pv-a: unknown, whether claim \"db/data\" exists is not known\n";
+    assert_eq!((plan.code, plan.stdout.contains(reported)), (1, true), "{}", plan.stdout);
 }
 
 /// Asked for without `-A`, a list shows the claims of one namespace.

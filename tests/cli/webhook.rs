@@ -1,4 +1,4 @@
-//! `bindery webhook` as a process, without a cluster: what it is told wrong, and how it ends.
+//! `bindery webhook` as a process, without a cluster: wrong arguments, and how it ends.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::bad_input::kubeconfig;
 use crate::{Folder, Output};
 
-/// What a run that is right is told; a row replaces what it gets wrong.
+/// The arguments of a correct run; a row replaces what it gets wrong.
 const RIGHT: [(&str, &str); 6] = [
     ("--listen", "127.0.0.1:0"),
     ("--health-listen", "127.0.0.1:0"),
@@ -133,7 +133,7 @@ fn folder() -> Folder {
     for out in [".", "other"] {
         assert_eq!(folder.run(&["certs", "--out", out]).code, 0);
     }
-    // Nothing listens on port 1: every connection is refused at once.
+    // Nothing listens on port 1: every connection is denied at once.
     let good = kubeconfig(1);
     folder.write("context", good.replace("current-context: a", "current-context: b"));
     let user = "user: {client-certificate: none, client-key: none}";
@@ -153,18 +153,18 @@ fn arguments<'a>(wrong: &[(&'a str, &'a str)]) -> Vec<&'a str> {
     std::iter::once("webhook").chain(pairs).collect()
 }
 
-fn told(code: i32, sentence: &str) -> Output {
+fn reported(code: i32, sentence: &str) -> Output {
     Output { code, stdout: String::new(), stderr: format!("error: {sentence}\n") }
 }
 
 #[test]
-fn every_row_is_told_in_one_sentence() {
+fn every_row_is_reported_in_one_sentence() {
     let folder = folder();
     let mut wrong = String::new();
     for (flag, value, sentence) in ROWS {
         // One that starts all the same would run for ever.
         let output = Process::start(&folder, &arguments(&[(flag, value)])).output();
-        let expected = told(2, sentence);
+        let expected = reported(2, sentence);
         if output != expected {
             let _ = writeln!(wrong, "{flag} {value}\n  {output:?}\n  {expected:?}");
         }
@@ -173,7 +173,7 @@ fn every_row_is_told_in_one_sentence() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_its_flag() {
+fn a_port_in_use_is_reported_with_its_flag() {
     let folder = folder();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
@@ -182,7 +182,7 @@ fn a_port_in_use_is_told_with_its_flag() {
         let sentence = format!(
             "cannot listen on {address}: address already in use; free it or choose another with {flag}"
         );
-        assert_eq!(output, told(2, &sentence));
+        assert_eq!(output, reported(2, &sentence));
     }
 }
 
@@ -198,7 +198,7 @@ fn no_cluster_at_all_is_code_4() {
         "no cluster is configured: kubeconfig {}: no such file or directory, and this is no pod; give a kubeconfig with --kubeconfig",
         path.display()
     );
-    assert_eq!(output, told(4, &sentence));
+    assert_eq!(output, reported(4, &sentence));
 }
 
 #[test]
@@ -209,9 +209,9 @@ fn without_an_answer_of_the_cluster_it_serves_and_is_not_ready() {
     assert!(get(health, "/livez").starts_with("HTTP/1.1 200 "));
     let ready = get(health, "/readyz");
     assert!(ready.starts_with("HTTP/1.1 503 "), "{ready}");
-    let told = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses, \
+    let reported = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses, \
         namespaces\n";
-    assert!(ready.ends_with(told), "{ready}");
+    assert!(ready.ends_with(reported), "{ready}");
     let line = process.line_with("a watch was cut");
     assert!(line.contains("the API server cannot be reached: connection refused"), "{line}");
     // A pod that starts before the API server answers keeps trying.
@@ -224,14 +224,14 @@ fn a_signal_drains_and_ends_with_code_0() {
     for signal in ["-TERM", "-INT"] {
         let mut process = Process::start(&folder, &arguments(&[("--drain-delay", "1s")]));
         let (reviews, health) = process.addresses();
-        let told = Instant::now();
+        let reported = Instant::now();
         process.signal(signal);
         process.line_with("draining");
         assert!(get(health, "/readyz").ends_with("shutting down\n"));
         assert!(TcpStream::connect(reviews).is_ok(), "reviews are taken until the delay is over");
         process.line_with("drained");
         assert_eq!(process.end().code(), Some(0));
-        assert!(told.elapsed() >= Duration::from_secs(1));
+        assert!(reported.elapsed() >= Duration::from_secs(1));
     }
 }
 
@@ -257,7 +257,7 @@ fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-/// How long a process may run. Far longer than it does: it ends those that should have refused.
+/// How long a process may run. Far longer than it does: it ends those that should have failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running `bindery`, killed at the end.

@@ -5,8 +5,8 @@
 //! * `sync volume`, `sync claim`: the first one, until the core has nothing more to do about it; what a
 //!   volume leaves to its claim is left;
 //! * `sync all`: everything, again and again, until nothing changes;
-//! * `put volume …`, `put claim …`, `delete volume NAME`, `delete claim NAME`: somebody else does that,
-//!   and the watch tells of it;
+//! * `put volume …`, `put claim …`, `delete volume NAME`, `delete claim NAME`: another client does that,
+//!   and the watch shows it;
 //! * `recycler succeeds`, `recycler fails: …`, `recycler cannot recycle such storage`: what is reported of
 //!   the first volume, which is to be recycled.
 
@@ -26,8 +26,9 @@ const ROUNDS_COUNT_MAX: usize = 20;
 /// What is wrong with a case; nothing if it ends as the data says.
 pub(crate) fn run(table: &Table, case: &Case) -> Option<String> {
     if case.calls.is_empty() {
-        let is_told = case.verdict == Verdict::SkipReason && case.here.is_none();
-        return (!is_told).then(|| "no call, and it is not said that it is not ours".to_owned());
+        let is_reported = case.verdict == Verdict::SkipReason && case.here.is_none();
+        return (!is_reported)
+            .then(|| "no call, and it is not said that it is not ours".to_owned());
     }
     let mut world = start(table, case);
     for call in lines(&case.calls) {
@@ -125,39 +126,42 @@ fn judge(case: &Case, world: &World) -> Option<String> {
         difference(ours[0], volume, world.volumes()),
         difference(ours[1], claim, world.claims()),
         reclaim_difference(&case.reclaim, world.reclaim),
-        told_difference(case.told.as_ref().unwrap_or(&case.events), &world.told),
+        recorded_difference(case.reported.as_ref().unwrap_or(&case.events), &world.reported),
     ];
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     if !wrong.is_empty() {
         return Some(wrong.join("\n"));
     }
-    let is_same = theirs == ours && are_told(&case.events, &world.told);
+    let is_same = theirs == ours && are_recorded(&case.events, &world.reported);
     match case.verdict {
         Verdict::Same => (!is_same).then(|| "same, and yet it ends otherwise".to_owned()),
-        // What is told may differ where Kubernetes' table does not look.
+        // The events may differ where Kubernetes' table does not look.
         Verdict::Differs => {
-            (is_same && case.told.is_none()).then(|| "it does not differ".to_owned())
+            (is_same && case.reported.is_none()).then(|| "it does not differ".to_owned())
         }
         Verdict::SkipReason => None,
     }
 }
 
-/// Whether what was told begins with these events; whatever comes after, Kubernetes' tables do not look at.
-fn are_told(events: &str, told: &[ObjectEvent]) -> bool {
+/// Whether the recorded events begin with these; Kubernetes' tables do not look at.
+fn are_recorded(events: &str, reported: &[ObjectEvent]) -> bool {
     let expected: Vec<&str> = lines(events).collect();
-    told.len() >= expected.len()
-        && expected.iter().zip(told).all(|(expected, told)| line(told).starts_with(expected))
+    reported.len() >= expected.len()
+        && expected
+            .iter()
+            .zip(reported)
+            .all(|(expected, reported)| line(reported).starts_with(expected))
 }
 
-/// What differs between `events` and all that was told.
-fn told_difference(events: &str, told: &[ObjectEvent]) -> Option<String> {
-    let is_so = lines(events).count() == told.len() && are_told(events, told);
-    let list = || told.iter().map(line).collect::<Vec<_>>().join("\n    ");
-    (!is_so).then(|| format!("  told\n    {}\n  not\n    {events}", list()))
+/// What differs between `events` and all recorded events.
+fn recorded_difference(events: &str, reported: &[ObjectEvent]) -> Option<String> {
+    let is_so = lines(events).count() == reported.len() && are_recorded(events, reported);
+    let list = || reported.iter().map(line).collect::<Vec<_>>().join("\n    ");
+    (!is_so).then(|| format!("  recorded\n    {}\n  not\n    {events}", list()))
 }
 
-fn line(told: &ObjectEvent) -> String {
-    format!("{} {} {}", told.severity.as_str(), told.reason, told.text)
+fn line(reported: &ObjectEvent) -> String {
+    format!("{} {} {}", reported.severity.as_str(), reported.reason, reported.text)
 }
 
 /// What differs between the objects of `lines` and those that there are.
@@ -174,22 +178,22 @@ fn difference<'a>(
     if expected.len() != found.len() {
         return Some(format!("  {} objects, not {}", found.len(), expected.len()));
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (expected, found) in expected.iter().zip(&found) {
-        tell_fields("", expected, found, &mut told);
+        report_fields("", expected, found, &mut reported);
     }
-    (!told.is_empty()).then(|| told.join("\n"))
+    (!reported.is_empty()).then(|| reported.join("\n"))
 }
 
-/// Tells each field that the two objects differ in.
-fn tell_fields(path: &str, expected: &Value, found: &Value, told: &mut Vec<String>) {
+/// Reports each field that the two objects differ in.
+fn report_fields(path: &str, expected: &Value, found: &Value, reported: &mut Vec<String>) {
     if let (Value::Object(of_expected), Value::Object(of_found)) = (expected, found) {
         let keys: BTreeSet<&String> = of_expected.keys().chain(of_found.keys()).collect();
         for key in keys {
-            tell_fields(&format!("{path}.{key}"), &expected[key], &found[key], told);
+            report_fields(&format!("{path}.{key}"), &expected[key], &found[key], reported);
         }
     } else if expected != found {
-        told.push(format!("  {path} is {found}, not {expected}"));
+        reported.push(format!("  {path} is {found}, not {expected}"));
     }
 }
 

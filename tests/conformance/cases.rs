@@ -83,7 +83,7 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) events: String,
     /// The beginnings of all events here, where Kubernetes' table looks at fewer, or expects others.
-    pub(crate) told: Option<String>,
+    pub(crate) reported: Option<String>,
     /// How storage is to be reclaimed in the end: `recycle`, `driver`, or nothing.
     #[serde(default)]
     pub(crate) reclaim: String,

@@ -32,8 +32,10 @@ fn every_case_ends_as_its_table_says() {
     let mut wrong = Vec::new();
     for table in sources().iter().flat_map(|source| &source.tables) {
         for case in &table.cases {
-            let told = calls::run(table, case);
-            wrong.extend(told.map(|told| format!("{} {}\n{told}", table.test, case.number)));
+            let reported = calls::run(table, case);
+            wrong.extend(
+                reported.map(|reported| format!("{} {}\n{reported}", table.test, case.number)),
+            );
         }
     }
     fail_on(&wrong);
@@ -44,8 +46,10 @@ fn every_question_is_answered_as_its_table_says() {
     let mut wrong = Vec::new();
     for table in sources().iter().flat_map(|source| &source.questions) {
         for question in &table.cases {
-            let told = questions::run(table, question);
-            wrong.extend(told.map(|told| format!("{} {}\n{told}", table.test, question.number)));
+            let reported = questions::run(table, question);
+            wrong.extend(
+                reported.map(|reported| format!("{} {}\n{reported}", table.test, question.number)),
+            );
         }
     }
     fail_on(&wrong);

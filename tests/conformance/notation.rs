@@ -191,7 +191,7 @@ fn identity_of(text: &str) -> (&str, &str, Option<&str>) {
     }
 }
 
-/// The reference to a claim. Without a name there is no namespace either: somebody left it incomplete.
+/// The reference to a claim. Without a name there is no namespace either: the reference is incomplete.
 fn reference(text: &str) -> Value {
     let (namespace, name, uid) = identity_of(text);
     if name.is_empty() {

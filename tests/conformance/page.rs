@@ -16,7 +16,7 @@ pub(crate) fn page(sources: &[Source]) -> String {
             _ = writeln!(body, "| case | shows | here |\n|---|---|---|");
         }
         counts[case.verdict as usize] += 1;
-        _ = writeln!(body, "| {} | {} | {} |", case.number, case.shows, told(&case));
+        _ = writeln!(body, "| {} | {} | {} |", case.number, case.shows, reported(&case));
     }
     format!("{}{body}{}", head(counts), elsewhere(sources))
 }
@@ -29,7 +29,7 @@ fn head([same, differs, not_ours]: [usize; 3]) -> String {
          binding as tables: objects, a call, the objects and events afterwards. The same tables run\n\
          against the core of Bindery. This page lists every case under the number that it has there.\n\n\
          | here | cases | |\n|---|---|---|\n\
-         | same | {same} | the same objects are left, and the events are told that Kubernetes' table looks \
+         | same | {same} | the same objects are left, and the events are recorded that Kubernetes' table looks \
          at |\n\
          | differs | {differs} | another end, on purpose; the reason stands beside the case, and the \
          other end is tested |\n\
@@ -38,7 +38,7 @@ fn head([same, differs, not_ours]: [usize; 3]) -> String {
     )
 }
 
-fn told(case: &Listed<'_>) -> String {
+fn reported(case: &Listed<'_>) -> String {
     let reason = case.reason.unwrap_or_default();
     match case.verdict {
         Verdict::Same => "same".to_owned(),

@@ -27,11 +27,11 @@ pub(crate) fn missing(listed: &[String]) -> Vec<String> {
     let cases: BTreeSet<&str> = expected.keys().chain(found.keys()).copied().collect();
     let count = |of: &BTreeMap<&str, usize>, case: &str| of.get(case).copied().unwrap_or_default();
     let differing = cases.into_iter().filter(|case| count(&expected, case) != count(&found, case));
-    let told = differing.map(|case| {
+    let reported = differing.map(|case| {
         let (expected, found) = (count(&expected, case), count(&found, case));
         format!("{case}: {expected} in Kubernetes, {found} in the data")
     });
-    told.collect()
+    reported.collect()
 }
 
 /// How often each case is listed. A function that names no case may have any number of them.

@@ -46,8 +46,8 @@ pub(crate) struct World {
     pub(crate) reclaim: Option<Reclaim>,
     /// How the last call ended.
     pub(crate) why: Option<Why>,
-    /// What was told, in order; nothing of an object twice in a row.
-    pub(crate) told: Vec<ObjectEvent>,
+    /// The recorded events, in order; nothing of an object twice in a row.
+    pub(crate) reported: Vec<ObjectEvent>,
 }
 
 impl World {
@@ -86,7 +86,7 @@ impl World {
         self.others.push(seen);
     }
 
-    /// Takes an object out of the API; the watch tells of it.
+    /// Takes an object out of the API; the watch shows it.
     pub(crate) fn delete(&mut self, object: &Object) {
         self.objects.remove(object).expect("the object that goes is there");
         self.cache.apply(match object {
@@ -151,7 +151,7 @@ impl World {
         let volume = Arc::clone(self.cache.volume(name).expect("it is there"));
         let write = after_recycling(&volume, end).expect("it is to be recycled");
         self.write(&write);
-        self.tell([recycling_event(&volume, end)]);
+        self.report([recycling_event(&volume, end)]);
     }
 
     /// Makes a write, in the API and in the cache.
@@ -196,13 +196,13 @@ impl World {
         match (object, &why) {
             (Object::Volume(name), Why::Volume(outcome)) => {
                 let volume = self.cache.volume(name);
-                let told = volume.map(|volume| volume_events(volume, outcome));
-                self.tell(told.into_iter().flatten());
+                let reported = volume.map(|volume| volume_events(volume, outcome));
+                self.report(reported.into_iter().flatten());
             }
             (Object::Claim(key), Why::Claim(outcome)) => {
                 let claim = self.cache.claim(key);
-                let told = claim.and_then(|claim| claim_event(&self.cache, claim, outcome));
-                self.tell(told);
+                let reported = claim.and_then(|claim| claim_event(&self.cache, claim, outcome));
+                self.report(reported);
             }
             (Object::Volume(_), Why::Claim(_)) | (Object::Claim(_), Why::Volume(_)) => {
                 panic!("{why:?} was not decided about {object:?}")
@@ -213,11 +213,11 @@ impl World {
         writes > 0
     }
 
-    fn tell(&mut self, announcements: impl IntoIterator<Item = ObjectEvent>) {
+    fn report(&mut self, announcements: impl IntoIterator<Item = ObjectEvent>) {
         for announcement in announcements {
-            let last = self.told.iter().rev().find(|told| told.on == announcement.on);
+            let last = self.reported.iter().rev().find(|reported| reported.on == announcement.on);
             if last != Some(&announcement) {
-                self.told.push(announcement);
+                self.reported.push(announcement);
             }
         }
     }
@@ -237,7 +237,7 @@ impl World {
         whole
     }
 
-    /// The cache's view of an object. The version is left out: nobody knows it before the reply.
+    /// The cache's view of an object. The version is left out: it is unknown before the reply.
     fn cached(&self, object: &Object) -> Option<String> {
         match object {
             Object::Volume(name) => {

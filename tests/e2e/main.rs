@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     plane::stop_shared(outcome);
     let found = secrets::found();
     if !found.is_empty() {
-        eprintln!("what must stay secret was told:\n{}", found.join("\n"));
+        eprintln!("what must stay secret was printed:\n{}", found.join("\n"));
         return ExitCode::from(101);
     }
     match outcome {

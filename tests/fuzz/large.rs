@@ -1,4 +1,4 @@
-//! Inputs of hundreds of kilobytes: each is read or refused in the time that its length takes, with a reason of the usual
+//! Inputs of hundreds of kilobytes: each is read or rejected in the time that its length takes, with a reason of the usual
 //! length.
 //!
 //! The limit is far above what the slowest of them takes and far below what reading each part once more for
@@ -16,7 +16,7 @@ const BYTES: usize = 250_000;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The longest line that is told about any of them, in characters.
+/// The longest line that is reported about any of them, in characters.
 const REASON_CHARS_MAX: usize = 600;
 
 /// Says nothing, or why it read nothing.
@@ -100,14 +100,14 @@ fn long() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn much_of_anything_is_read_or_refused_at_once() {
+fn much_of_anything_is_read_or_rejected_at_once() {
     let mut wrong = Vec::new();
     for (name, text) in [wide(), deep(), long()].into_iter().flatten() {
         for (reader, read) in READERS {
             let started = Instant::now();
             let reason = read(&text).unwrap_or_default();
             let took = started.elapsed();
-            // A configuration tells everything that is wrong with it, a line each.
+            // A configuration reports everything that is wrong with it, a line each.
             let longest = reason.lines().map(|line| line.chars().count()).max().unwrap_or(0);
             if took > LIMIT || longest > REASON_CHARS_MAX {
                 wrong.push(format!("{reader}, {name}: {took:?}, {longest} characters"));

@@ -7,7 +7,7 @@ use std::{fs, str};
 use crate::decoders::Outcome;
 use crate::mutate::{Chance, Mutator};
 
-/// Inputs of each decoder where nobody says otherwise: a few seconds in all.
+/// Inputs of each decoder by default: a few seconds in all.
 const USUAL: u64 = 20_000;
 
 /// A decoder and what its inputs are made of.
@@ -21,7 +21,7 @@ pub(crate) struct Decoder {
 }
 
 /// Runs the corpus as it is, then inputs that are made of it. Of both kinds of outcome there must be
-/// enough: a run that refuses everything at its first byte proves nothing.
+/// enough: a run that rejects everything at its first byte proves nothing.
 pub(crate) fn run(decoder: &Decoder) {
     let corpus = corpus(decoder.name);
     let mut read = 0_u64;
@@ -91,10 +91,10 @@ fn fail(decoder: &Decoder, input: &[u8], number: u64) -> ! {
         }
         step /= 2;
     }
-    let told = str::from_utf8(&shortest)
+    let reported = str::from_utf8(&shortest)
         .map_or_else(|_| format!("{shortest:?}"), |text| format!("{text:?}"));
     let name = decoder.name;
     panic!(
-        "{name}: what must hold does not, near input {number}; the shortest that shows it: {told}"
+        "{name}: what must hold does not, near input {number}; the shortest that shows it: {reported}"
     );
 }

@@ -58,7 +58,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Several volumes that are kept for one claim, and that claim or one more volume for it.
+/// Several volumes that are reserved for one claim, and that claim or one more volume for it.
 fn crowd() -> impl Strategy<Value = (String, Send)> {
     let volume = (size(), modes(), volume_options(false));
     let claim = (size(), modes(), option::of(class())).prop_map(|(size, modes, class)| {
@@ -223,7 +223,7 @@ fn claim_options() -> impl Strategy<Value = String> {
     vec(plain, 0..4).prop_map(|options| options.join(" "))
 }
 
-/// An annotation that means something to somebody.
+/// An annotation that has a meaning elsewhere.
 fn note() -> impl Strategy<Value = String> {
     notes().prop_map(|(key, value)| format!("annotation={key}:{value}"))
 }

@@ -6,14 +6,15 @@ use bindery::api::review::parse_request;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{Endpoint, Persona, Policy, ReadAccess, Send};
 use bindery_sim::{
-    Cluster, Method, Outcome, Phase, Progress, Request, Response, Review, Server, User,
+    ApiRequest, ApiServer, ClusterState, Method, Phase, Progress, RequestUser, Response, Review,
+    ReviewOutcome,
 };
 use kube::Client;
 use serde_json::{Value, json};
 
 /// A cluster as a fixture describes it, with an API server that answers.
 pub(crate) struct Scene {
-    pub(crate) server: Server,
+    pub(crate) server: ApiServer,
 }
 
 /// Where a write stands when it was sent.
@@ -25,7 +26,7 @@ pub(crate) enum Sent {
 }
 
 impl Sent {
-    /// The review; fails if the API server refused the write by itself.
+    /// The review; fails if the API server rejected the write by itself.
     pub(crate) fn review(self) -> Review {
         match self {
             Self::Asked(review) => *review,
@@ -59,7 +60,7 @@ impl Scene {
     /// A cluster without any storage.
     pub(crate) fn empty() -> Self {
         let now = "2026-11-21T05:00:00Z".parse().unwrap();
-        Self { server: Server::new(Cluster::new(7, now)) }
+        Self { server: ApiServer::new(ClusterState::new(7, now)) }
     }
 
     /// kube's client of this cluster.
@@ -82,17 +83,17 @@ impl Scene {
 
     /// The stored object, if there is one.
     pub(crate) fn object(&self, target: &str) -> Option<Value> {
-        let response = self.handle(Request::new(Method::Get, path(target), Value::Null));
+        let response = self.handle(ApiRequest::new(Method::Get, path(target), Value::Null));
         (response.code == 200).then(|| response.object().unwrap().clone())
     }
 
     /// Changes a stored object by a merge patch, without any review.
     pub(crate) fn patch(&self, target: &str, patch: Value) {
-        let response = self.handle(Request::merge_patch(path(target), patch));
+        let response = self.handle(ApiRequest::merge_patch(path(target), patch));
         assert!(response.code < 300, "{target}: {response:?}");
     }
 
-    fn handle(&self, request: Request) -> Response {
+    fn handle(&self, request: ApiRequest) -> Response {
         self.server.with(|cluster| cluster.handle(request))
     }
 
@@ -103,14 +104,14 @@ impl Scene {
         let object: Value = serde_json::from_str(&text).unwrap();
         self.make_namespace(&object);
         let status = object["status"].clone();
-        done(self.handle(Request::new(Method::Post, collection(&item.target), object)));
+        done(self.handle(ApiRequest::new(Method::Post, collection(&item.target), object)));
         let path = path(&item.target);
         if !status.is_null() {
             let merged = json!({"status": status});
-            done(self.handle(Request::merge_patch(format!("{path}/status"), merged)));
+            done(self.handle(ApiRequest::merge_patch(format!("{path}/status"), merged)));
         }
         if item.is_terminating {
-            done(self.handle(Request::new(Method::Delete, path, Value::Null)));
+            done(self.handle(ApiRequest::new(Method::Delete, path, Value::Null)));
         }
     }
 
@@ -124,15 +125,15 @@ impl Scene {
     pub(crate) fn ensure_namespace(&self, name: &str) {
         if self.object(&format!("ns/{name}")).is_none() {
             let namespace = json!({"metadata": {"name": name}});
-            self.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
+            self.handle(ApiRequest::new(Method::Post, "/api/v1/namespaces", namespace));
         }
     }
 
     /// The HTTP request that `send` stands for.
-    fn request(&self, send: &Send, query: &str) -> Request {
+    fn request(&self, send: &Send, query: &str) -> ApiRequest {
         let patch = |target, part, patch| {
             let patch = serde_json::from_str(&self.with_uids(patch)).unwrap();
-            Request::merge_patch(format!("{}{part}{query}", path(target)), patch)
+            ApiRequest::merge_patch(format!("{}{part}{query}", path(target)), patch)
         };
         match *send {
             Send::Create(line) => {
@@ -141,11 +142,13 @@ impl Scene {
                 let object = self.with_uids(&item.object.to_string());
                 let object: Value = serde_json::from_str(&object).unwrap();
                 self.make_namespace(&object);
-                Request::new(Method::Post, collection(&item.target) + query, object)
+                ApiRequest::new(Method::Post, collection(&item.target) + query, object)
             }
             Send::Merge { target, patch: text } => patch(target, "", text),
             Send::MergeStatus { target, patch: text } => patch(target, "/status", text),
-            Send::Delete(target) => Request::new(Method::Delete, path(target) + query, Value::Null),
+            Send::Delete(target) => {
+                ApiRequest::new(Method::Delete, path(target) + query, Value::Null)
+            }
         }
     }
 
@@ -155,7 +158,7 @@ impl Scene {
     }
 
     /// The same by any user.
-    pub(crate) fn begin_by(&self, send: &Send, user: User, query: &str) -> Sent {
+    pub(crate) fn begin_by(&self, send: &Send, user: RequestUser, query: &str) -> Sent {
         let request = self.request(send, query).by(user);
         self.server.with(|cluster| cluster.begin(request)).into()
     }
@@ -164,20 +167,20 @@ impl Scene {
     /// validating endpoints are asked.
     pub(crate) fn admit(&self, review: Review, patched: Option<Value>) -> Sent {
         assert_eq!(review.phase(), Phase::Mutating);
-        let outcome = Outcome::Allow { object: patched, warnings: Vec::new() };
+        let outcome = ReviewOutcome::Allow { object: patched, warnings: Vec::new() };
         self.server.with(|cluster| cluster.resume(review, outcome)).into()
     }
 
     /// Goes through with a write that all endpoints let pass.
     pub(crate) fn finish(&self, review: Review) {
         assert_eq!(review.phase(), Phase::Validating);
-        match self.server.with(|cluster| cluster.resume(review, Outcome::allow())) {
+        match self.server.with(|cluster| cluster.resume(review, ReviewOutcome::allow())) {
             Progress::Done(response) => assert!(response.code < 300, "{response:?}"),
             Progress::Review(review) => panic!("asks again: {review:?}"),
         }
     }
 
-    /// What the validating endpoints are asked about a write that nobody edits.
+    /// What the validating endpoints are asked about a write that is not mutated.
     pub(crate) fn unedited(&self, send: &Send, by: Persona, query: &str) -> Review {
         let review = self.begin(send, by, query).review();
         self.admit(review, None).review()
@@ -217,19 +220,21 @@ pub(crate) fn apply(answer: &Value, object: &mut Value) {
 }
 
 /// As whom a persona is authenticated.
-pub(crate) fn user(persona: Persona) -> User {
+pub(crate) fn user(persona: Persona) -> RequestUser {
     let account = |namespace: &str, name: &str| {
         let group = format!("system:serviceaccounts:{namespace}");
         let groups = ["system:serviceaccounts", &group, "system:authenticated"];
-        User::named(format!("system:serviceaccount:{namespace}:{name}"), &groups)
+        RequestUser::named(format!("system:serviceaccount:{namespace}:{name}"), &groups)
     };
     match persona {
-        Persona::Admin => User::admin(),
-        Persona::Tenant => User::named("alice", &["system:authenticated"]),
-        Persona::VolumeViewer => User::named("victor", &["system:authenticated"]),
-        Persona::NamespaceAdmin => User::named("nora", &["system:authenticated"]),
+        Persona::Admin => RequestUser::admin(),
+        Persona::Tenant => RequestUser::named("alice", &["system:authenticated"]),
+        Persona::VolumeViewer => RequestUser::named("victor", &["system:authenticated"]),
+        Persona::NamespaceAdmin => RequestUser::named("nora", &["system:authenticated"]),
         Persona::Binder => account("kube-system", "persistent-volume-binder"),
-        Persona::Scheduler => User::named("system:kube-scheduler", &["system:authenticated"]),
+        Persona::Scheduler => {
+            RequestUser::named("system:kube-scheduler", &["system:authenticated"])
+        }
         Persona::VolumeProtection => account("kube-system", "pv-protection-controller"),
         Persona::ClaimProtection => account("kube-system", "pvc-protection-controller"),
         Persona::GarbageCollector => account("kube-system", "generic-garbage-collector"),

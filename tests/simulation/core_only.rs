@@ -1,4 +1,4 @@
-//! The binding core among all the users, without faults: it sees everything at once and nobody is in
+//! The binding core among all the users, without faults: it sees everything at once and nothing is in
 //! its way. No invariant breaks, and whenever the users pause the cluster comes to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +10,13 @@ use bindery::binding::{
 };
 use bindery::client::resource::ResourceKind;
 use bindery::model::{ClaimKey, VolumeName};
-use bindery_sim::{Cluster, Request, User};
+use bindery_sim::{ApiRequest, ClusterState, RequestUser};
 use jiff::SignedDuration;
 use serde_json::Value;
 
 use crate::invariants::{Breach, Monitor, Terms, ending};
 use crate::users::Users;
-use crate::users::poison::poisoned;
+use crate::users::unreadable::unreadable_names;
 
 const US: &str = "binder";
 
@@ -36,8 +36,8 @@ fn nothing_breaks_and_every_pause_brings_rest() {
     for seed in 0..SEEDS {
         let life = live(seed);
         bound += life.bound;
-        let told: Vec<String> = life.breaches.iter().map(ToString::to_string).collect();
-        assert!(told.is_empty(), "seed {seed}:\n{}", told.join("\n"));
+        let reported: Vec<String> = life.breaches.iter().map(ToString::to_string).collect();
+        assert!(reported.is_empty(), "seed {seed}:\n{}", reported.join("\n"));
         for author in life.authors {
             *authors.entry(author).or_default() += 1;
         }
@@ -59,7 +59,7 @@ struct Life {
 
 fn live(seed: u64) -> Life {
     let mut now = "2026-11-21T05:00:00Z".parse().expect("a time");
-    let mut cluster = Cluster::new(seed, now);
+    let mut cluster = ClusterState::new(seed, now);
     cluster.keep_history();
     let monitor = Arc::new(Mutex::new(Monitor::new(Terms::of(US))));
     let judge = Arc::clone(&monitor);
@@ -76,7 +76,7 @@ fn live(seed: u64) -> Life {
             settle(&mut cluster);
         }
         let objects = cluster.objects();
-        breaches.extend(ending::at_rest(&objects, &poisoned(&objects)));
+        breaches.extend(ending::at_rest(&objects, &unreadable_names(&objects)));
     }
     breaches.extend(monitor.lock().expect("whole").breaches().iter().cloned());
     let authors = cluster.history().iter().map(|write| write.user.clone()).collect();
@@ -90,19 +90,19 @@ fn live(seed: u64) -> Life {
 }
 
 /// Sends the core's writes until it has none; too many show as restlessness and as a hot loop.
-fn settle(cluster: &mut Cluster) {
+fn settle(cluster: &mut ClusterState) {
     for _ in 0..MOST_WRITES {
         let Some(write) = next(cluster) else { return };
         let patch = write_patch(&write);
-        let mut request = Request::merge_patch(patch.path.clone(), patch.body.clone());
+        let mut request = ApiRequest::merge_patch(patch.path.clone(), patch.body.clone());
         patch.content_type.clone_into(&mut request.content_type);
-        let response = cluster.handle(request.by(User::named(US, &[])));
+        let response = cluster.handle(request.by(RequestUser::named(US, &[])));
         assert_eq!(response.code, 200, "{patch:?}: {:?}", response.object());
     }
 }
 
 /// What the binding core would write next, if it saw everything that can be read.
-pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
+pub(crate) fn next(cluster: &ClusterState) -> Option<Write> {
     let (mut view, mut unreadable) = (View::default(), BTreeSet::new());
     for object in cluster.objects() {
         let watched = match object["kind"].as_str() {
@@ -130,7 +130,7 @@ pub(crate) fn next(cluster: &Cluster) -> Option<Write> {
     })
 }
 
-/// The read that would tell what the object is.
+/// The read that would show what the object is.
 fn read_of(watched: ResourceKind, metadata: &Value) -> Read {
     let of = |field: &str| metadata[field].as_str().unwrap_or_default();
     match watched {
@@ -142,7 +142,7 @@ fn read_of(watched: ResourceKind, metadata: &Value) -> Read {
     }
 }
 
-/// What is decided once all is read; nothing where that is of an object that nobody can read.
+/// What is decided once all is read; nothing where that is of an unreadable object.
 fn decided(
     view: &View,
     unreadable: &BTreeSet<Read>,

@@ -7,13 +7,13 @@ use bindery::client::lease::{LeaderElection, Timing};
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, LoopError, run};
 use bindery::follow::configuration::ConfigurationSource;
-use bindery_sim::{Outcome, Phase, Reviewer, Server, User};
+use bindery_sim::{ApiServer, Phase, RequestUser, ReviewOutcome, Reviewer};
 use kube::Client;
 use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Namespace and name of the lease for which they contend.
+/// Namespace and name of the lease for which they compete.
 pub(crate) const LEASE: (&str, &str) = ("kube-system", "bindery-controller");
 
 /// A running process.
@@ -60,18 +60,18 @@ impl Process {
         let _ = self.stop.send(());
     }
 
-    /// Whether it ended, though nobody asked it to.
+    /// Whether it ended without being asked to.
     pub(crate) fn has_ended(&self) -> bool {
         self.task.is_finished()
     }
 }
 
 /// The server as the process of this name reaches it: under its own user.
-pub(crate) fn door(server: &Server, name: &str) -> Server {
-    server.for_user(User::named(name, &[])).with_reviewer(timeless())
+pub(crate) fn server_for(server: &ApiServer, name: &str) -> ApiServer {
+    server.for_user(RequestUser::named(name, &[])).with_reviewer(timeless())
 }
 
-/// Takes the time of day out of events: whether an event that is told again changes by it would depend on
+/// Takes the time of day out of events: whether a repeated event changes by it would depend on
 /// the wall clock, and a run would not repeat.
 fn timeless() -> Reviewer {
     Arc::new(|review| {
@@ -85,6 +85,6 @@ fn timeless() -> Reviewer {
             }
             event
         });
-        Box::pin(async move { Outcome::Allow { object, warnings: Vec::new() } })
+        Box::pin(async move { ReviewOutcome::Allow { object, warnings: Vec::new() } })
     })
 }

@@ -55,12 +55,12 @@ pub(crate) fn name(number: usize) -> String {
     format!("binder-{number}")
 }
 
-/// What the monitor goes by where the first so many processes contend for the lease.
+/// What the monitor goes by where the first so many processes compete for the lease.
 pub(crate) fn terms(processes: usize) -> Terms {
     Terms {
         controllers: (0..processes).map(|number| (name(number), name(number))).collect(),
         lease: Some((LEASE.0.to_owned(), LEASE.1.to_owned())),
-        ..Terms::of("nobody")
+        ..Terms::of("forged")
     }
 }
 

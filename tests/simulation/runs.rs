@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "SEEDS=0 would run nothing and pass; give a number above 0")]
-    fn no_run_at_all_is_refused() {
+    fn no_run_at_all_is_rejected() {
         assert_eq!(above_zero("SEEDS", 1), 1);
         above_zero("SEEDS", 0);
     }
@@ -79,7 +79,7 @@ mod tests {
     #[should_panic(
         expected = "CELLS=typo is part of no name, would run nothing and pass; a name is like one"
     )]
-    fn a_part_of_no_name_is_refused() {
+    fn a_part_of_no_name_is_rejected() {
         assert_eq!(chosen("CELLS", "o", vec!["one", "two", "three"]), ["one", "two"]);
         assert_eq!(chosen("CELLS", "", vec!["one", "two"]), ["one", "two"]);
         chosen("CELLS", "typo", vec!["one", "two"]);

@@ -8,7 +8,7 @@
 pub(crate) struct Token {
     /// Its text.
     pub(crate) text: String,
-    /// The line it is on, counted from one.
+    /// Its line, counted from one.
     pub(crate) line: usize,
 }
 
@@ -27,7 +27,7 @@ impl Token {
 pub(crate) struct Named {
     /// Its parts as written, `*` for all.
     pub(crate) parts: Vec<String>,
-    /// The line it begins on.
+    /// Where it begins: its line.
     pub(crate) line: usize,
     /// The modules opened in the file around it.
     pub(crate) within: Vec<String>,

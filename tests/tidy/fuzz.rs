@@ -2,7 +2,7 @@
 //! cargo-fuzz.
 //!
 //! The targets are a package of their own that no other check builds; what is missing there would be noticed
-//! by nobody. Not here: what the properties say (`tests/fuzz`).
+//! otherwise. Not here: what the properties say (`tests/fuzz`).
 
 use super::Finding;
 use super::tree::File;

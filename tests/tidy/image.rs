@@ -30,12 +30,12 @@ pub(crate) fn kept_out(ignore: &File, files: &[File]) -> Vec<Finding> {
             Some((file, at, name.to_owned()))
         })
     });
-    let tell = |(file, at, path): (&File, usize, String)| Finding {
+    let report = |(file, at, path): (&File, usize, String)| Finding {
         file: file.path.clone(),
         line: file.text[..at].matches('\n').count() + 1,
         text: format!("{path} is needed, and {} keeps it out; let it through", ignore.path),
     };
-    taken_in.chain(manifest).filter(|(_, _, path)| is_kept_out(path)).map(tell).collect()
+    taken_in.chain(manifest).filter(|(_, _, path)| is_kept_out(path)).map(report).collect()
 }
 
 /// The path from the root of what the file at `from` calls `name`.
@@ -58,20 +58,20 @@ pub(crate) fn stages(dockerfile: &File, version: &str) -> Vec<Finding> {
     let lines: Vec<&str> = dockerfile.text.lines().collect();
     let start = lines.iter().rposition(|line| line.starts_with("FROM ")).unwrap_or_default();
     let last = &lines[start..];
-    let tell = |text| Finding { file: dockerfile.path.clone(), line: start + 1, text };
+    let report = |text| Finding { file: dockerfile.path.clone(), line: start + 1, text };
     let version = format!("ARG VERSION={version}");
     let wanted = ["FROM scratch", &version, "USER 65532:65532", "ENTRYPOINT [\"/bindery\"]"];
     let missing = wanted.iter().filter(|wanted| !last.contains(wanted));
-    let missing = missing.map(|wanted| tell(format!("the last stage does not say `{wanted}`")));
+    let missing = missing.map(|wanted| report(format!("the last stage does not say `{wanted}`")));
     let outside = lines.iter().skip_while(|line| **line != "FROM scratch AS outside").skip(1);
     let outside: Vec<String> =
         outside.take_while(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect();
-    let told: Vec<String> = last[1..]
+    let reported: Vec<String> = last[1..]
         .iter()
         .map(|line| line.replace("--from=builder ", "").replace("/src/dist/", "dist/"))
         .collect();
     let text = "the stage `outside` and the last one differ in more than where dist/ is from";
-    let differ = (outside != told).then(|| tell(text.to_owned()));
+    let differ = (outside != reported).then(|| report(text.to_owned()));
     missing.chain(differ).collect()
 }
 

@@ -20,13 +20,13 @@ pub(crate) fn check(files: &[File], folder: &str, name: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files.iter().filter(in_folder).filter(|file| file.path != root) {
         let word = file.path.rsplit('/').next().unwrap_or_default().trim_end_matches(".rs");
-        let mut tell = |text| findings.push(Finding { file: file.path.clone(), line: 1, text });
+        let mut report = |text| findings.push(Finding { file: file.path.clone(), line: 1, text });
         if !listed.iter().any(|listed| listed == word) {
-            tell(format!("is not named in `{name} {{ … }}` of {root}: it does nothing"));
+            report(format!("is not named in `{name} {{ … }}` of {root}: it does nothing"));
         }
         let id = format!("id: \"{}\"", word.replace('_', "-"));
         if !file.text.contains(&id) {
-            tell(format!("does not hold `{id}`: the id of a rule is the name of its file"));
+            report(format!("does not hold `{id}`: the id of a rule is the name of its file"));
         }
     }
     findings

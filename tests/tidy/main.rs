@@ -50,8 +50,8 @@ impl fmt::Display for Finding {
 /// Fails with every finding on a line of its own.
 #[track_caller]
 fn expect_none(findings: &[Finding]) {
-    let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{} findings:\n{}", told.len(), told.join("\n"));
+    let reported: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(reported.is_empty(), "{} findings:\n{}", reported.len(), reported.join("\n"));
 }
 
 /// Runs `check` on every tracked file of the kind.
@@ -115,7 +115,7 @@ fn nothing_is_left_undone() {
 }
 
 #[test]
-fn nothing_tells_where_it_was_written() {
+fn nothing_names_where_it_was_written() {
     check_all(Kind::Text, words::private);
 }
 

@@ -19,7 +19,7 @@ struct Dependency<'a> {
     name: &'a str,
     value: &'a str,
     line: usize,
-    /// The line above it.
+    /// The comment above it.
     above: &'a str,
     of: Section,
 }
@@ -73,16 +73,16 @@ pub(crate) fn reasons(manifest: &File) -> Vec<Finding> {
     let silent = dependencies(&manifest.text)
         .into_iter()
         .filter(|one| one.of != Section::Workspace && !one.above.starts_with("# "));
-    let tell = |one: Dependency<'_>| {
+    let report = |one: Dependency<'_>| {
         let text = format!("{} has no comment above it; say what it is for", one.name);
         Finding { file: manifest.path.clone(), line: one.line, text }
     };
-    silent.map(tell).collect()
+    silent.map(report).collect()
 }
 
 /// Dependencies from elsewhere than the registry and the packages of the workspace, and tables that hide them.
 pub(crate) fn sources(manifest: &File) -> Vec<Finding> {
-    let tell = |line: usize, text: String| Finding { file: manifest.path.clone(), line, text };
+    let report = |line: usize, text: String| Finding { file: manifest.path.clone(), line, text };
     let elsewhere = dependencies(&manifest.text).into_iter().filter(|one| {
         let is_member =
             ["path = \"crates/", "path = \".\""].iter().any(|path| one.value.contains(path));
@@ -90,13 +90,13 @@ pub(crate) fn sources(manifest: &File) -> Vec<Finding> {
         !is_member && sources.iter().any(|source| one.value.contains(source))
     });
     let elsewhere = elsewhere
-        .map(|one| tell(one.line, format!("{} does not come from the registry", one.name)));
+        .map(|one| report(one.line, format!("{} does not come from the registry", one.name)));
     let tables = manifest.text.lines().enumerate().filter(|(_, line)| {
         (line.starts_with('[') && line.contains("dependencies."))
             || ["[patch", "[replace"].iter().any(|s| line.starts_with(s))
     });
     let tables = tables.map(|(index, line)| {
-        tell(index + 1, format!("the table {line} hides where a library comes from"))
+        report(index + 1, format!("the table {line} hides where a library comes from"))
     });
     elsewhere.chain(tables).collect()
 }
@@ -107,12 +107,12 @@ pub(crate) fn locked_sources(lock: &File) -> Vec<Finding> {
     let elsewhere = lock.text.lines().enumerate();
     let elsewhere =
         elsewhere.filter(|(_, line)| line.starts_with("source = ") && *line != registry);
-    let tell = |(index, line): (usize, &str)| Finding {
+    let report = |(index, line): (usize, &str)| Finding {
         file: lock.path.clone(),
         line: index + 1,
         text: format!("{line} is not the registry"),
     };
-    elsewhere.map(tell).collect()
+    elsewhere.map(report).collect()
 }
 
 /// Says so if `library` is linked on this platform, with any feature, in any build.
@@ -124,7 +124,7 @@ pub(crate) fn linked(library: &str) -> Vec<Finding> {
         .expect("cargo runs this test");
     let tree = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(holds(&tree, "rustls"), "cargo tree does not tell what is linked:\n{tree}");
+    assert!(holds(&tree, "rustls"), "cargo tree does not show what is linked:\n{tree}");
     if !holds(&tree, library) {
         return Vec::new();
     }
@@ -132,7 +132,7 @@ pub(crate) fn linked(library: &str) -> Vec<Finding> {
     vec![Finding { file: "Cargo.lock".to_owned(), line: 1, text }]
 }
 
-/// Whether `cargo tree` told of `library`.
+/// Whether `cargo tree` named `library`.
 fn holds(tree: &str, library: &str) -> bool {
     tree.lines().any(|line| line.split(' ').next() == Some(library))
 }

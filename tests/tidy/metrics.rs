@@ -26,16 +26,16 @@ fn made_by(code: &File) -> BTreeSet<&str> {
 
 /// Metrics that only one of README and code names.
 pub(crate) fn metrics(page: &File, codes: &[File]) -> Vec<Finding> {
-    let told: BTreeSet<&str> =
+    let reported: BTreeSet<&str> =
         quoted(&page.text, '`').filter(is_metric).filter(|word| *word != "bindery_").collect();
     let untold = codes.iter().flat_map(|code| {
-        let untold: Vec<&str> = made_by(code).difference(&told).copied().collect();
+        let untold: Vec<&str> = made_by(code).difference(&reported).copied().collect();
         untold.into_iter().map(|name| {
             finding(code, name, format!("{name} is not in a table of {}; add it", page.path))
         })
     });
     let all: BTreeSet<&str> = codes.iter().flat_map(made_by).collect();
-    let unmade = told
+    let unmade = reported
         .difference(&all)
         .map(|name| finding(page, name, format!("{name} is not a metric; no code has the name")));
     untold.chain(unmade).collect()

@@ -83,7 +83,7 @@ fn misplaced(patch: &File, files: &[File]) -> Vec<Finding> {
         let whole: Vec<&str> = source.text.lines().collect();
         let count = whole.windows(old.len().max(1)).filter(|lines| *lines == old).count();
         if count != 1 {
-            let text = format!("stands {count} times in {}: make it anew", source.path);
+            let text = format!("stands {count} times in {}: refresh it", source.path);
             findings.push(finding(patch, index + 1, text));
         }
     }

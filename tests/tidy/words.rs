@@ -38,7 +38,7 @@ const PRIVATE: [(&str, &str); 16] = [
     ("co-auth", "ored-by"),
 ];
 
-/// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) are nobody's.
+/// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) belong to no network.
 const HOSTS: [&str; 14] = [
     "github.com",
     "kubernetes.io",
@@ -63,8 +63,8 @@ const RESERVED: [&str; 6] = [".example", ".test", ".invalid", "example.com", "ex
 pub(crate) fn unfinished(file: &File) -> Vec<Finding> {
     each_line(file, |line| {
         let word = UNFINISHED.iter().map(|(a, b)| format!("{a}{b}")).find(|word| holds(line, word));
-        let told = word.map(|word| format!("\"{word}\": finish it, or leave it out"));
-        told.or_else(|| skipped_example(line))
+        let reported = word.map(|word| format!("\"{word}\": finish it, or leave it out"));
+        reported.or_else(|| skipped_example(line))
     })
 }
 
@@ -76,16 +76,16 @@ pub(crate) fn private(file: &File) -> Vec<Finding> {
             .iter()
             .map(|(a, b)| format!("{a}{b}"))
             .find(|word| holds(line, word) || holds(&lower, word));
-        let told = word.map(|word| format!("\"{word}\" belongs to one machine or workplace"));
-        told.or_else(|| foreign_host(line))
+        let reported = word.map(|word| format!("\"{word}\" belongs to one machine or workplace"));
+        reported.or_else(|| foreign_host(line))
     })
 }
 
 fn each_line(file: &File, check: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
-    let tell = |(index, line): (usize, &str)| {
+    let report = |(index, line): (usize, &str)| {
         Some(Finding { file: file.path.clone(), line: index + 1, text: check(line)? })
     };
-    file.text.lines().enumerate().filter_map(tell).collect()
+    file.text.lines().enumerate().filter_map(report).collect()
 }
 
 /// Whether `word` stands in `line`, not as a part of a longer word.

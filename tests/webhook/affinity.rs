@@ -1,7 +1,7 @@
 //! The node affinity of a bound volume: who may change it, and to what.
 
 use bindery::rules::{Endpoint, Policy, RULES, Send, Trusted};
-use bindery_sim::{Method, Phase, Request, User};
+use bindery_sim::{ApiRequest, Method, Phase, RequestUser};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage};
@@ -21,7 +21,7 @@ fn affinity(key: &str, values: &[&str]) -> Value {
 }
 
 fn put(scene: &Scene, path: &str, object: Value) {
-    let request = Request::new(Method::Post, path, object);
+    let request = ApiRequest::new(Method::Post, path, object);
     let response = scene.server.with(|cluster| cluster.handle(request));
     assert!(response.code < 300, "{response:?}");
 }
@@ -41,7 +41,7 @@ fn scene(zones: &[&str]) -> Scene {
 
 /// What guard answers to `user`, who gives the volume this affinity: as an API server with the gate
 /// `MutablePVNodeAffinity` asks it.
-async fn changed(scene: &Scene, policy: Policy, user: &User, new: &Value) -> Value {
+async fn changed(scene: &Scene, policy: Policy, user: &RequestUser, new: &Value) -> Value {
     let stage = Stage::under(policy, scene, RULES).await;
     let touched = r#"{"metadata":{"labels":{"a":"b"}}}"#;
     let send = Send::Merge { target: "pv/pv-a", patch: touched };
@@ -73,7 +73,7 @@ async fn an_affinity_may_grow_to_the_region_of_its_zone_and_nowhere_else() {
         // A zone that no node is in: nothing shows its region.
         (&["r-1z"], affinity(REGION, &["r-1"]), false),
     ] {
-        let answer = changed(&scene(zones), Policy::default(), &User::admin(), &new).await;
+        let answer = changed(&scene(zones), Policy::default(), &RequestUser::admin(), &new).await;
         assert_eq!(answer["allowed"], is_allowed, "{zones:?} to {new}: {answer}");
         assert_eq!(answer["warnings"], Value::Null, "{zones:?} to {new}: {answer}");
     }
@@ -81,13 +81,14 @@ async fn an_affinity_may_grow_to_the_region_of_its_zone_and_nowhere_else() {
 
 /// The driver has moved the disk: the affinity says where it is now.
 #[tokio::test]
-async fn whoever_is_known_as_the_driver_says_where_its_disk_is() {
+async fn the_known_driver_says_where_its_disk_is() {
     let trusting = Policy {
         trusted: Trusted { provisioners: vec![DRIVER.to_owned()], ..Trusted::default() },
         ..Policy::default()
     };
-    let account = User::named(DRIVER, &["system:serviceaccounts", "system:serviceaccounts:csi"]);
-    let person = User::named("jane", &["system:authenticated"]);
+    let account =
+        RequestUser::named(DRIVER, &["system:serviceaccounts", "system:serviceaccounts:csi"]);
+    let person = RequestUser::named("jane", &["system:authenticated"]);
     for (policy, lease, user, is_allowed) in [
         (Policy::default(), None, &account, false),
         (trusting, None, &account, true),

@@ -172,7 +172,7 @@ fn passes(scene: &Scene, send: &Send, user: &str) -> bool {
     !reaches(Endpoint::Advise, &read.change, OWN_CONTROLLER, ReadAccess::Volumes)
 }
 
-/// Every example of a rule about bound volumes, on a volume that somebody has deleted: the claim has it all the same.
+/// Every example of a rule about bound volumes, on a volume that was deleted: the claim has it all the same.
 #[tokio::test]
 async fn deletion_does_not_end_the_protection_of_a_bound_volume() {
     let mut judged = 0;
@@ -216,7 +216,7 @@ async fn an_owner_of_a_kind_that_cannot_be_read_is_not_given_a_bound_volume() {
 
 /// Local provisioners give each volume its node as an owner: that is what is meant, and one that is gone never is.
 #[tokio::test]
-async fn a_volume_may_be_owned_by_a_node_that_lives_and_by_no_other() {
+async fn a_volume_may_be_owned_by_an_existing_node_and_by_no_other() {
     let scene =
         Scene::of("node n1\npair pv-a db/data 10Gi RWO\nvolume pv-b 10Gi RWO phase=Available");
     let stage = Stage::before(&scene).await;
@@ -233,9 +233,12 @@ async fn a_volume_may_be_owned_by_a_node_that_lives_and_by_no_other() {
             let body =
                 scene.unedited(&Send::Merge { target, patch }, Persona::Admin, "").body().clone();
             let response = stage.validate(Endpoint::Advise, &body).await;
-            let told = message(&response);
+            let reported = message(&response);
             if let Some(why) = why {
-                assert!(told.starts_with("[orphan-owner] ") && told.contains(why), "{response}");
+                assert!(
+                    reported.starts_with("[orphan-owner] ") && reported.contains(why),
+                    "{response}"
+                );
             } else {
                 let warning = response["warnings"][0].as_str().unwrap();
                 assert!(

@@ -59,8 +59,8 @@ async fn answers(stage: &Stage, review: &Value) -> Vec<(Endpoint, Value)> {
     answers
 }
 
-/// The ids of the rules in the text of a refusal, one a line.
-fn refusing(answer: &Value) -> BTreeSet<String> {
+/// The ids of the rules in the text of a denial, one a line.
+fn denying(answer: &Value) -> BTreeSet<String> {
     if answer["allowed"] == json!(true) {
         assert_eq!(answer["status"], Value::Null, "{answer}");
         return BTreeSet::new();
@@ -105,7 +105,7 @@ fn without_uid(mut answers: Vec<(Endpoint, Value)>) -> Vec<(Endpoint, Value)> {
     answers
 }
 
-/// The profile `baseline`, but that this rule refuses.
+/// The profile `baseline`, but that this rule denies.
 fn insisting_on(rule: &Rule) -> Policy {
     let modes = [(rule.id.to_owned(), Mode::Deny)].into();
     Policy { modes, ..Policy::default() }
@@ -128,7 +128,7 @@ fn all_but(rule: &Rule) -> &'static [&'static Rule] {
 }
 
 #[tokio::test]
-async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
+async fn every_hazard_is_denied_by_its_rule_and_passes_without_it() {
     for rule in RULES {
         assert!(!rule.denied.is_empty() && !rule.allowed.is_empty(), "{}", rule.id);
         for example in rule.denied {
@@ -138,19 +138,19 @@ async fn every_hazard_is_refused_by_its_rule_and_passes_without_it() {
             let answers = answers(&played.stage, &review).await;
 
             let by: BTreeSet<String> =
-                answers.iter().flat_map(|(_, answer)| refusing(answer)).collect();
+                answers.iter().flat_map(|(_, answer)| denying(answer)).collect();
             assert_eq!(by, BTreeSet::from([rule.reported_id().to_owned()]), "{what}: {answers:?}");
 
             let through: Vec<Endpoint> = answers
                 .iter()
-                .filter(|(_, answer)| refusing(answer).contains(rule.reported_id()))
+                .filter(|(_, answer)| denying(answer).contains(rule.reported_id()))
                 .map(|(endpoint, _)| *endpoint)
                 .collect();
             assert_eq!(through, request_types(rule.request_types, &review), "{what}");
 
             let blind = Stage::judging(&played.scene, all_but(rule)).await;
             for (endpoint, answer) in self::answers(&blind, &review).await {
-                assert!(refusing(&answer).is_empty(), "{what} through {endpoint:?}: {answer}");
+                assert!(denying(&answer).is_empty(), "{what} through {endpoint:?}: {answer}");
             }
 
             let dry = self::answers(&played.stage, &played.review("?dryRun=All")).await;
@@ -166,8 +166,8 @@ async fn every_rule_does_by_default_what_its_mode_says() {
             let what = format!("{}: {}", rule.id, example.title);
             let played = Played::new(example).await;
             let answers = answers(&played.stage, &played.review("")).await;
-            let refuses =
-                answers.iter().any(|(_, answer)| refusing(answer).contains(rule.reported_id()));
+            let denies =
+                answers.iter().any(|(_, answer)| denying(answer).contains(rule.reported_id()));
             let warns =
                 answers.iter().any(|(_, answer)| warning(answer).contains(rule.reported_id()));
             let expected = match rule.mode {
@@ -175,13 +175,13 @@ async fn every_rule_does_by_default_what_its_mode_says() {
                 Mode::Warn => (false, true),
                 Mode::Audit | Mode::Off => (false, false),
             };
-            assert_eq!((refuses, warns), expected, "{what}: {answers:?}");
+            assert_eq!((denies, warns), expected, "{what}: {answers:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn every_legitimate_twin_passes() {
+async fn every_allowed_counterpart_passes() {
     for rule in RULES {
         for example in rule.allowed {
             let what = format!("{}: {}", rule.id, example.title);
@@ -213,7 +213,7 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
             let review = played.mutating_review("");
             let answer = played.stage.mutate(&review).await;
             assert_eq!(answer["allowed"], true, "{what}");
-            assert_eq!(told(&answer, repair), is_edited, "{what}: {answer}");
+            assert_eq!(reported(&answer, repair), is_edited, "{what}: {answer}");
             let sent_here = request_types(repair.request_types, &review).iter().any(|endpoint| {
                 let text = review.to_string();
                 let request = parse_request(text.as_bytes(), &all_on()).unwrap();
@@ -233,9 +233,9 @@ async fn every_repair_edits_what_it_should_and_leaves_the_rest() {
     }
 }
 
-/// The exemption stands on a volume; its reason is told to whoever may read volumes only.
+/// The exemption stands on a volume; its reason is shown only to users who may read volumes.
 #[tokio::test]
-async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
+async fn an_exemption_lets_pass_and_shows_a_claimant_no_reason() {
     let scene = Scene::of("volume pv-a 5Gi RWO phase=Available\npair pv-b db/held 10Gi RWO");
     let until = Timestamp::now() + SignedDuration::from_hours(1);
     for (target, rule) in [("pv/pv-a", "prebind-capacity"), ("pv/pv-b", "bound-volume-delete")] {
@@ -244,7 +244,7 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
         scene.patch(target, json!({"metadata": {"annotations": note}}));
     }
     let stage = Stage::before(&scene).await;
-    for (endpoint, send, by, told) in [
+    for (endpoint, send, by, reported) in [
         (
             Endpoint::Advise,
             Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
@@ -260,7 +260,7 @@ async fn an_exemption_lets_pass_and_tells_a_claimant_no_reason() {
     ] {
         let review = scene.unedited(&send, by, "");
         let answer = stage.validate(endpoint, review.body()).await;
-        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &json!([told])));
+        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &json!([reported])));
         let audit = answer["auditAnnotations"].to_string();
         assert!(audit.contains("moving to zephyr"), "{audit}");
     }
@@ -273,22 +273,22 @@ async fn growth_beyond_what_an_expansion_asked_for_is_a_warning() {
     let stage = Stage::before(&scene).await;
     let beyond = "[bound-volume-capacity] spec.capacity.storage of bound volume \"pv-a\" would grow \
         from 10Gi to 21Gi, and 20Gi was asked for; check that the disk has grown";
-    for (patch, told) in [
+    for (patch, reported) in [
         (r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#, json!(null)),
         (r#"{"spec":{"capacity":{"storage":"21Gi"}}}"#, json!([beyond])),
     ] {
         let send = Send::Merge { target: "pv/pv-a", patch };
         let review = scene.unedited(&send, Persona::Driver, "");
         let answer = stage.validate(Endpoint::Guard, review.body()).await;
-        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &told));
+        assert_eq!((&answer["allowed"], &answer["warnings"]), (&json!(true), &reported));
     }
 }
 
 /// Whether the repair edited something: the audit log says so, and the asker is warned unless it is silent.
-fn told(answer: &Value, repair: &Mutation) -> bool {
+fn reported(answer: &Value, repair: &Mutation) -> bool {
     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
-    let told = format!("[{}] ", repair.id);
-    let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&told));
+    let reported = format!("[{}] ", repair.id);
+    let is_warned = warnings.iter().any(|warning| warning.as_str().unwrap().starts_with(&reported));
     let is_edited = answer["auditAnnotations"].get(repair.id).is_some();
     assert_eq!(is_warned, is_edited && repair.warning == WarningMode::Warned, "{answer}");
     is_edited

@@ -1,7 +1,7 @@
 //! Which requests wait for the webhook: what controllers do as their work never does.
 
 use bindery::rules::{Endpoint, Persona, Send};
-use bindery_sim::User;
+use bindery_sim::RequestUser;
 
 use crate::stage::{Scene, endpoints, user};
 
@@ -17,7 +17,12 @@ const GIVEN: &str = "pair pv-a db/data 10Gi RWO volume-terminating claim-termina
 const NOTHING: &str = r#"{"metadata":{"finalizers":null}}"#;
 const PROTECTED: &str = r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#;
 
-fn sent(by: &User, target: &'static str, patch: &'static str, is_status: bool) -> Vec<Endpoint> {
+fn sent(
+    by: &RequestUser,
+    target: &'static str,
+    patch: &'static str,
+    is_status: bool,
+) -> Vec<Endpoint> {
     let send =
         if is_status { Send::MergeStatus { target, patch } } else { Send::Merge { target, patch } };
     let review = Scene::of(GIVEN).begin_by(&send, by.clone(), "").review();
@@ -26,7 +31,7 @@ fn sent(by: &User, target: &'static str, patch: &'static str, is_status: bool) -
 
 #[test]
 fn finalizers_that_controllers_take_off_as_their_work_wait_for_no_webhook() {
-    let manager = User::named("system:kube-controller-manager", &["system:authenticated"]);
+    let manager = RequestUser::named("system:kube-controller-manager", &["system:authenticated"]);
     let (volumes, claims) = (user(Persona::VolumeProtection), user(Persona::ClaimProtection));
     let (binder, driver) = (user(Persona::Binder), user(Persona::Driver));
     let (admin, tenant) = (user(Persona::Admin), user(Persona::Tenant));
@@ -39,7 +44,7 @@ fn finalizers_that_controllers_take_off_as_their_work_wait_for_no_webhook() {
         (&binder, "pv/pv-a", PROTECTED, None),
         (&claims, "pvc/db/data", NOTHING, None),
         (&manager, "pvc/db/data", NOTHING, None),
-        // More than that, another's finalizer, or somebody else.
+        // More than that, another's finalizer, or another user.
         (&volumes, "pv/pv-a", and_size, Some(Endpoint::Guard)),
         (&manager, "pv/pv-a", and_size, Some(Endpoint::Guard)),
         (&volumes, "pv/pv-a", NOTHING, Some(Endpoint::Guard)),

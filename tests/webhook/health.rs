@@ -49,7 +49,7 @@ async fn it_stays_ready_when_its_watches_are_cut() {
     assert_eq!(stage.validate(Endpoint::Guard, review.body()).await["allowed"], false);
 }
 
-/// Every client refuses an expired certificate: probes send them to another replica.
+/// Every client denies an expired certificate: probes send them to another replica.
 #[tokio::test]
 async fn it_is_not_ready_while_its_certificate_has_expired() {
     let scene = Scene::empty();
@@ -67,8 +67,8 @@ async fn it_is_not_ready_while_its_certificate_has_expired() {
     let stage = Stage::serving(pair.clone(), scene.client(), RULES, Duration::ZERO);
     stage.until("/metrics", |reply| reply.body.contains("\nbindery_cache_synced 1\n")).await;
     let ready = stage.probe("/readyz").await;
-    let told = (ready.status, ready.body.as_str());
-    assert_eq!(told, (503, "the serving certificate has expired\n"));
+    let reported = (ready.status, ready.body.as_str());
+    assert_eq!(reported, (503, "the serving certificate has expired\n"));
     assert_eq!(stage.probe("/startupz").await, ready);
     assert_eq!(stage.probe("/livez").await.status, 200, "a restart would not renew it");
     write(2060);
@@ -83,9 +83,9 @@ async fn a_denial_is_one_log_line_that_holds_no_object() {
     let review = scene.unedited(&Send::Delete("pv/pv-logged"), Persona::Admin, "");
     stage.post("/validate/guard", &review.body().to_string()).await.response();
     assert_eq!(log_lines("pv-logged"), 1);
-    let told = "kind=\"PersistentVolume\" name=\"pv-logged\" \
+    let reported = "kind=\"PersistentVolume\" name=\"pv-logged\" \
                 rules=\"bound-volume-delete=denied\" decision=\"denied\" dry_run=false withheld=0";
-    assert_eq!(log_lines(told), 1);
+    assert_eq!(log_lines(reported), 1);
     assert_eq!(log_lines("hush"), 0);
 }
 
@@ -111,19 +111,19 @@ async fn reviews_are_counted_by_path_decision_and_rule() {
         "bindery_admission_duration_seconds_count 5",
         "bindery_panics_total 0",
     ] {
-        assert!(text.lines().any(|told| told == line), "no {line} in {text}");
+        assert!(text.lines().any(|reported| reported == line), "no {line} in {text}");
     }
 }
 
 #[tokio::test]
-async fn paths_that_do_not_exist_are_told() {
+async fn paths_that_do_not_exist_are_named() {
     let stage = Stage::before(&Scene::empty()).await;
     for (path, status) in [("/", 404), ("/healthz", 404), ("/validate/guard", 404)] {
         assert_eq!(stage.probe(path).await.status, status);
     }
 }
 
-/// Twenty reviews wait for live reads, one is half sent; all are answered, nobody new is told that
+/// Twenty reviews wait for live reads, one is half sent; all are answered, no new client is told that
 /// this is the place to go.
 #[tokio::test]
 async fn a_drain_answers_everything_in_flight() {

@@ -1,4 +1,4 @@
-//! How a verdict comes about: what is read, what stands without an answer, who is let pass.
+//! How a verdict comes about: what is read, what is decided without an answer, who is allowed.
 //!
 //! Here and not beside the code, as the scenes are read through `api`, which `rules` does not know.
 
@@ -87,7 +87,7 @@ impl Scene {
         judge(RULES, question, &Evidence::new(&self.view, &self.live))
     }
 
-    /// Somebody takes the binder's annotations off the claim.
+    /// A user removes the binder's annotations off the claim.
     fn forget_binding(&self) -> Judgement {
         let user = User { name: "jane".to_owned(), groups: Vec::new() };
         let new = Claim { annotations: Annotations::default(), ..self.claim.clone() };
@@ -164,7 +164,7 @@ fn an_object_that_was_seen_carries_a_denial_when_the_read_fails() {
 }
 
 #[test]
-fn an_object_that_nobody_saw_carries_none_when_the_read_fails() {
+fn an_unseen_object_carries_none_when_the_read_fails() {
     let scene = scene(PAIR).without_claim().answer(ReadResult::Failed);
     assert_eq!(scene.effects(), vec![Effect::Unconfirmed]);
     let warnings = scene.delete(Endpoint::Guard).verdict.warnings();
@@ -207,7 +207,7 @@ fn other_modes_hold_in_the_namespaces_of_an_override() {
         namespaces: Selector::new(vec![quiet]),
         modes: [("bound-volume-delete".to_owned(), Mode::Warn)].into(),
     }];
-    // Whose the volume is, nobody has seen yet.
+    // Whose the volume is, was not seen yet.
     let open = scene.delete(Endpoint::Guard);
     assert_eq!(open.reads, vec![Read::Namespace("db".into())]);
     let mut with_labels = |labels: &[(&str, &str)]| {
@@ -324,7 +324,7 @@ fn advise_judges_by_guards_rules_exactly_what_guard_is_not_sent() {
 }
 
 #[test]
-fn a_refusal_tells_an_administrator_the_way_past_it() {
+fn a_denial_shows_an_administrator_the_exemption() {
     let verdict = scene(PAIR).found().delete(Endpoint::Guard).verdict;
     assert_eq!(
         verdict.refusal(),
@@ -363,7 +363,7 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
 }
 
 #[test]
-fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
+fn of_many_annotations_that_exempt_from_nothing_some_are_named() {
     let user = User { name: "jane".to_owned(), groups: Vec::new() };
     let mut scene = scene(PAIR);
     for number in 0..1_000 {
@@ -383,7 +383,7 @@ fn of_many_annotations_that_exempt_from_nothing_some_are_told() {
     assert_eq!(judgement.verdict.exemption_warnings.len(), 16);
 }
 
-/// A region passes where nodes prove that it holds the zone; that nobody can read them proves nothing.
+/// A region passes where nodes prove that it holds the zone; that they cannot be read proves nothing.
 #[test]
 fn a_wider_affinity_is_denied_where_the_nodes_cannot_be_read() {
     let within = |key: &str, value: &str| {

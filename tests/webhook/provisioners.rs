@@ -1,7 +1,7 @@
 //! Who is taken for a provisioner: accounts that are known as one, never objects that look provisioned.
 
 use bindery::rules::{Endpoint, Policy, RULES, Send, Trusted};
-use bindery_sim::{Method, Phase, Request, User};
+use bindery_sim::{ApiRequest, Method, Phase, RequestUser};
 use serde_json::{Value, json};
 
 use crate::stage::{Scene, Stage, apply};
@@ -45,7 +45,7 @@ enum Outcome {
 }
 
 /// Creates what `line` says as `user` through every endpoint of the webhook.
-async fn create(stage: &Stage, scene: &Scene, line: String, user: &User) -> Outcome {
+async fn create(stage: &Stage, scene: &Scene, line: String, user: &RequestUser) -> Outcome {
     let send = Send::Create(line.leak());
     let review = scene.begin_by(&send, user.clone(), "").review();
     let edits = stage.mutate(review.body()).await;
@@ -64,9 +64,12 @@ async fn create(stage: &Stage, scene: &Scene, line: String, user: &User) -> Outc
     Outcome::Created(answer["warnings"].as_array().map_or(0, Vec::len))
 }
 
-fn account(name: &str) -> User {
+fn account(name: &str) -> RequestUser {
     let namespace = name.split(':').nth(2).unwrap();
-    User::named(name, &["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}")])
+    RequestUser::named(
+        name,
+        &["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}")],
+    )
 }
 
 fn put_lease(scene: &Scene, namespace: &str, name: &str) {
@@ -74,7 +77,7 @@ fn put_lease(scene: &Scene, namespace: &str, name: &str) {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
     let lease = json!({"metadata": {"name": name}, "spec": {"holderIdentity": "provisioner-0"}});
     let response =
-        scene.server.with(|cluster| cluster.handle(Request::new(Method::Post, path, lease)));
+        scene.server.with(|cluster| cluster.handle(ApiRequest::new(Method::Post, path, lease)));
     assert!(response.code < 300, "{response:?}");
 }
 
@@ -84,7 +87,8 @@ async fn an_exported_volume_is_nobodys_provisioning() {
     let stage = Stage::before(&scene).await;
     for shape in SHAPES {
         let line = || shape.replace("{}", "dead=db/data");
-        for person in [User::admin(), User::named("jane", &["system:authenticated"])] {
+        for person in [RequestUser::admin(), RequestUser::named("jane", &["system:authenticated"])]
+        {
             assert_eq!(create(&stage, &scene, line(), &person).await, Outcome::Repaired, "{shape}");
         }
         for program in [ACCOUNT, "system:serviceaccount:flux-system:kustomize-controller"] {
@@ -151,7 +155,7 @@ async fn a_known_provisioner_registers_what_it_has_made() {
 }
 
 #[tokio::test]
-async fn whoever_registers_the_volume_for_which_a_claim_waits_is_its_provisioner() {
+async fn the_user_who_creates_the_awaited_volume_is_its_provisioner() {
     // Another volume has the same handle, which a rule denies to everybody else.
     let scene =
         Scene::of(&format!("{WAITING}\nvolume other 10Gi RWO csi=disk.example.com handle=shared"));
@@ -164,7 +168,7 @@ async fn whoever_registers_the_volume_for_which_a_claim_waits_is_its_provisioner
     };
     let by_account = create(&stage, &scene, line("held=db/data"), &account(ACCOUNT)).await;
     assert!(matches!(by_account, Outcome::Created(1..)), "{by_account:?}");
-    let by_person = create(&stage, &scene, line("held=db/data"), &User::admin()).await;
+    let by_person = create(&stage, &scene, line("held=db/data"), &RequestUser::admin()).await;
     assert!(matches!(by_person, Outcome::Denied(_)), "{by_person:?}");
     // The annotation names another provisioner.
     let other = line("held=db/data").replace("provisioned-by:disk", "provisioned-by:tape");
@@ -172,7 +176,7 @@ async fn whoever_registers_the_volume_for_which_a_claim_waits_is_its_provisioner
     assert!(matches!(by_other, Outcome::Denied(_)), "{by_other:?}");
 }
 
-/// That a claim waits for its volume is told by either annotation, and only until it has one.
+/// That a claim waits for its volume is shown by either annotation, and only until it has one.
 #[tokio::test]
 async fn a_claim_waits_until_it_names_a_volume() {
     let beta = WAITING.replace("volume.kubernetes.io", "volume.beta.kubernetes.io");

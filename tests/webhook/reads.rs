@@ -11,7 +11,7 @@ use bindery::binding::{Confirmation, LiveReads, Lookup, Read};
 use bindery::binding::{Evidence, View};
 use bindery::client::reads::LiveReader;
 use bindery::model::{ClaimKey, Pod};
-use bindery_sim::{Method, Request};
+use bindery_sim::{ApiRequest, Method};
 use http::StatusCode;
 use hyper::body::{Bytes, Frame};
 use kube::Client;
@@ -60,7 +60,7 @@ async fn all_pods_of_a_claim_and_their_node_are_read() {
     };
     let scene = Scene::of(&(0..120).map(pod).collect::<String>());
     let node = json!({"metadata": {"name": "n1", "labels": {"zone": "a"}}});
-    let made = Request::new(Method::Post, "/api/v1/nodes", node);
+    let made = ApiRequest::new(Method::Post, "/api/v1/nodes", node);
     let answer = scene.server.with(|cluster| cluster.handle(made));
     assert_eq!(answer.code, 201, "{answer:?}");
     let key = ClaimKey::new("db", "data");
@@ -71,14 +71,15 @@ async fn all_pods_of_a_claim_and_their_node_are_read() {
     let view = View::default();
     let evidence = Evidence::new(&view, &live);
     let pods = evidence.live_pods(&key).present().expect("a list");
-    let told = |pod: &Pod| format!("{} {}", pod.key.name, pod.node.as_deref().unwrap_or_default());
+    let reported =
+        |pod: &Pod| format!("{} {}", pod.key.name, pod.node.as_deref().unwrap_or_default());
     let expected = users.map(|number| format!("p-{number:03} n1"));
-    assert_eq!(pods.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(pods.iter().map(reported).collect::<Vec<_>>(), expected);
     let zone = evidence.node("n1").present().map(|node| node.labels.get("zone"));
     assert_eq!(zone, Some(Some("a")));
     assert_eq!(evidence.node("n2"), Lookup::Absent);
-    let refusing = answering(StatusCode::FORBIDDEN, "{}");
-    LiveReader::new(refusing).read(&wanted, Duration::from_secs(10), &mut live).await;
+    let denying = answering(StatusCode::FORBIDDEN, "{}");
+    LiveReader::new(denying).read(&wanted, Duration::from_secs(10), &mut live).await;
     assert!(wanted.iter().all(|read| live.confirmation(read) == Confirmation::Failed));
 }
 
@@ -102,7 +103,7 @@ async fn a_404_of_anything_but_the_api_server_proves_nothing() {
     assert_eq!(read_claim(&client).await, (Confirmation::Settled, true));
 }
 
-/// A defect in one read says nothing about the others, and ends nobody who asked.
+/// A defect in one read says nothing about the others, and ends no other request.
 #[tokio::test]
 async fn a_panic_in_a_read_is_one_failed_read() {
     let scene = Scene::of("claim db/data 1Gi RWO");
@@ -170,7 +171,7 @@ impl hyper::body::Body for Pieces {
     }
 }
 
-/// Whoever has large claims in many namespaces does not make the webhook hold them all at once.
+/// Large claims in many namespaces do not make the webhook hold them all at once.
 #[tokio::test]
 async fn few_large_answers_are_held_at_once() {
     let beyond = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -222,9 +223,9 @@ async fn few_requests_are_under_way_at_once() {
     }
 }
 
-/// The places are of one client: whoever reads through another waits for nobody.
+/// The places are of one client: reads through another do not wait.
 #[tokio::test]
-async fn who_reads_through_another_client_waits_for_nobody() {
+async fn reads_through_another_client_do_not_wait() {
     let scene = Scene::of("claim db/data 1Gi RWO");
     let wanted = [Read::PodsUsing(ClaimKey::new("db", "data"))];
     let gate = Gate::closed("/pods");
@@ -254,7 +255,7 @@ async fn large_pods_are_read_in_smaller_pages() {
             "metadata": {"name": format!("p-{number:02}"), "namespace": "db"},
             "spec": {"nodeName": "n1", "volumes": [volume], "containers": [container]},
         });
-        let made = Request::new(Method::Post, "/api/v1/namespaces/db/pods", pod);
+        let made = ApiRequest::new(Method::Post, "/api/v1/namespaces/db/pods", pod);
         let answer = scene.server.with(|cluster| cluster.handle(made));
         assert_eq!(answer.code, 201, "{answer:?}");
     }

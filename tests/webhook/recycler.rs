@@ -45,10 +45,10 @@ fn the_built_in_command_removes_everything() {
 fn the_built_in_command_fails_when_anything_stays() {
     let folder = tempfile::tempdir().expect("a folder");
     let (volume, words) = (folder.path().join("volume"), folder.path().join("words"));
-    let told = || fs::read_to_string(&words).expect("it leaves a word");
+    let reported = || fs::read_to_string(&words).expect("it leaves a word");
     let ended = scrub(&volume, &words, PATH);
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    assert!(told().starts_with("there is no folder at "));
+    assert!(reported().starts_with("there is no folder at "));
 
     // A `find` that removes nothing, whatever it says of it.
     fs::create_dir(&volume).expect("made");
@@ -63,11 +63,11 @@ fn the_built_in_command_fails_when_anything_stays() {
     };
     let ended = idle("#!/bin/sh\nexit 0\n");
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    assert_eq!(told(), "1 left at the top of the volume\n");
+    assert_eq!(reported(), "1 left at the top of the volume\n");
 
     // Nothing shows, but it could not look everywhere.
     fs::remove_file(volume.join(".hidden")).expect("removed");
     let ended = idle("#!/bin/sh\nexit 1\n");
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    assert_eq!(told(), "some of the volume could not be looked at\n");
+    assert_eq!(reported(), "some of the volume could not be looked at\n");
 }

@@ -46,7 +46,7 @@ impl hyper::body::Body for Text {
     }
 }
 
-/// More requests than anybody with pauses makes in a minute; then there is no answer, so that a test ends.
+/// More requests than a client with pauses makes in a minute; then there is no answer, so that a test ends.
 const ASKED_MAX: usize = 500;
 
 /// A client whose requests are counted and answered by their path and query.
@@ -72,9 +72,9 @@ const FORGOTTEN: &str = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"c
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_at_once_or_has_no_history_is_begun_again_after_a_pause() {
-    for told in ["", FORGOTTEN] {
+    for reported in ["", FORGOTTEN] {
         let asked = Arc::new(AtomicUsize::new(0));
-        let client = client(&asked, move |_| (told.to_owned(), After::Ends));
+        let client = client(&asked, move |_| (reported.to_owned(), After::Ends));
         let shared = Arc::new(SharedStore::default());
         let task = tokio::spawn(follow(client, ResourceKind::Volumes, shared, Instant::now()));
         sleep(Duration::from_mins(1)).await;
@@ -102,8 +102,8 @@ async fn a_list_that_takes_minutes_keeps_its_pages() {
         async move {
             let uri = request.uri().to_string();
             if uri.contains("sendInitialEvents") {
-                let refused = http::Response::builder().status(422).body(Body::empty());
-                return Ok::<_, kube::Error>(refused.unwrap());
+                let denied = http::Response::builder().status(422).body(Body::empty());
+                return Ok::<_, kube::Error>(denied.unwrap());
             }
             if uri.contains("limit=") {
                 sleep(Duration::from_secs(40)).await;
@@ -165,10 +165,10 @@ async fn an_object_whose_watch_ends_at_once_is_read_again_after_a_pause() {
 
 /// One tenant's namespace never ends, and is asked about again and again; another's is small.
 #[tokio::test(start_paused = true)]
-async fn a_giant_namespace_does_not_keep_others_from_their_pods() {
+async fn a_large_namespace_does_not_keep_others_from_their_pods() {
     let asked = Arc::new(AtomicUsize::new(0));
     let client = client(&asked, |uri| {
-        let next = if uri.contains("/giant/") { "\"continue\":\"more\"" } else { "" };
+        let next = if uri.contains("/large/") { "\"continue\":\"more\"" } else { "" };
         (format!("{{\"metadata\":{{{next}}},\"items\":[]}}"), After::Ends)
     });
     let slow = tower::service_fn(move |request: http::Request<Body>| {
@@ -188,13 +188,13 @@ async fn a_giant_namespace_does_not_keep_others_from_their_pods() {
             live.confirmation(&wanted[0])
         })
     };
-    let giants: Vec<_> = (0..20).map(|_| ask("giant", Duration::from_secs(30))).collect();
+    let large_bodies: Vec<_> = (0..20).map(|_| ask("large", Duration::from_secs(30))).collect();
     sleep(Duration::from_secs(1)).await;
     for _ in 0..3 {
         let small = timeout(Duration::from_secs(5), ask("small", Duration::from_secs(3)));
         assert_eq!(small.await.unwrap().unwrap(), Confirmation::Settled);
     }
-    for giant in giants {
-        assert_eq!(giant.await.unwrap(), Confirmation::Failed);
+    for large in large_bodies {
+        assert_eq!(large.await.unwrap(), Confirmation::Failed);
     }
 }

@@ -67,7 +67,7 @@ async fn answer(stage: &Stage, endpoint: Endpoint, body: &Value, volume: &str) -
     answer.to_string().replace(volume, "VOLUME")
 }
 
-/// Policies that differ in everything that could tell one case from another.
+/// Policies that differ in everything that could distinguish one case from another.
 fn policies() -> Vec<(String, Policy)> {
     let all = |mode: Mode| {
         let modes = RULES.iter().map(|rule| (rule.id.to_owned(), mode)).collect();
@@ -130,13 +130,13 @@ fn scene() -> Scene {
 }
 
 /// Answers and numbers of live reads, each once.
-async fn told(
+async fn reported(
     stage: &Stage,
     gate: &Gate,
     scene: &Scene,
     hidden: &[&str],
 ) -> BTreeSet<(String, usize)> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for class in CLASSES {
         for volume in hidden.iter().copied().filter(|name| class.is_empty() || *name == "pv-rises")
         {
@@ -145,10 +145,10 @@ async fn told(
             assert_eq!(endpoint, Endpoint::Restricted);
             let before = gate.reads();
             let answer = answer(stage, endpoint, &body, volume).await;
-            told.insert((answer, gate.reads() - before));
+            reported.insert((answer, gate.reads() - before));
         }
     }
-    told
+    reported
 }
 
 #[tokio::test]
@@ -166,14 +166,14 @@ async fn what_a_tenant_may_not_read_gets_one_answer_at_one_cost_in_every_mode() 
         let foreign = policy.modes.get("foreign-namespace-volume").copied();
         let is_exempt = !policy.exemptions.is_empty();
         let stage = Stage::through(gate.client(&scene.server), policy, RULES).await;
-        // Where nobody is let in unasked, what is free is as foreign as the rest.
+        // Where access is not open, what is free is as foreign as the rest.
         let hidden = match unlisted {
             Unlisted::Allow => HIDDEN.to_vec(),
             Unlisted::Deny => [&HIDDEN[..], &["pv-open"]].concat(),
         };
-        let told = told(&stage, &gate, &scene, &hidden).await;
-        assert_eq!(told.len(), 1, "{name}: {told:#?}");
-        let (answer, reads) = told.first().unwrap();
+        let reported = reported(&stage, &gate, &scene, &hidden).await;
+        assert_eq!(reported.len(), 1, "{name}: {reported:#?}");
+        let (answer, reads) = reported.first().unwrap();
         assert_eq!(*reads, 1, "{name}: {answer}");
         let mode = match unlisted {
             Unlisted::Allow => modes[1].or(modes[0]).unwrap_or(Mode::Warn),
@@ -208,7 +208,7 @@ async fn what_no_watch_has_shown_gets_the_same_answer() {
     assert!(lists.held() > 0, "the volumes were listed");
 }
 
-/// While nobody can read, nothing is known of any, whatever the watch has shown; where nobody is let in unasked, nobody is.
+/// While permissions cannot be read, nothing is shown of any, whatever the watch has shown; where access is not open, no user gets in.
 #[tokio::test]
 async fn what_cannot_be_read_gets_one_answer_too() {
     let scene = scene();
@@ -226,16 +226,16 @@ async fn what_cannot_be_read_gets_one_answer_too() {
             answer(&stage, endpoint, &body, volume).await
         };
         // At once, as each waits for half of its time.
-        let told = tokio::join!(
+        let reported = tokio::join!(
             ask("pv-none"),
             ask("pv-have"),
             ask("pv-fred"),
             ask("pv-size"),
             ask("pv-open")
         );
-        let told = BTreeSet::from([told.0, told.1, told.2, told.3, told.4]);
-        assert_eq!(told.len(), 1, "{told:#?}");
-        assert!(told.first().unwrap().contains(text), "{told:#?}");
+        let reported = BTreeSet::from([reported.0, reported.1, reported.2, reported.3, reported.4]);
+        assert_eq!(reported.len(), 1, "{reported:#?}");
+        assert!(reported.first().unwrap().contains(text), "{reported:#?}");
     }
 }
 
@@ -245,26 +245,29 @@ async fn what_a_tenant_would_get_or_is_marked_for_it_is_judged() {
     let stage = Stage::before(&scene).await;
     for (volume, text) in [
         ("pv-open", ""),
-        // That the rest of it is lost would tell how large it is.
+        // That the rest of it is lost would show how large it is.
         ("pv-huge", ""),
         ("pv-mine", "[prebind-capacity] claim \\\"data\\\" asks for 10Gi but"),
     ] {
         let line = format!("claim db/data 10Gi RWO class= volume={volume}");
         let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
-        let told = answer(&stage, endpoint, &body, volume).await;
-        assert_eq!(told.contains('['), !text.is_empty(), "{volume}: {told}");
-        assert!(told.contains(text), "{volume}: {told}");
+        let reported = answer(&stage, endpoint, &body, volume).await;
+        assert_eq!(reported.contains('['), !text.is_empty(), "{volume}: {reported}");
+        assert!(reported.contains(text), "{volume}: {reported}");
     }
     let (endpoint, body) =
         naming(&scene, "claim db/data 10Gi RWO class= volume=pv-kept", Persona::VolumeViewer);
     assert_eq!(endpoint, Endpoint::Advise);
-    let told = answer(&stage, endpoint, &body, "pv-kept").await;
-    assert!(told.contains("[prebind-taken]") && told.contains("\"allowed\":false"), "{told}");
+    let reported = answer(&stage, endpoint, &body, "pv-kept").await;
+    assert!(
+        reported.contains("[prebind-taken]") && reported.contains("\"allowed\":false"),
+        "{reported}"
+    );
 }
 
-/// Guard is asked about a patch that takes the protection off and names a volume as well, whoever asks.
+/// Guard is asked about a patch that takes the protection off and names a volume as well, by any user.
 #[tokio::test]
-async fn a_patch_that_is_sent_to_guard_tells_no_more() {
+async fn a_patch_that_is_sent_to_guard_reveals_no_more() {
     let scene = Scene::of(
         "pair pv-have qa/data 10Gi RWO\nvolume pv-size 1Gi RWO phase=Available\n\
          claim db/data 10Gi RWO class=",
@@ -272,16 +275,16 @@ async fn a_patch_that_is_sent_to_guard_tells_no_more() {
     let protected = json!({"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}});
     scene.patch("pvc/db/data", protected);
     let stage = Stage::before(&scene).await;
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for volume in ["pv-none", "pv-have", "pv-size"] {
         let patch = json!({"metadata": {"finalizers": null}, "spec": {"volumeName": volume}});
         let send = Send::Merge { target: "pvc/db/data", patch: patch.to_string().leak() };
         let body = scene.unedited(&send, Persona::Tenant, "").body().clone();
         assert_eq!(endpoints(&body), [Endpoint::Guard]);
-        told.insert(answer(&stage, Endpoint::Guard, &body, volume).await);
+        reported.insert(answer(&stage, Endpoint::Guard, &body, volume).await);
     }
-    assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(told.first().unwrap().contains("[missing-volume]"), "{told:#?}");
+    assert_eq!(reported.len(), 1, "{reported:#?}");
+    assert!(reported.first().unwrap().contains("[missing-volume]"), "{reported:#?}");
 }
 
 /// A class of which only a volume of another tenant is, is unknown.
@@ -300,12 +303,12 @@ async fn the_class_of_a_volume_of_others_is_unknown() {
         let line = format!("claim db/data 10Gi RWO class={class}");
         let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
         assert_eq!(endpoint, Endpoint::Advise);
-        let told = answer(&stage, endpoint, &body, "pv-").await;
-        assert_eq!(!told.contains("[unknown-class]"), is_known, "{class}: {told}");
+        let reported = answer(&stage, endpoint, &body, "pv-").await;
+        assert_eq!(!reported.contains("[unknown-class]"), is_known, "{class}: {reported}");
     }
 }
 
-/// A volume of a form that nobody can read is told no other than one that does not exist.
+/// An unreadable volume is reported like one that does not exist.
 #[test]
 fn what_exists_and_has_no_readable_form_is_as_absent() {
     let scene = Scene::of("namespace db bindery.dev/tenant:blue");
@@ -317,7 +320,7 @@ fn what_exists_and_has_no_readable_form_is_as_absent() {
         let change = parse_request(text.as_bytes(), &policy).unwrap().change;
         let (endpoint, now) = (Endpoint::Restricted, Timestamp::UNIX_EPOCH);
         let question = Question { endpoint, change: &change, policy: &policy, now };
-        let told = [Found::NotFound, Found::Unreadable].map(|answer| {
+        let reported = [Found::NotFound, Found::Unreadable].map(|answer| {
             let (view, mut live) = (View::default(), LiveReads::default());
             let asked = judge(RULES, question, &Evidence::new(&view, &live)).reads;
             assert_eq!(asked.len(), 2, "the volume and the namespace: {asked:?}");
@@ -327,8 +330,8 @@ fn what_exists_and_has_no_readable_form_is_as_absent() {
             assert_eq!(judged.reads, []);
             (judged.verdict.refusal(), judged.verdict.warnings())
         });
-        assert_eq!(told[0], told[1]);
-        let is_told = format!("{told:?}").contains("is not available");
-        assert!(is_told, "{told:?}");
+        assert_eq!(reported[0], reported[1]);
+        let is_reported = format!("{reported:?}").contains("is not available");
+        assert!(is_reported, "{reported:?}");
     }
 }

@@ -24,7 +24,7 @@ const GIVEN: &str = "volume pv-free 10Gi RWO phase=Available label=bindery.dev/t
     volume pv-left 10Gi RWO phase=Released dead=qa/gone label=bindery.dev/tenant:red\n\
     pair pv-have qa/data 10Gi RWO label=bindery.dev/tenant:red";
 
-/// Volumes that exist and are somebody else's.
+/// Volumes that exist and belong to others.
 const FOREIGN: [&str; 7] =
     ["pv-free", "pv-list", "pv-kept", "pv-odds", "pv-gone", "pv-left", "pv-have"];
 const ABSENT: &str = "pv-none";
@@ -62,8 +62,11 @@ async fn every_volume_of_others_gets_the_same_answer() {
             answers.insert(answer(&stage, &scene, volume).await);
         }
         assert_eq!(answers.len(), 1, "{answers:#?}");
-        let told = answers.first().unwrap();
-        assert!(told.contains("[prebind-taken] volume \\\"VOLUME\\\" is not available"), "{told}");
+        let reported = answers.first().unwrap();
+        assert!(
+            reported.contains("[prebind-taken] volume \\\"VOLUME\\\" is not available"),
+            "{reported}"
+        );
     }
 }
 
@@ -94,20 +97,23 @@ async fn every_volume_of_others_costs_the_same() {
 }
 
 #[tokio::test]
-async fn who_is_admitted_hears_of_the_volume_what_everybody_does() {
+async fn who_is_admitted_learns_of_the_volume_what_every_user_does() {
     let scene = Scene::of("volume pv-mine 5Gi RWO phase=Available label=bindery.dev/tenant:red");
     let stage = Stage::under(policy(Unlisted::Deny), &scene, RULES).await;
-    let told = answer(&stage, &scene, "pv-mine").await;
-    assert!(told.contains("[prebind-taken]"), "the namespace is nobody's yet: {told}");
+    let reported = answer(&stage, &scene, "pv-mine").await;
+    assert!(reported.contains("[prebind-taken]"), "the namespace has no tenant yet: {reported}");
     scene.patch("ns/db", json!({"metadata": {"labels": {"bindery.dev/tenant": "red"}}}));
     let stage = Stage::under(policy(Unlisted::Deny), &scene, RULES).await;
-    let told = answer(&stage, &scene, "pv-mine").await;
-    assert!(told.contains("[prebind-capacity]") && !told.contains("[prebind-taken]"), "{told}");
+    let reported = answer(&stage, &scene, "pv-mine").await;
+    assert!(
+        reported.contains("[prebind-capacity]") && !reported.contains("[prebind-taken]"),
+        "{reported}"
+    );
 }
 
 /// Owners that are nowhere, and owners whose name another object has: who may write claims and see neither learns which.
 #[tokio::test]
-async fn an_owner_that_a_tenant_guesses_tells_nothing() {
+async fn an_owner_that_a_tenant_guesses_reveals_nothing() {
     let scene = Scene::of("volume pv-secret 1Gi RWO\nclass secret wait\nnamespace secret");
     let stage = Stage::before(&scene).await;
     for (version, kind, name) in [
@@ -140,15 +146,15 @@ const MARKED: &str = "namespace db bindery.dev/tenant:blue\n\
 
 /// Also our own controller, which may have seen the namespace when it was another tenant's.
 #[tokio::test]
-async fn a_volume_is_reserved_for_no_other_tenant_whoever_asks() {
+async fn a_volume_is_reserved_for_no_other_tenant_by_any_user() {
     let scene = Scene::of(MARKED);
     let stage = Stage::before(&scene).await;
     for by in [Persona::Admin, Persona::Binder, Persona::Scheduler, Persona::Driver] {
         let answer = stage.validate(Endpoint::Tenancy, &reserving(&scene, by)).await;
-        let told = answer["status"]["message"].as_str().unwrap_or_default();
-        assert!(told.starts_with("[foreign-namespace-binding] "), "{by:?}: {answer}");
+        let reported = answer["status"]["message"].as_str().unwrap_or_default();
+        assert!(reported.starts_with("[foreign-namespace-binding] "), "{by:?}: {answer}");
         // The binder repeats it in events that a tenant reads.
-        assert!(!told.contains("pv-a") && !told.contains("red"), "{told}");
+        assert!(!reported.contains("pv-a") && !reported.contains("red"), "{reported}");
     }
     let mut own = reserving(&scene, Persona::Admin);
     own["request"]["userInfo"] = json!({"username": OWN_CONTROLLER, "groups": []});
@@ -157,7 +163,7 @@ async fn a_volume_is_reserved_for_no_other_tenant_whoever_asks() {
     assert_eq!(endpoints(&own), []);
 }
 
-/// A label by which an override selects is guarded as that of tenants is; others are nobody's business.
+/// A label by which an override selects is guarded as that of tenants is; others are not guarded.
 #[tokio::test]
 async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {
     let scene = Scene::of("namespace db team:db");
@@ -175,14 +181,14 @@ async fn a_label_by_which_an_override_selects_is_denied_and_no_other() {
         ),
         ("floor", json!("1"), ""),
     ];
-    for (key, value, told) in labels {
+    for (key, value, reported) in labels {
         let patch = json!({"metadata": {"labels": {key: value}}}).to_string().leak();
         let send = Send::Merge { target: "ns/db", patch };
         let review = scene.unedited(&send, Persona::NamespaceAdmin, "");
         let answer = stage.validate(Endpoint::Tenancy, review.body()).await;
         let message = answer["status"]["message"].as_str().unwrap_or_default();
-        assert_eq!(answer["allowed"], told.is_empty(), "{key} {value}: {answer}");
-        assert!(message.contains(told), "{key} {value}: {answer}");
+        assert_eq!(answer["allowed"], reported.is_empty(), "{key} {value}: {answer}");
+        assert!(message.contains(reported), "{key} {value}: {answer}");
     }
 }
 
@@ -208,7 +214,7 @@ fn unread(review: &Value) -> Vec<Ruling> {
     judge(RULES, question, &Evidence::new(&view, &live)).verdict.rulings
 }
 
-/// Whose a namespace is that cannot be read is nobody's: a volume that is given away is not taken back.
+/// A namespace that cannot be read has no tenant: a volume that is given away is not taken back.
 #[tokio::test]
 async fn what_cannot_be_read_is_not_admitted() {
     let scene = Scene::of(MARKED);
@@ -232,7 +238,7 @@ async fn what_cannot_be_read_is_not_admitted() {
     assert_eq!(stage.validate(Endpoint::Tenancy, &review).await["allowed"], json!(true));
 }
 
-/// Only what is about tenants is sent: everything else goes on while nobody answers.
+/// Only what is about tenants is sent: everything else goes on while no webhook answers.
 #[test]
 fn only_reservations_of_marked_volumes_are_sent() {
     let sent = |given: &str, send: &Send| {

@@ -9,7 +9,7 @@ use bindery::client::resource::ResourceKind;
 use bindery::client::shared_store::SharedStore;
 use bindery::client::watch::follow;
 use bindery::model::VolumeName;
-use bindery_sim::{Method, Request, Server, Stream};
+use bindery_sim::{ApiRequest, ApiServer, Method, Stream};
 use http::StatusCode;
 use kube::Client;
 use kube::client::Body;
@@ -23,32 +23,32 @@ use crate::transport::fixture::{Recorder, eventually};
 /// An API server that may not know streamed lists, and that counts what it is asked.
 #[derive(Clone)]
 struct Counting {
-    server: Server,
+    server: ApiServer,
     streams_lists: bool,
     lists: Arc<AtomicUsize>,
     watches: Arc<AtomicUsize>,
-    refused: Arc<Mutex<Option<(&'static str, StatusCode)>>>,
+    denied: Arc<Mutex<Option<(&'static str, StatusCode)>>>,
 }
 
 impl Counting {
-    fn new(server: &Server, streams_lists: bool) -> Self {
+    fn new(server: &ApiServer, streams_lists: bool) -> Self {
         let server = server.clone();
         Self {
             server,
             streams_lists,
             lists: Arc::default(),
             watches: Arc::default(),
-            refused: Arc::default(),
+            denied: Arc::default(),
         }
     }
 
     /// Answers with `status`, from now on, whatever has `part` in its query.
-    fn refuse(&self, part: &'static str, status: StatusCode) {
-        *self.refused.lock().unwrap() = Some((part, status));
+    fn deny(&self, part: &'static str, status: StatusCode) {
+        *self.denied.lock().unwrap() = Some((part, status));
     }
 
-    fn refuse_nothing(&self) {
-        *self.refused.lock().unwrap() = None;
+    fn deny_nothing(&self) {
+        *self.denied.lock().unwrap() = None;
     }
 
     fn lists(&self) -> usize {
@@ -68,18 +68,18 @@ impl Counting {
                 let counter =
                     if query.contains("watch=true") { &counting.watches } else { &counting.lists };
                 counter.fetch_add(1, Ordering::SeqCst);
-                let refused = *counting.refused.lock().unwrap();
-                let refused = refused.filter(|(part, _)| query.contains(part));
+                let denied = *counting.denied.lock().unwrap();
+                let denied = denied.filter(|(part, _)| query.contains(part));
                 let streams = query.contains("sendInitialEvents");
                 let answer: Result<http::Response<Stream>, Infallible> =
                     counting.server.call(request).await;
                 answer.map(|answer| {
                     let (mut head, body) = answer.into_parts();
                     if streams && !counting.streams_lists {
-                        // Kubernetes: a server without the feature refuses the parameter as invalid.
+                        // Kubernetes: a server without the feature denies the parameter as invalid.
                         head.status = StatusCode::UNPROCESSABLE_ENTITY;
                     }
-                    if let Some((_, status)) = refused {
+                    if let Some((_, status)) = denied {
                         head.status = status;
                     }
                     http::Response::from_parts(head, body)
@@ -99,12 +99,12 @@ fn following(counting: &Counting) -> Arc<SharedStore> {
     shared
 }
 
-fn handle(server: &Server, method: Method, path: &str, body: Value) {
-    let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
+fn handle(server: &ApiServer, method: Method, path: &str, body: Value) {
+    let response = server.with(|cluster| cluster.handle(ApiRequest::new(method, path, body)));
     assert!(response.code < 300, "{response:?}");
 }
 
-fn create(server: &Server, name: &str) {
+fn create(server: &ApiServer, name: &str) {
     let volume = json!({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
         "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
@@ -113,11 +113,11 @@ fn create(server: &Server, name: &str) {
     handle(server, Method::Post, "/api/v1/persistentvolumes", volume);
 }
 
-fn delete(server: &Server, name: &str) {
+fn delete(server: &ApiServer, name: &str) {
     let path = format!("/api/v1/persistentvolumes/{name}");
     handle(server, Method::Delete, &path, Value::Null);
     // Protection keeps it until its finalizer goes.
-    let request = Request::merge_patch(path, json!({"metadata": {"finalizers": null}}));
+    let request = ApiRequest::merge_patch(path, json!({"metadata": {"finalizers": null}}));
     server.with(|cluster| cluster.handle(request));
 }
 
@@ -180,12 +180,12 @@ async fn a_history_that_is_gone_costs_a_new_list_that_forgets_what_went() {
     let shared = following(&counting);
     until(&shared, &["pv-a", "pv-b"]).await;
     eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
-    // Gone in one step, so that no event can tell of the deletion.
+    // Gone in one step, so that no event can show the deletion.
     let path = "/api/v1/persistentvolumes/pv-a";
     scene.server.with(|cluster| {
-        cluster.handle(Request::new(Method::Delete, path, Value::Null));
+        cluster.handle(ApiRequest::new(Method::Delete, path, Value::Null));
         let free = json!({"metadata": {"finalizers": null}});
-        cluster.handle(Request::merge_patch(path, free));
+        cluster.handle(ApiRequest::merge_patch(path, free));
         let version = cluster.version();
         cluster.compact(version);
     });
@@ -195,17 +195,17 @@ async fn a_history_that_is_gone_costs_a_new_list_that_forgets_what_went() {
     until(&shared, &["pv-b", "pv-c"]).await;
 }
 
-/// Kubernetes: a server whose watch cache begins later refuses the request; one that compacts later
+/// Kubernetes: a server whose watch cache begins later denies the request; one that compacts later
 /// sends an event.
 #[tokio::test]
-async fn a_resumption_that_is_refused_as_gone_costs_a_new_list() {
+async fn a_resumption_that_is_rejected_as_gone_costs_a_new_list() {
     let scene = Scene::of("volume pv-a 1Gi RWO\nvolume pv-b 1Gi RWO");
     for streams_lists in [true, false] {
         let counting = Counting::new(&scene.server, streams_lists);
         let shared = following(&counting);
         eventually("the list is complete", || shared.is_listed(ResourceKind::Volumes)).await;
         eventually("it watches", || counting.watches() >= 1).await;
-        counting.refuse("&resourceVersion=", StatusCode::GONE);
+        counting.deny("&resourceVersion=", StatusCode::GONE);
         scene.server.end_watches();
         let name = format!("pv-{streams_lists}");
         create(&scene.server, &name);
@@ -214,18 +214,18 @@ async fn a_resumption_that_is_refused_as_gone_costs_a_new_list() {
     }
 }
 
-/// An API server that is away for long must not fill the log: what changes is told, once.
+/// An API server that is away for long must not fill the log: what changes is logged, once.
 #[tokio::test]
-async fn an_outage_is_told_when_it_begins_and_when_it_ends() {
+async fn an_outage_is_logged_when_it_begins_and_when_it_ends() {
     let recorder = Recorder::default();
     let writer = recorder.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)
         .with_max_level(tracing::Level::DEBUG)
         .with_writer(move || writer.clone());
-    // Of this thread alone: the watches of other tests are told elsewhere.
+    // Of this thread alone: the watches of other tests log elsewhere.
     let _recording = tracing::subscriber::set_default(subscriber.finish());
-    let told = |level: &str| {
+    let reported = |level: &str| {
         let lines = recorder.lines();
         lines.iter().filter(|line| line.contains(level) && line.contains("a watch ")).count()
     };
@@ -233,14 +233,14 @@ async fn an_outage_is_told_when_it_begins_and_when_it_ends() {
     let counting = Counting::new(&scene.server, true);
     let shared = following(&counting);
     until(&shared, &["pv-a"]).await;
-    assert_eq!((told("WARN"), told("INFO"), told("DEBUG")), (0, 0, 0));
+    assert_eq!((reported("WARN"), reported("INFO"), reported("DEBUG")), (0, 0, 0));
     for outages in 1..=2 {
-        counting.refuse("watch=true", StatusCode::SERVICE_UNAVAILABLE);
+        counting.deny("watch=true", StatusCode::SERVICE_UNAVAILABLE);
         scene.server.end_watches();
-        eventually("it was tried again and again", || told("DEBUG") >= 2 * outages).await;
-        assert_eq!((told("WARN"), told("INFO")), (outages, outages - 1));
-        counting.refuse_nothing();
-        eventually("it is told to be back", || told("INFO") == outages).await;
+        eventually("it was tried again and again", || reported("DEBUG") >= 2 * outages).await;
+        assert_eq!((reported("WARN"), reported("INFO")), (outages, outages - 1));
+        counting.deny_nothing();
+        eventually("it is logged to be back", || reported("INFO") == outages).await;
     }
-    assert_eq!(told("WARN"), 2);
+    assert_eq!(reported("WARN"), 2);
 }

@@ -1,5 +1,5 @@
 //! Writes of the binding core on the simulated API server: what it stores is what the core assumed, and
-//! a write that comes too late is refused.
+//! a write that comes too late is denied.
 
 use bindery::api::write::{WritePatch, write_patch};
 use bindery::binding::{
@@ -8,20 +8,20 @@ use bindery::binding::{
 };
 use bindery::client::resource::ResourceKind;
 use bindery::model::{Claim, ClaimPhase, ResourceVersion, Uid, Volume, VolumePhase};
-use bindery_sim::{Cluster, Method, Request};
+use bindery_sim::{ApiRequest, ClusterState, Method};
 use serde_json::{Value, json};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 const CLAIMS: &str = "/api/v1/namespaces/db/persistentvolumeclaims";
 
 struct World {
-    cluster: Cluster,
+    cluster: ClusterState,
 }
 
 impl World {
     fn new() -> Self {
         let mut world =
-            Self { cluster: Cluster::new(1, "2026-01-02T03:04:05Z".parse().expect("a time")) };
+            Self { cluster: ClusterState::new(1, "2026-01-02T03:04:05Z".parse().expect("a time")) };
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "db"}});
         world.send(Method::Post, "/api/v1/namespaces", &namespace);
@@ -29,7 +29,7 @@ impl World {
     }
 
     fn send(&mut self, method: Method, target: &str, body: &Value) -> (u16, Value) {
-        let response = self.cluster.handle(Request::new(method, target, body.clone()));
+        let response = self.cluster.handle(ApiRequest::new(method, target, body.clone()));
         (response.code, response.object().cloned().unwrap_or_default())
     }
 
@@ -99,7 +99,7 @@ impl World {
             let response = self.cluster.handle(request(patch.clone()));
             assert_eq!(response.code, 200, "{patch:?}: {:?}", response.object());
             let stored = self.view();
-            assert_eq!(told(&stored), told(&assumed), "{write:?}");
+            assert_eq!(reported(&stored), reported(&assumed), "{write:?}");
             writes.push(write);
             assert!(writes.len() < 50, "no end: {writes:?}");
         }
@@ -107,9 +107,9 @@ impl World {
     }
 }
 
-fn request(patch: WritePatch) -> Request {
+fn request(patch: WritePatch) -> ApiRequest {
     let content_type = patch.content_type.to_owned();
-    Request { content_type, ..Request::new(Method::Patch, patch.path, patch.body) }
+    ApiRequest { content_type, ..ApiRequest::new(Method::Patch, patch.path, patch.body) }
 }
 
 fn settled(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
@@ -123,7 +123,7 @@ fn settled(view: &View, decide: impl Fn(&Evidence<'_>) -> Next) -> Next {
 }
 
 /// Everything but the version, which only the server knows.
-fn told(view: &View) -> (Vec<Volume>, Vec<Claim>) {
+fn reported(view: &View) -> (Vec<Volume>, Vec<Claim>) {
     let volumes = view.volumes().map(|volume| Volume { version: None, ..Volume::clone(volume) });
     let claims = view.claims().map(|claim| Claim { version: None, ..Claim::clone(claim) });
     (volumes.collect(), claims.collect())
@@ -160,7 +160,7 @@ fn a_pair_is_bound_in_four_writes_and_its_volume_released_when_the_claim_goes() 
     assert_eq!(volume["spec"]["claimRef"]["kind"], "PersistentVolumeClaim");
 
     let bare = json!({"metadata": {"finalizers": null}});
-    world.cluster.handle(Request::merge_patch(format!("{CLAIMS}/data"), bare));
+    world.cluster.handle(ApiRequest::merge_patch(format!("{CLAIMS}/data"), bare));
     let (code, _) = world.send(Method::Delete, &format!("{CLAIMS}/data"), &Value::Null);
     assert_eq!(code, 200);
     assert_eq!(words(&world.settle()), ["phase"]);
@@ -183,10 +183,10 @@ fn a_volume_whose_claim_chose_another_is_given_back_whole_or_by_name() {
     world.claim("kept", &json!({}));
     world.volume("pv-kept", &json!({"claimRef": {"namespace": "db", "name": "kept"}}));
     for name in ["pv-ours", "pv-kept"] {
-        world.cluster.handle(Request::merge_patch(format!("{VOLUMES}/{name}"), mark.clone()));
+        world.cluster.handle(ApiRequest::merge_patch(format!("{VOLUMES}/{name}"), mark.clone()));
     }
     let available = json!({"status": {"phase": "Available"}});
-    world.cluster.handle(Request::merge_patch(format!("{VOLUMES}/pv-ours/status"), available));
+    world.cluster.handle(ApiRequest::merge_patch(format!("{VOLUMES}/pv-ours/status"), available));
     let writes = world.settle();
     assert_eq!(words(&writes).iter().filter(|word| **word == "unreserve").count(), 2, "{writes:?}");
     let (_, ours) = world.send(Method::Get, &format!("{VOLUMES}/pv-ours"), &Value::Null);
@@ -202,7 +202,7 @@ fn a_volume_whose_claim_chose_another_is_given_back_whole_or_by_name() {
     assert!(kept["spec"]["claimRef"]["uid"].is_string());
 }
 
-/// Finalizers of others stay, whoever deletes the storage.
+/// Finalizers of others stay, whichever component deletes the storage.
 #[test]
 fn plug_ins_that_moved_leave_their_marks_and_take_only_their_own_finalizers() {
     const EXTERNAL: &str = "external-provisioner.volume.kubernetes.io/finalizer";
@@ -221,12 +221,12 @@ fn plug_ins_that_moved_leave_their_marks_and_take_only_their_own_finalizers() {
             "annotations": {"pv.kubernetes.io/provisioned-by": provisioner},
             "finalizers": ["theirs.example/z", deleter, "theirs.example/a"]}});
         let path = format!("{VOLUMES}/{name}");
-        assert_eq!(world.cluster.handle(Request::merge_patch(path, made)).code, 200);
+        assert_eq!(world.cluster.handle(ApiRequest::merge_patch(path, made)).code, 200);
     }
     world.claim("data", &json!({"storageClassName": "none"}));
     let asked = json!({"metadata": {"annotations": {
         "volume.kubernetes.io/storage-provisioner": "kubernetes.io/gce-pd"}}});
-    world.cluster.handle(Request::merge_patch(format!("{CLAIMS}/data"), asked));
+    world.cluster.handle(ApiRequest::merge_patch(format!("{CLAIMS}/data"), asked));
     let writes = words(&world.settle());
     let migrated = |word: &str| writes.iter().filter(|written| **written == word).count();
     assert_eq!((migrated("migrate volume"), migrated("migrate claim")), (2, 1), "{writes:?}");
@@ -239,19 +239,19 @@ fn plug_ins_that_moved_leave_their_marks_and_take_only_their_own_finalizers() {
 }
 
 #[test]
-fn a_write_on_an_older_version_or_another_object_is_refused() {
+fn a_write_on_an_older_version_or_another_object_is_rejected() {
     let mut world = World::new();
     world.volume("pv-a", &json!({}));
     world.claim("data", &json!({}));
     let Some(Write::Phase { volume, phase, message }) = world.next() else { panic!("no phase") };
-    let refused = |world: &mut World, volume: ObjectRef<_>| {
+    let denied = |world: &mut World, volume: ObjectRef<_>| {
         let write = Write::Phase { volume, phase: phase.clone(), message: message.clone() };
         let patch = write_patch(&write);
         world.cluster.handle(request(patch)).code
     };
     let old = ObjectRef { version: Some(ResourceVersion::new("1")), ..volume.clone() };
     let other = ObjectRef { uid: Some(Uid::new("another")), ..volume.clone() };
-    assert_eq!(refused(&mut world, old), 409);
-    assert!([409, 422].contains(&refused(&mut world, other)));
-    assert_eq!(refused(&mut world, volume), 200);
+    assert_eq!(denied(&mut world, old), 409);
+    assert!([409, 422].contains(&denied(&mut world, other)));
+    assert_eq!(denied(&mut world, volume), 200);
 }

@@ -76,10 +76,10 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
     for order in std::iter::repeat_n(ORDERS, ROUNDS).flatten() {
         reset_peak(id)?;
         let before = process::resident(id)? / MIB;
-        let told = block_on(round(&target, &keys, &mixture, order))?;
+        let reported = block_on(round(&target, &keys, &mixture, order))?;
         let peak = process::peak(id)? / MIB;
         highest = highest.max(peak);
-        eprintln!("  {order:?}: {before:.0} MiB at first, peak {peak:.0} MiB; {told}");
+        eprintln!("  {order:?}: {before:.0} MiB at first, peak {peak:.0} MiB; {reported}");
     }
     // It must still judge as before.
     server.check_verdicts(&keys)?;
@@ -132,7 +132,7 @@ async fn round(
     Ok(format!("{} connections; {statuses:?}", standing.len()))
 }
 
-/// Asks one after the other in a task of its own: two of the largest bodies at once would both be refused. A client that
+/// Asks one after the other in a task of its own: two of the largest bodies at once would both be rejected. A client that
 /// had to leave its place has no status: 0.
 fn ask(
     posts: &mut JoinSet<Vec<(&'static str, u16)>>,

@@ -1,6 +1,6 @@
 //! Reviews that make a webhook hold as much as it can, and what they need on the plane.
 //!
-//! A tenant can cause all but the last of them through an API server; whoever reaches the port can send the
+//! A tenant can cause all but the last of them through an API server; a client that reaches the port can send the
 //! last too. Not here: how they are sent (`mod`).
 
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn large_pod(number: usize) -> Value {
     json!({
         "metadata": {"name": format!("pod-{number}"), "annotations": text(MUCH)},
         "spec": {
-            "schedulerName": "nobody.example", "automountServiceAccountToken": false,
+            "schedulerName": "absent.example", "automountServiceAccountToken": false,
             "containers": [{"name": "c", "image": "example.com/none:1"}],
         },
     })

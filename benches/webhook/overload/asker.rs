@@ -1,6 +1,6 @@
 //! One connection that asks one review at a time, and takes each reply as the API server would.
 //!
-//! It exists because the load generator of the other sections counts every 429 as a failure and cannot tell
+//! It exists because the load generator of the other sections counts every 429 as a failure and cannot distinguish
 //! whether it says when to come back. Not here: when to ask (`pace`).
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -29,7 +29,7 @@ impl Question {
 
 /// What a reply says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Reply {
     /// The verdict.
     Judged,
     /// To come back in a second, on a connection that stays.
@@ -69,7 +69,7 @@ impl Asker {
 
     /// Asks and waits for the reply. An error is anything else than the verdict or a 429 that says
     /// when to come back: the API server makes a failed call of it.
-    pub(crate) async fn ask(&mut self, question: &Question) -> Result<Heard, String> {
+    pub(crate) async fn ask(&mut self, question: &Question) -> Result<Reply, String> {
         let broken = |error: std::io::Error| format!("the connection broke: {error}");
         self.connection.write_all(&question.request).await.map_err(broken)?;
         self.connection.flush().await.map_err(broken)?;
@@ -78,7 +78,7 @@ impl Asker {
             let count = self.connection.read_buf(&mut self.received).await.map_err(broken)?;
             let text = String::from_utf8_lossy(&self.received);
             if let Some((head, body)) = whole(&text) {
-                return heard(head, body, question.verdict);
+                return received(head, body, question.verdict);
             }
             if count == 0 {
                 return Err(format!("closed without a whole reply: {text:?}"));
@@ -94,11 +94,11 @@ fn whole(text: &str) -> Option<(&str, &str)> {
     (body.len() >= length).then_some((head, body))
 }
 
-fn heard(head: &str, body: &str, verdict: &str) -> Result<Heard, String> {
+fn received(head: &str, body: &str, verdict: &str) -> Result<Reply, String> {
     let stays = header(head, "connection").is_none();
     match head.split(' ').nth(1) {
-        Some("200") if stays && body.contains(verdict) => Ok(Heard::Judged),
-        Some("429") if stays && header(head, "retry-after") == Some("1") => Ok(Heard::Shed),
+        Some("200") if stays && body.contains(verdict) => Ok(Reply::Judged),
+        Some("429") if stays && header(head, "retry-after") == Some("1") => Ok(Reply::Shed),
         _ => Err(format!("neither a verdict nor a 429 to come back upon: {head:?} {body:?}")),
     }
 }

@@ -1,9 +1,9 @@
-//! Three times as many reviews as can be answered, by a clock that waits for nobody.
+//! Three times as many reviews as can be answered, by a clock that does not wait.
 //!
 //! Two things can run out. The core: then reviews wait for their turn, and the clients' connections bound the
 //! queue, because each carries one review at a time; what finds none is the client's to turn away, as an API
 //! server does. The places of reviews that wait for a live read: then the webhook itself says 429. Not here:
-//! strangers (`siege`).
+//! idle connections (`crowd_run`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Round {
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, String> {
     let judged = rounds(field, &field.allowed, THREE_SERVERS)?;
-    let read = rounds(field, &field.refused, BEYOND_PLACES)?;
+    let read = rounds(field, &field.denied, BEYOND_PLACES)?;
     if let Some(round) = read.iter().find(|round| round.flood.shed == 0) {
         return Err(format!(
             "there was a place for every review, so that no 429 was seen: {round}"

@@ -1,6 +1,6 @@
-//! Threads of the load: each on the core of the load, and those of strangers behind those of good clients.
+//! Threads of the load: each on the core of the load, and those of idle connections behind those of good clients.
 //!
-//! What strangers cost is the server's to bear: if their own work delayed the good clients, which have the
+//! The server bears the cost of idle connections: if their own work delayed the good clients, which have the
 //! same core, the figures would be about this machine. Not here: what the threads do.
 
 use std::fs;
@@ -15,8 +15,8 @@ use crate::wire::block_on;
 pub(crate) enum Whose {
     /// A good client's: it comes first.
     Good,
-    /// A stranger's: it gets what is left of the core.
-    Strange,
+    /// An idle connection's: it gets what is left of the core.
+    Idle,
 }
 
 /// Runs `work` on a thread of its own on `core`.
@@ -33,7 +33,7 @@ where
     scope.spawn(move || {
         let thread = thread_id()?;
         run("taskset", &["-cp", &core.to_string(), &thread])?;
-        if whose == Whose::Strange {
+        if whose == Whose::Idle {
             run("renice", &["-n", "19", "-p", &thread])?;
         }
         block_on(work())

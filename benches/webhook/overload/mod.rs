@@ -1,15 +1,15 @@
-//! What good clients get while a webhook is asked for more than it can do, or besieged by strangers.
+//! What good clients get while a webhook is asked for more than it can do, or crowded by idle connections.
 //!
 //! The webhook is pinned to one core and the load to another; a run in which the load took more processor time
 //! than the webhook is an error, for then it was the load that was overloaded. Not here: how much the
-//! webhook can do (`throughput`), and what strangers cost in memory (`memory`).
+//! webhook can do (`throughput`), and what idle connections cost in memory (`memory`).
 
 mod asker;
+mod crowd_run;
 mod flood;
 mod hands;
+mod idle_connections;
 mod pace;
-mod siege;
-mod strangers;
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ struct Field {
     /// A review that is judged from what it says.
     allowed: Arc<Question>,
     /// A review whose verdict waits for a live read.
-    refused: Arc<Question>,
+    denied: Arc<Question>,
 }
 
 /// Measures all of it on one webhook, which must not notice in the end.
@@ -45,11 +45,11 @@ pub(crate) fn measure() -> Result<Vec<Row>, String> {
         server,
         core: cores.load,
         allowed: Arc::new(Question::new(&keys.reviews.allowed, "\"allowed\":true")),
-        refused: Arc::new(Question::new(&keys.reviews.refused, "\"allowed\":false")),
+        denied: Arc::new(Question::new(&keys.reviews.denied, "\"allowed\":false")),
     };
     let processes = field.server.processes()?;
     let mut rows = flood::measure(&field)?;
-    rows.extend(siege::measure(&field)?);
+    rows.extend(crowd_run::measure(&field)?);
     // The same process, judging as before: it neither ended nor lost its mind.
     field.server.check_verdicts(&keys)?;
     if field.server.processes()? != processes {

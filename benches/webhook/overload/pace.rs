@@ -1,4 +1,4 @@
-//! When reviews are asked: as fast as they are answered, or by a clock that waits for nobody.
+//! When reviews are asked: as fast as they are answered, or by a clock that does not wait.
 //!
 //! By the clock, the time of a reply counts from when its review was due, so that a generator or a server
 //! that falls behind is seen in the figures. Not here: what is asked, and whether a reply is good (`asker`).
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::asker::{Asker, Heard, Question};
+use super::asker::{Asker, Question, Reply};
 
 /// Between two looks at the clock: the grain of the runtime's timer.
 const TICK: Duration = Duration::from_millis(1);
@@ -33,11 +33,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn note(&mut self, due: Instant, heard: Result<Heard, String>) {
+    fn note(&mut self, due: Instant, received: Result<Reply, String>) {
         let now = Instant::now();
-        match heard {
-            Ok(Heard::Judged) => self.verdicts.push((now, (now - due).as_secs_f64() * 1e3)),
-            Ok(Heard::Shed) => self.shed += 1,
+        match received {
+            Ok(Reply::Judged) => self.verdicts.push((now, (now - due).as_secs_f64() * 1e3)),
+            Ok(Reply::Shed) => self.shed += 1,
             Err(sentence) => {
                 self.failed += 1;
                 self.failure.get_or_insert(sentence);

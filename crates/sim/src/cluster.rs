@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::history::History;
-use super::outcome::{Outcome, Progress, Response};
-use super::request::{Call, Method, Request};
-use super::review::{Pending, Phase, Review, Step};
-use super::status::Refusal;
+use super::outcome::{Progress, Response, ReviewOutcome};
+use super::request::{ApiRequest, Call, Method};
+use super::review::{Pending, Phase, Review, ReviewStep};
+use super::status::StatusError;
 use super::store::{Key, Store};
-use super::table::{Resource, TABLE};
+use super::table::{ResourceType, TABLE};
 use super::uid::Uids;
 use bindery::api::server::fields::text;
 
 /// A cluster's API server with nothing behind it.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct ClusterState {
     pub(super) store: Store,
     pub(super) uids: Uids,
     pub(super) now: Timestamp,
@@ -27,7 +27,7 @@ pub struct Cluster {
 /// Namespaces that every cluster has from its start.
 const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-impl Cluster {
+impl ClusterState {
     /// A cluster with only its first namespaces. `seed` fixes every uid and generated name, `now`
     /// is the time of its clock until [`Self::set_now`].
     pub fn new(seed: u64, now: Timestamp) -> Self {
@@ -39,7 +39,7 @@ impl Cluster {
                 "kind": "Namespace",
                 "metadata": {"name": name},
             });
-            cluster.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
+            cluster.handle(ApiRequest::new(Method::Post, "/api/v1/namespaces", namespace));
         }
         cluster
     }
@@ -67,7 +67,7 @@ impl Cluster {
     /// Changes a stored object without looking at what comes of it, as an API server of another version over
     /// the same store may, whose rules are not these. `target` is its path; nothing happens if nothing is there.
     pub fn overwrite(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
-        let request = Request::new(Method::Get, target, Value::Null);
+        let request = ApiRequest::new(Method::Get, target, Value::Null);
         let Ok(key) = Call::parse(request).map(|call| call.key()) else { return };
         if let Some(mut object) = self.store.get(&key).map(|stored| (**stored).clone()) {
             change(&mut object);
@@ -76,19 +76,19 @@ impl Cluster {
     }
 
     /// Answers a request as a cluster without webhooks does.
-    pub fn handle(&mut self, request: Request) -> Response {
+    pub fn handle(&mut self, request: ApiRequest) -> Response {
         let mut progress = self.begin(request);
         loop {
             match progress {
                 Progress::Done(response) => return response,
-                Progress::Review(review) => progress = self.resume(*review, Outcome::allow()),
+                Progress::Review(review) => progress = self.resume(*review, ReviewOutcome::allow()),
             }
         }
     }
 
     /// Begins a request. Reads are answered at once, writes stop at their first review. Nothing is
     /// stored before the last one was allowed; a request that is dropped there leaves no trace.
-    pub fn begin(&mut self, request: Request) -> Progress {
+    pub fn begin(&mut self, request: ApiRequest) -> Progress {
         let started = Call::parse(request).and_then(|call| match (call.method, &call.name) {
             (Method::Get, name) if name.is_empty() => self.collection(&call),
             (Method::Get, _) => self.get(&call),
@@ -98,60 +98,60 @@ impl Cluster {
             (Method::Delete, name) if name.is_empty() => self.delete_collection(call),
             (Method::Delete, _) => self.delete(call),
         });
-        started.unwrap_or_else(|refusal| Progress::Done(refusal.into()))
+        started.unwrap_or_else(|error| Progress::Done(error.into()))
     }
 
     /// Goes on with a write after its review. Another review may follow: validating after mutating,
-    /// the next object of a collection, or the same write again because somebody else changed the
+    /// the next object of a collection, or the same write again because another client changed the
     /// object in between.
-    pub fn resume(&mut self, review: Review, outcome: Outcome) -> Progress {
+    pub fn resume(&mut self, review: Review, outcome: ReviewOutcome) -> Progress {
         let phase = review.phase();
         let mut pending = review.pending;
         let patched = match outcome {
-            Outcome::Allow { object, warnings } => {
+            ReviewOutcome::Allow { object, warnings } => {
                 pending.warnings.extend(warnings);
                 object
             }
-            Outcome::Deny { webhook, status, warnings } => {
+            ReviewOutcome::Deny { webhook, status, warnings } => {
                 pending.warnings.extend(warnings);
                 return Progress::Done(denied(&webhook, status, pending.warnings));
             }
-            Outcome::Fail { webhook, error } => {
+            ReviewOutcome::Fail { webhook, error } => {
                 let why = format!("failed calling webhook {webhook:?}: {error}");
-                return Progress::Done(Refusal::internal(&why).into());
+                return Progress::Done(StatusError::internal(&why).into());
             }
         };
         let went_on = match phase {
             Phase::Mutating => self.mutated(pending, patched),
             Phase::Validating => self.admitted(pending),
         };
-        went_on.unwrap_or_else(|refusal| Progress::Done(refusal.into()))
+        went_on.unwrap_or_else(|error| Progress::Done(error.into()))
     }
 
     fn mutated(
         &mut self,
         mut pending: Pending,
         patched: Option<Value>,
-    ) -> Result<Progress, Refusal> {
+    ) -> Result<Progress, StatusError> {
         match &mut pending.step {
-            Step::Create { object } => {
+            ReviewStep::Create { object } => {
                 *object = patched.unwrap_or_else(|| object.take());
                 self.created(pending)
             }
-            Step::Update { object, .. } => {
+            ReviewStep::Update { object, .. } => {
                 *object = patched.unwrap_or_else(|| object.take());
                 self.updated(pending)
             }
-            Step::Delete { .. } => Ok(self.review(Phase::Validating, pending)),
+            ReviewStep::Delete { .. } => Ok(self.review(Phase::Validating, pending)),
         }
     }
 
-    fn admitted(&mut self, pending: Pending) -> Result<Progress, Refusal> {
+    fn admitted(&mut self, pending: Pending) -> Result<Progress, StatusError> {
         match pending.step {
-            Step::Create { object } => {
+            ReviewStep::Create { object } => {
                 self.commit_create(&pending.call, object, pending.warnings).map(Progress::Done)
             }
-            Step::Update { object, existing } => {
+            ReviewStep::Update { object, existing } => {
                 let now = self.store.get(&pending.call.key());
                 if now.is_some_and(|now| !Arc::ptr_eq(now, &existing)) {
                     return self.update(pending.call, pending.warnings);
@@ -159,7 +159,7 @@ impl Cluster {
                 self.commit_update(&pending.call, object, &existing, pending.warnings)
                     .map(Progress::Done)
             }
-            Step::Delete { existing, collection } => {
+            ReviewStep::Delete { existing, collection } => {
                 self.commit_delete(pending.call, &existing, collection, pending.warnings)
             }
         }
@@ -170,15 +170,15 @@ impl Cluster {
         Progress::Review(Box::new(Review::new(phase, uid, pending)))
     }
 
-    fn get(&self, call: &Call) -> Result<Progress, Refusal> {
+    fn get(&self, call: &Call) -> Result<Progress, StatusError> {
         self.check_known_version(call.parameter("resourceVersion"))?;
         let object = self.find(call)?;
         Ok(Progress::Done(Response::json(200, (*object).clone())))
     }
 
-    pub(super) fn find(&self, call: &Call) -> Result<Arc<Value>, Refusal> {
+    pub(super) fn find(&self, call: &Call) -> Result<Arc<Value>, StatusError> {
         let found = self.store.get(&call.key()).map(Arc::clone);
-        found.ok_or_else(|| Refusal::not_found(call.resource, &call.name))
+        found.ok_or_else(|| StatusError::not_found(call.resource, &call.name))
     }
 
     /// The clock as API objects spell it: whole seconds.
@@ -187,7 +187,7 @@ impl Cluster {
     }
 
     pub(super) fn namespace(&self, name: &str) -> Option<&Arc<Value>> {
-        let row = Resource::find("", "namespaces")?;
+        let row = ResourceType::find("", "namespaces")?;
         self.store.get(&Key::new(row, "", name))
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn spell(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// What the server tells a client whose request a webhook refused. Kubernetes:
+/// What the server answers to a client whose request a webhook denied. Kubernetes:
 /// `plugin/webhook/errors/statuserror.go`.
 fn denied(webhook: &str, status: Value, warnings: Vec<String>) -> Response {
     let mut status = if status.is_object() { status } else { json!({}) };

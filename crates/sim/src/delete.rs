@@ -10,13 +10,13 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, spell};
+use super::cluster::{ClusterState, spell};
 use super::list::list_of;
 use super::outcome::{Progress, Response};
 use super::request::Call;
-use super::review::{Collection, Pending, Phase, Step};
-use super::selector::Selector;
-use super::status::Refusal;
+use super::review::{CollectionDeletion, Pending, Phase, ReviewStep};
+use super::selector::ListSelector;
+use super::status::StatusError;
 use bindery::api::server::fields::{at, remove, set, text, texts};
 use bindery::api::server::metadata::{DELETION, FINALIZERS, GENERATION, GRACE, NAME, UID, VERSION};
 
@@ -24,7 +24,7 @@ use bindery::api::server::metadata::{DELETION, FINALIZERS, GENERATION, GRACE, NA
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Namespaces that nobody may delete. Kubernetes: the admission plugin `NamespaceLifecycle`.
+/// Namespaces that may not be deleted. Kubernetes: the admission plugin `NamespaceLifecycle`.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 /// What a delete does to the stored object.
@@ -36,13 +36,13 @@ enum Fate {
     MarkedAndGone(Value),
 }
 
-impl Cluster {
+impl ClusterState {
     /// Begins a delete: up to mutating admission.
-    pub(super) fn delete(&mut self, call: Call) -> Result<Progress, Refusal> {
+    pub(super) fn delete(&mut self, call: Call) -> Result<Progress, StatusError> {
         let existing = self.find(&call)?;
         if call.resource.plural == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*call.name) {
             let why = "this namespace may not be deleted";
-            return Err(Refusal::forbidden(call.resource, &call.name, why));
+            return Err(StatusError::forbidden(call.resource, &call.name, why));
         }
         self.delete_found(call, existing, None, Vec::new())
     }
@@ -51,17 +51,17 @@ impl Cluster {
         &mut self,
         call: Call,
         existing: Arc<Value>,
-        collection: Option<Collection>,
+        collection: Option<CollectionDeletion>,
         warnings: Vec<String>,
-    ) -> Result<Progress, Refusal> {
+    ) -> Result<Progress, StatusError> {
         check_preconditions(&call, &existing)?;
-        let step = Step::Delete { existing, collection };
+        let step = ReviewStep::Delete { existing, collection };
         Ok(self.review(Phase::Mutating, Pending { call, step, warnings }))
     }
 
     /// Begins a collection delete: up to mutating admission of its first object.
-    pub(super) fn delete_collection(&mut self, call: Call) -> Result<Progress, Refusal> {
-        let selector = Selector::parse(&call)?;
+    pub(super) fn delete_collection(&mut self, call: Call) -> Result<Progress, StatusError> {
+        let selector = ListSelector::parse(&call)?;
         let mut objects = self.store.objects(call.resource, &call.namespace);
         objects.retain(|object| selector.matches(object));
         let name = |object: &Arc<Value>| {
@@ -70,15 +70,15 @@ impl Cluster {
         };
         let rest: VecDeque<(String, String)> = objects.iter().map(name).collect();
         let list = list_of(&call, &objects, self.store.version());
-        self.delete_next(call, Collection { list, rest }, Vec::new())
+        self.delete_next(call, CollectionDeletion { list, rest }, Vec::new())
     }
 
     fn delete_next(
         &mut self,
         call: Call,
-        mut collection: Collection,
+        mut collection: CollectionDeletion,
         warnings: Vec<String>,
-    ) -> Result<Progress, Refusal> {
+    ) -> Result<Progress, StatusError> {
         while let Some((space, name)) = collection.rest.pop_front() {
             let key = super::store::Key::new(call.resource, &space, &name);
             if let Some(existing) = self.store.get(&key).map(Arc::clone) {
@@ -94,9 +94,9 @@ impl Cluster {
         &mut self,
         call: Call,
         existing: &Arc<Value>,
-        collection: Option<Collection>,
+        collection: Option<CollectionDeletion>,
         warnings: Vec<String>,
-    ) -> Result<Progress, Refusal> {
+    ) -> Result<Progress, StatusError> {
         let (space, name) = (text(existing, &["metadata", "namespace"]), text(existing, &NAME));
         let key = super::store::Key::new(call.resource, space, name);
         let now = self.store.get(&key).map(Arc::clone);
@@ -104,7 +104,7 @@ impl Cluster {
             return self.delete_found(call, now, collection, warnings);
         }
         if self.store.get(&key).is_none() && collection.is_none() {
-            return Err(Refusal::not_found(call.resource, name));
+            return Err(StatusError::not_found(call.resource, name));
         }
         let fate = self.fate(&call, existing);
         let is_stored = !call.is_dry_run() && self.store.get(&key).is_some();
@@ -195,7 +195,7 @@ impl Cluster {
 }
 
 /// The finalizers that the propagation policy leaves or adds. The garbage collector, who would act
-/// on them, is not here: such an object stays until somebody removes them.
+/// on them, is not here: such an object stays until they are removed.
 fn finalizers(options: &Value, existing: &Value) -> Vec<String> {
     let mut kept: Vec<String> =
         texts(existing, &FINALIZERS).into_iter().map(str::to_owned).collect();
@@ -211,7 +211,7 @@ fn finalizers(options: &Value, existing: &Value) -> Vec<String> {
     kept
 }
 
-fn check_preconditions(call: &Call, existing: &Value) -> Result<(), Refusal> {
+fn check_preconditions(call: &Call, existing: &Value) -> Result<(), StatusError> {
     let name = text(existing, &NAME);
     let checks = [
         ("uid", "UID", UID, "deleted and then recreated"),
@@ -226,7 +226,7 @@ fn check_preconditions(call: &Call, existing: &Value) -> Result<(), Refusal> {
             "the {label} in the precondition ({sent}) does not match the {label} in record \
              ({stored}). The object might have been {happened}"
         );
-        return Err(Refusal::failed_precondition(call.resource, name, &why));
+        return Err(StatusError::failed_precondition(call.resource, name, &why));
     }
     Ok(())
 }

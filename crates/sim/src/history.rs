@@ -1,6 +1,6 @@
 //! What was written, by whom, and on what request.
 //!
-//! Kept only if somebody asks: a demo that serves for days must not grow. Versions, watches and reads
+//! Kept only on request: a demo that serves for days must not grow. Versions, watches and reads
 //! of an older state do not rest on it (`store`).
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cluster::Cluster;
+use super::cluster::ClusterState;
 use super::request::{Call, Method};
 use super::store::Key;
 
@@ -46,10 +46,10 @@ impl Accepted {
     }
 }
 
-/// Is told of each accepted write while the cluster is busy: it must not ask the cluster back.
+/// Gets each accepted write while the cluster is busy: it must not ask the cluster back.
 pub type Witness = Box<dyn FnMut(&Accepted) + Send>;
 
-/// The history and whoever watches it grow.
+/// The history and its witness.
 #[derive(Default)]
 pub(super) struct History {
     kept: Option<Vec<Accepted>>,
@@ -62,7 +62,7 @@ impl fmt::Debug for History {
     }
 }
 
-impl Cluster {
+impl ClusterState {
     /// Keeps every write from now on for [`Self::history`].
     pub fn keep_history(&mut self) {
         self.history.kept.get_or_insert_default();
@@ -73,7 +73,7 @@ impl Cluster {
         self.history.kept.as_deref().unwrap_or_default()
     }
 
-    /// Tells `witness`, instead of an earlier one, of every write from now on.
+    /// Passes to `witness`, instead of an earlier one, every write from now on.
     pub fn on_accepted(&mut self, witness: Witness) {
         self.history.witness = Some(witness);
     }

@@ -2,11 +2,11 @@
 //! them, without a network, a clock or threads.
 //!
 //! It exists so that the demo and the simulation can drive the real shells, through kube's own
-//! client, over a cluster whose every answer repeats under the same seed. [`Cluster`] is a plain
+//! client, over a cluster whose every answer repeats under the same seed. [`ClusterState`] is a plain
 //! state machine: [`Cluster::begin`] takes a request and either answers or hands out the
 //! `AdmissionReview` that must be judged first; [`Cluster::resume`] goes on with the verdict. Nothing
 //! here calls a webhook, so an asynchronous caller can do that in between, and other requests may
-//! arrive meanwhile. [`Server`] is the thin asynchronous adapter over it.
+//! arrive meanwhile. [`ApiServer`] is the thin asynchronous adapter over it.
 //!
 //! How faithful it is, is measured: `tests/simulation` replays a recorded conversation with a real server.
 //! [`faults`] lets things go wrong between it and a client.
@@ -14,7 +14,7 @@
 //! Not here: typed decoding (a field of the wrong type or name is stored as sent), managed fields (so
 //! a write that only makes its author own a field is none), events under `events.k8s.io`, server-side
 //! apply that changes an object (answered with 409) and strategic merge patches of lists (415), quotas,
-//! authorization, and controllers: nobody removes a protection finalizer unless the caller does.
+//! authorization, and controllers: a protection finalizer stays unless the caller removes it.
 
 mod chance;
 mod cluster;
@@ -40,10 +40,10 @@ mod watch;
 mod write;
 
 pub use chance::Chance;
-pub use cluster::Cluster;
+pub use cluster::ClusterState;
 pub use history::{Accepted, Witness};
-pub use outcome::{Body, Outcome, Progress, Response};
-pub use request::{Method, Request, User};
+pub use outcome::{Body, Progress, Response, ReviewOutcome};
+pub use request::{ApiRequest, Method, RequestUser};
 pub use review::{Phase, Review};
-pub use service::{Lost, Reviewer, Server, Stream};
+pub use service::{ApiServer, Lost, Reviewer, Stream};
 pub use watch::Watch;

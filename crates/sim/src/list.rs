@@ -2,17 +2,17 @@
 //!
 //! A page is read at the version of the first one, from the history; when that was compacted the
 //! answer is 410 with a token to go on inconsistently, as the real server's. Options that the real
-//! server refuses together are refused with its words (`metainternalversion/validation`).
+//! server rejects together are rejected with its words (`metainternalversion/validation`).
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
+use super::cluster::ClusterState;
 use super::outcome::{Progress, Response};
 use super::request::Call;
-use super::selector::Selector;
-use super::status::Refusal;
+use super::selector::ListSelector;
+use super::status::StatusError;
 use bindery::api::server::Cause;
 use bindery::api::server::fields::{remove, text};
 
@@ -23,7 +23,7 @@ struct Token {
 }
 
 impl Token {
-    /// Opaque to clients, so that nobody builds one: hexadecimal.
+    /// Opaque to clients, so that no client builds one: hexadecimal.
     fn to_text(&self) -> String {
         let plain = format!("{}:{}", self.version, self.after);
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
@@ -41,16 +41,16 @@ impl Token {
     }
 }
 
-impl Cluster {
+impl ClusterState {
     /// Lists or watches.
-    pub(super) fn collection(&mut self, call: &Call) -> Result<Progress, Refusal> {
+    pub(super) fn collection(&mut self, call: &Call) -> Result<Progress, StatusError> {
         let is_watch = call.is_on("watch");
         check_options(call, is_watch)?;
         if is_watch { self.watch(call) } else { self.list(call) }
     }
 
-    fn list(&self, call: &Call) -> Result<Progress, Refusal> {
-        let selector = Selector::parse(call)?;
+    fn list(&self, call: &Call) -> Result<Progress, StatusError> {
+        let selector = ListSelector::parse(call)?;
         let asked = call.parameter("resourceVersion");
         self.check_known_version(asked)?;
         // A list from "any version" comes from the cache, which knows no pages.
@@ -59,7 +59,7 @@ impl Cluster {
         let token = match call.parameter("continue") {
             "" => None,
             text => Some(Token::parse(text).ok_or_else(|| {
-                Refusal::bad_request("invalid continue token: continue key is not valid")
+                StatusError::bad_request("invalid continue token: continue key is not valid")
             })?),
         };
         let is_exact = call.parameter("resourceVersionMatch") == "Exact"
@@ -105,16 +105,16 @@ impl Cluster {
         newest.saturating_sub(call.lag).max(asked).max(self.store.compacted()).min(newest)
     }
 
-    /// Refuses a version that is no number or lies in the future.
-    pub(super) fn check_known_version(&self, asked: &str) -> Result<(), Refusal> {
+    /// Rejects a version that is no number or lies in the future.
+    pub(super) fn check_known_version(&self, asked: &str) -> Result<(), StatusError> {
         if asked.is_empty() {
             return Ok(());
         }
         let version: u64 = asked.parse().map_err(|_| {
-            Refusal::bad_request(format!("invalid resource version: {}", unreadable(asked)))
+            StatusError::bad_request(format!("invalid resource version: {}", unreadable(asked)))
         })?;
         if version > self.store.version() {
-            return Err(Refusal::too_large_version(version, self.store.version()));
+            return Err(StatusError::too_large_version(version, self.store.version()));
         }
         Ok(())
     }
@@ -152,12 +152,12 @@ fn path(object: &Arc<Value>) -> String {
     if space.is_empty() { name.to_owned() } else { format!("{space}/{name}") }
 }
 
-fn expired(token: Option<&Token>, version: u64, compacted: u64) -> Refusal {
+fn expired(token: Option<&Token>, version: u64, compacted: u64) -> StatusError {
     let Some(token) = token else {
         let message = format!(
             "The resourceVersion for the provided list is too old: {version} ({compacted})"
         );
-        return Refusal::expired(message, None);
+        return StatusError::expired(message, None);
     };
     let message = "The provided continue parameter is too old to display a consistent list result. \
                    You can start a new list without the continue parameter, or use the continue \
@@ -166,10 +166,10 @@ fn expired(token: Option<&Token>, version: u64, compacted: u64) -> Refusal {
                    modified, or deleted between the time the first chunk was returned and now may \
                    show up in the list.";
     let carry_on = Token { version: 0, after: token.after.clone() };
-    Refusal::expired(message, Some(carry_on.to_text()))
+    StatusError::expired(message, Some(carry_on.to_text()))
 }
 
-fn check_options(call: &Call, is_watch: bool) -> Result<(), Refusal> {
+fn check_options(call: &Call, is_watch: bool) -> Result<(), StatusError> {
     let version = call.parameter("resourceVersion");
     let matching = call.parameter("resourceVersionMatch");
     let sends_initial = call.query.contains_key("sendInitialEvents");
@@ -192,5 +192,5 @@ fn check_options(call: &Call, is_watch: bool) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::invalid("meta.k8s.io", "ListOptions", "", &[cause]))
+    Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &[cause]))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::review::Review;
-use super::status::Refusal;
+use super::status::StatusError;
 use super::watch::Watch;
 
 /// Where a request stands.
@@ -17,7 +17,7 @@ pub enum Progress {
 
 /// The verdict of the webhooks that match a review.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum ReviewOutcome {
     /// Let it through; `object` is the edited object of a mutating review, `None` if unchanged.
     Allow {
         /// The whole object after the webhook's patch.
@@ -25,7 +25,7 @@ pub enum Outcome {
         /// Warnings for the client.
         warnings: Vec<String>,
     },
-    /// Refused by the webhook of that name; `status` is `response.status` of its answer, or null.
+    /// Denied by the webhook of that name; `status` is `response.status` of its answer, or null.
     Deny {
         /// Name of the webhook's registration entry.
         webhook: String,
@@ -43,7 +43,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl ReviewOutcome {
     /// Lets the request through as it is.
     pub fn allow() -> Self {
         Self::Allow { object: None, warnings: Vec::new() }
@@ -95,8 +95,8 @@ impl Response {
     }
 }
 
-impl From<Refusal> for Response {
-    fn from(refusal: Refusal) -> Self {
-        Self::json(refusal.code, refusal.to_json())
+impl From<StatusError> for Response {
+    fn from(error: StatusError) -> Self {
+        Self::json(error.code, error.to_json())
     }
 }

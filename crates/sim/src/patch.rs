@@ -1,15 +1,15 @@
 //! Carrying out a `PATCH` body on a stored object.
 //!
 //! JSON merge patches and JSON patches; of strategic merge patches those whose only list is that of
-//! finalizers, as how other lists merge is told by a schema that the simulated server does not keep.
+//! finalizers, as how other lists merge is in a schema that the simulated server does not keep.
 //! Server-side apply needs managed fields: it makes what is absent, and changes nothing where everything is as
-//! it asks for; whatever differs is taken to be somebody else's, which is a conflict. The rest is answered with 415.
+//! it asks for; whatever differs is taken to be another manager's, which is a conflict. The rest is answered with 415.
 
 use bindery::api::server::apply::{Style, merge};
 use serde_json::Value;
 
 use super::request::{Call, Method};
-use super::status::Refusal;
+use super::status::StatusError;
 
 /// Whether the call is a server-side apply.
 pub(super) fn is_apply(call: &Call) -> bool {
@@ -23,14 +23,14 @@ fn kind(call: &Call) -> &str {
 }
 
 /// The object that the patch makes of `existing`.
-pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
+pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, StatusError> {
     let mut object = existing.clone();
     match kind(call) {
         "application/merge-patch+json" => json_patch::merge(&mut object, &call.body),
         "application/json-patch+json" => {
             let patch: json_patch::Patch = serde_json::from_value(call.body.clone())
                 .map_err(|error| undecodable(call, &error))?;
-            json_patch::patch(&mut object, &patch).map_err(|_| Refusal::unprocessable())?;
+            json_patch::patch(&mut object, &patch).map_err(|_| StatusError::unprocessable())?;
         }
         kind @ "application/strategic-merge-patch+json" => {
             merge_strategically(&mut object, &call.body).map_err(|()| unserved(kind))?;
@@ -38,14 +38,14 @@ pub(super) fn patched(call: &Call, existing: &Value) -> Result<Value, Refusal> {
         APPLY if has(existing, &call.body) => {}
         APPLY => {
             let why = "Apply failed: who owns the fields that differ is not known here";
-            return Err(Refusal::conflict(call.resource, &call.name, why));
+            return Err(StatusError::conflict(call.resource, &call.name, why));
         }
-        _ => return Err(Refusal::unsupported_media_type("415: Unsupported Media Type")),
+        _ => return Err(StatusError::unsupported_media_type("415: Unsupported Media Type")),
     }
     if object.is_object() {
         Ok(object)
     } else {
-        Err(Refusal::bad_request("the patch leaves no object"))
+        Err(StatusError::bad_request("the patch leaves no object"))
     }
 }
 
@@ -62,7 +62,7 @@ fn has(object: &Value, part: &Value) -> bool {
 /// What deletes single finalizers in a strategic merge patch.
 const WITHOUT_FINALIZERS: &str = "$deleteFromPrimitiveList/finalizers";
 
-/// Merges a strategic merge patch. Error: it has another list, or another directive, which are told by a schema.
+/// Merges a strategic merge patch. Error: it has another list, or another directive, which are in a schema.
 fn merge_strategically(target: &mut Value, patch: &Value) -> Result<(), ()> {
     if !is_served(patch) {
         return Err(());
@@ -94,19 +94,19 @@ fn is_served(patch: &Value) -> bool {
     })
 }
 
-fn unserved(kind: &str) -> Refusal {
-    Refusal::unsupported_media_type(format!(
+fn unserved(kind: &str) -> StatusError {
+    StatusError::unsupported_media_type(format!(
         "the simulated API server does not serve this {kind}; send application/merge-patch+json or \
          application/json-patch+json"
     ))
 }
 
-fn undecodable(call: &Call, error: &serde_json::Error) -> Refusal {
+fn undecodable(call: &Call, error: &serde_json::Error) -> StatusError {
     if call.body.is_array() {
-        return Refusal::bad_request(format!("error decoding patch: {error}"));
+        return StatusError::bad_request(format!("error decoding patch: {error}"));
     }
     let found = if call.body.is_object() { "object" } else { "value" };
-    Refusal::bad_request(format!(
+    StatusError::bad_request(format!(
         "error decoding patch: json: cannot unmarshal {found} into Go value of type \
          []handlers.jsonPatchOp"
     ))

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::status::Refusal;
+use super::status::StatusError;
 use super::store::Key;
-use super::table::Resource;
+use super::table::ResourceType;
 
 /// One HTTP request without HTTP.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ApiRequest {
     /// The verb.
     pub method: Method,
     /// Path and query, percent-encoded as it travels.
@@ -20,7 +20,7 @@ pub struct Request {
     /// The body; `Value::Null` when there is none.
     pub body: Value,
     /// Who asks.
-    pub user: User,
+    pub user: RequestUser,
     /// By how many versions the cache of the server that answers lags. Only reads that allow an
     /// older state notice it: lists and watches from version 0 or "not older than".
     pub lag: u64,
@@ -43,7 +43,7 @@ pub enum Method {
 
 /// An authenticated user, as admission sees one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
+pub struct RequestUser {
     /// `userInfo.username`.
     pub name: String,
     /// `userInfo.uid`; empty when the authenticator gives none.
@@ -56,7 +56,7 @@ pub struct User {
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) method: Method,
-    pub(super) resource: &'static Resource,
+    pub(super) resource: &'static ResourceType,
     /// Empty for cluster scope and for all namespaces.
     pub(super) namespace: String,
     /// Empty for a collection.
@@ -66,15 +66,22 @@ pub(super) struct Call {
     pub(super) query: BTreeMap<String, String>,
     pub(super) content_type: String,
     pub(super) body: Value,
-    pub(super) user: User,
+    pub(super) user: RequestUser,
     pub(super) lag: u64,
 }
 
-impl Request {
+impl ApiRequest {
     /// A request with a JSON body (`Value::Null` for none) by the cluster's administrator.
     pub fn new(method: Method, target: impl Into<String>, body: Value) -> Self {
         let content_type = "application/json".to_owned();
-        Self { method, target: target.into(), content_type, body, user: User::admin(), lag: 0 }
+        Self {
+            method,
+            target: target.into(),
+            content_type,
+            body,
+            user: RequestUser::admin(),
+            lag: 0,
+        }
     }
 
     /// A JSON merge patch (RFC 7396) by the administrator.
@@ -83,13 +90,13 @@ impl Request {
         Self { content_type, ..Self::new(Method::Patch, target, patch) }
     }
 
-    /// The same request by somebody else.
-    pub fn by(self, user: User) -> Self {
+    /// The same request by another user.
+    pub fn by(self, user: RequestUser) -> Self {
         Self { user, ..self }
     }
 }
 
-impl User {
+impl RequestUser {
     /// A user with only a name and groups.
     pub fn named(name: impl Into<String>, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
@@ -105,9 +112,9 @@ impl User {
 impl Call {
     /// Takes a request apart. 404 for a path that is not served, 405 for a verb that is not served
     /// there.
-    pub(super) fn parse(request: Request) -> Result<Self, Refusal> {
+    pub(super) fn parse(request: ApiRequest) -> Result<Self, StatusError> {
         let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
-        let place = Place::parse(path).ok_or_else(Refusal::no_such_path)?;
+        let place = Place::parse(path).ok_or_else(StatusError::no_such_path)?;
         let call = Self {
             method: request.method,
             resource: place.resource,
@@ -120,7 +127,7 @@ impl Call {
             user: request.user,
             lag: request.lag,
         };
-        if call.is_served() { Ok(call) } else { Err(Refusal::method_not_allowed()) }
+        if call.is_served() { Ok(call) } else { Err(StatusError::method_not_allowed()) }
     }
 
     /// Where the named object lives.
@@ -161,7 +168,7 @@ impl Call {
 const PLACING: &str = "binding";
 
 struct Place {
-    resource: &'static Resource,
+    resource: &'static ResourceType,
     namespace: String,
     name: String,
     subresource: String,
@@ -178,17 +185,17 @@ impl Place {
             _ => return None,
         };
         if let ["namespaces", space, plural, rest @ ..] = rest
-            && let Some(resource) = Resource::find(group, plural).filter(|row| row.namespaced)
+            && let Some(resource) = ResourceType::find(group, plural).filter(|row| row.namespaced)
         {
             return Self::with(resource, space, rest);
         }
         let (plural, rest) = rest.split_first()?;
-        let resource = Resource::find(group, plural)?;
+        let resource = ResourceType::find(group, plural)?;
         // A named object of a namespaced resource has no path without its namespace.
         (rest.is_empty() || !resource.namespaced).then(|| Self::with(resource, "", rest))?
     }
 
-    fn with(resource: &'static Resource, namespace: &str, rest: &[&str]) -> Option<Self> {
+    fn with(resource: &'static ResourceType, namespace: &str, rest: &[&str]) -> Option<Self> {
         let (name, subresource) = match rest {
             [] => ("", ""),
             [name] => (*name, ""),

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use super::request::{Call, Method, User};
+use super::request::{Call, Method, RequestUser};
 use bindery::api::server::fields::text;
 
 /// A write that waits for admission.
@@ -17,7 +17,7 @@ use bindery::api::server::fields::text;
 pub struct Review {
     phase: Phase,
     uid: String,
-    /// Made when somebody asks for it: most writes are not reviewed.
+    /// Made on request: most writes are not reviewed.
     body: OnceLock<Value>,
     pub(super) pending: Pending,
 }
@@ -35,21 +35,21 @@ pub enum Phase {
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
     pub(super) call: Call,
-    pub(super) step: Step,
+    pub(super) step: ReviewStep,
     pub(super) warnings: Vec<String>,
 }
 
 /// What is being written.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum ReviewStep {
     Create { object: Value },
     Update { object: Value, existing: Arc<Value> },
-    Delete { existing: Arc<Value>, collection: Option<Collection> },
+    Delete { existing: Arc<Value>, collection: Option<CollectionDeletion> },
 }
 
 /// The rest of a collection delete.
 #[derive(Debug, Clone)]
-pub(super) struct Collection {
+pub(super) struct CollectionDeletion {
     /// The reply: the objects as they were when the delete began.
     pub(super) list: Value,
     /// Namespace and name of those that are still to be deleted.
@@ -89,9 +89,11 @@ fn request(pending: &Pending, uid: &str) -> Value {
     let kind = json!({"group": row.group, "version": "v1", "kind": row.kind});
     let resource = json!({"group": row.group, "version": "v1", "resource": row.plural});
     let (operation, options, object, old) = match &pending.step {
-        Step::Create { object } => ("CREATE", "CreateOptions", object, &Value::Null),
-        Step::Update { object, existing } => ("UPDATE", "UpdateOptions", object, &**existing),
-        Step::Delete { existing, .. } => ("DELETE", "DeleteOptions", &Value::Null, &**existing),
+        ReviewStep::Create { object } => ("CREATE", "CreateOptions", object, &Value::Null),
+        ReviewStep::Update { object, existing } => ("UPDATE", "UpdateOptions", object, &**existing),
+        ReviewStep::Delete { existing, .. } => {
+            ("DELETE", "DeleteOptions", &Value::Null, &**existing)
+        }
     };
     let mut request = json!({
         "uid": uid,
@@ -107,8 +109,8 @@ fn request(pending: &Pending, uid: &str) -> Value {
         "options": self::options(call, options),
     });
     let name = match &pending.step {
-        Step::Create { object } => text(object, &["metadata", "name"]),
-        Step::Update { .. } | Step::Delete { .. } => &call.name,
+        ReviewStep::Create { object } => text(object, &["metadata", "name"]),
+        ReviewStep::Update { .. } | ReviewStep::Delete { .. } => &call.name,
     };
     // A namespace is reviewed as content of itself once its path names it.
     let namespace = if row.plural == "namespaces" { &call.name } else { &call.namespace };
@@ -124,7 +126,7 @@ fn request(pending: &Pending, uid: &str) -> Value {
     request
 }
 
-fn user_info(user: &User) -> Value {
+fn user_info(user: &RequestUser) -> Value {
     let mut info = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
         info["uid"] = json!(user.uid);

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::kinds::Strategy;
 use super::request::Call;
-use super::status::Refusal;
+use super::status::StatusError;
 use bindery::api::server::fields::at;
 
 /// What an object must look like to be listed.
 #[derive(Debug, Clone)]
-pub(super) struct Selector {
+pub(super) struct ListSelector {
     labels: Vec<Term>,
     fields: Vec<Term>,
     strategy: &'static dyn Strategy,
@@ -33,15 +33,15 @@ enum Expect {
     NoneOf(Vec<String>),
 }
 
-impl Selector {
+impl ListSelector {
     /// Reads `labelSelector` and `fieldSelector`. 400 for a broken one or an unknown field.
-    pub(super) fn parse(call: &Call) -> Result<Self, Refusal> {
+    pub(super) fn parse(call: &Call) -> Result<Self, StatusError> {
         let strategy = call.resource.strategy;
         let mut selector = Self { labels: Vec::new(), fields: Vec::new(), strategy };
         for part in split_terms(call.parameter("labelSelector")) {
             let term = parse_term(part).ok_or_else(|| {
                 let found = part.split_whitespace().nth(1).unwrap_or_default();
-                Refusal::bad_request(format!(
+                StatusError::bad_request(format!(
                     "unable to parse requirement: found '{found}', expected: in, notin, =, ==, \
                      !=, gt, lt"
                 ))
@@ -50,7 +50,7 @@ impl Selector {
         }
         for part in call.parameter("fieldSelector").split(',').filter(|part| !part.is_empty()) {
             let term = parse_equality(part).ok_or_else(|| {
-                Refusal::bad_request(format!(
+                StatusError::bad_request(format!(
                     "invalid selector: '{part}'; can't understand '{part}'"
                 ))
             })?;
@@ -88,8 +88,8 @@ impl Expect {
     }
 }
 
-fn check_selectable(strategy: &dyn Strategy, field: &str) -> Result<(), Refusal> {
-    let (known, refusal) = match strategy.selectable() {
+fn check_selectable(strategy: &dyn Strategy, field: &str) -> Result<(), StatusError> {
+    let (known, error) = match strategy.selectable() {
         Some(known) => (known, format!("field label not supported: {field}")),
         None => (
             ["metadata.name", "metadata.namespace"].as_slice(),
@@ -99,7 +99,7 @@ fn check_selectable(strategy: &dyn Strategy, field: &str) -> Result<(), Refusal>
             ),
         ),
     };
-    if known.contains(&field) { Ok(()) } else { Err(Refusal::bad_request(refusal)) }
+    if known.contains(&field) { Ok(()) } else { Err(StatusError::bad_request(error)) }
 }
 
 /// Splits at the commas that stand outside parentheses.

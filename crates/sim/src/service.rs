@@ -20,27 +20,27 @@ use thiserror::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tower::Service;
 
-use super::cluster::Cluster;
-use super::outcome::{Body, Outcome, Progress, Response};
-use super::request::{Method, Request, User};
+use super::cluster::ClusterState;
+use super::outcome::{Body, Progress, Response, ReviewOutcome};
+use super::request::{ApiRequest, Method, RequestUser};
 use super::review::Review;
-use super::status::Refusal;
+use super::status::StatusError;
 use super::watch::Watch;
 
 /// Asks the webhooks that match a review. Gets a copy of what the server would send.
 pub type Reviewer =
-    Arc<dyn Fn(Arc<Review>) -> Pin<Box<dyn Future<Output = Outcome> + Send>> + Send + Sync>;
+    Arc<dyn Fn(Arc<Review>) -> Pin<Box<dyn Future<Output = ReviewOutcome> + Send>> + Send + Sync>;
 
 /// A cluster that HTTP clients can share. Clones speak to the same cluster.
 #[derive(Clone)]
-pub struct Server {
+pub struct ApiServer {
     shared: Arc<Mutex<Shared>>,
-    pub(super) user: User,
+    pub(super) user: RequestUser,
     reviewer: Option<Reviewer>,
 }
 
 struct Shared {
-    cluster: Cluster,
+    cluster: ClusterState,
     streams: Vec<(Watch, UnboundedSender<Result<Bytes, Lost>>)>,
 }
 
@@ -58,22 +58,22 @@ pub struct Stream {
 #[error("the connection was lost")]
 pub struct Lost;
 
-impl fmt::Debug for Server {
+impl fmt::Debug for ApiServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Server").field("user", &self.user).finish_non_exhaustive()
     }
 }
 
-impl Server {
+impl ApiServer {
     /// Serves a cluster to the administrator, without webhooks.
-    pub fn new(cluster: Cluster) -> Self {
+    pub fn new(cluster: ClusterState) -> Self {
         let shared = Shared { cluster, streams: Vec::new() };
-        Self { shared: Arc::new(Mutex::new(shared)), user: User::admin(), reviewer: None }
+        Self { shared: Arc::new(Mutex::new(shared)), user: RequestUser::admin(), reviewer: None }
     }
 
     /// The same cluster for another user. The headers `Impersonate-User` and `Impersonate-Group`
     /// win over it.
-    pub fn for_user(&self, user: User) -> Self {
+    pub fn for_user(&self, user: RequestUser) -> Self {
         Self { user, ..self.clone() }
     }
 
@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// Runs `work` on the cluster, then delivers the events that it caused.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Cluster) -> T) -> T {
+    pub fn with<T>(&self, work: impl FnOnce(&mut ClusterState) -> T) -> T {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let result = work(&mut shared.cluster);
         shared.deliver();
@@ -105,7 +105,7 @@ impl Server {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).streams.clear();
     }
 
-    pub(super) async fn answer(self, request: Request) -> hyper::Response<Stream> {
+    pub(super) async fn answer(self, request: ApiRequest) -> hyper::Response<Stream> {
         let mut progress = self.with(|cluster| cluster.begin(request));
         loop {
             match progress {
@@ -114,7 +114,7 @@ impl Server {
                     let review = Arc::new(*review);
                     let outcome = match &self.reviewer {
                         Some(reviewer) => reviewer(Arc::clone(&review)).await,
-                        None => Outcome::allow(),
+                        None => ReviewOutcome::allow(),
                     };
                     let review = Arc::unwrap_or_clone(review);
                     progress = self.with(|cluster| cluster.resume(review, outcome));
@@ -167,7 +167,7 @@ impl Shared {
     }
 }
 
-impl<B> Service<hyper::Request<B>> for Server
+impl<B> Service<hyper::Request<B>> for ApiServer
 where
     B: hyper::body::Body + Send + 'static,
     B::Data: Send,
@@ -186,7 +186,7 @@ where
         Box::pin(async move {
             match read(request, server.user.clone()).await {
                 Ok(request) => Ok(server.answer(request).await),
-                Err(refusal) => Ok(server.reply(refusal.into())),
+                Err(error) => Ok(server.reply(error.into())),
             }
         })
     }
@@ -213,7 +213,10 @@ impl hyper::body::Body for Stream {
 }
 
 /// Takes an HTTP request off the wire.
-pub(super) async fn read<B>(request: hyper::Request<B>, user: User) -> Result<Request, Refusal>
+pub(super) async fn read<B>(
+    request: hyper::Request<B>,
+    user: RequestUser,
+) -> Result<ApiRequest, StatusError>
 where
     B: hyper::body::Body,
     B::Error: fmt::Display,
@@ -228,7 +231,7 @@ where
         name => {
             let groups = head.headers.get_all("impersonate-group").iter();
             let groups: Vec<&str> = groups.filter_map(|group| group.to_str().ok()).collect();
-            User::named(name, &groups)
+            RequestUser::named(name, &groups)
         }
     };
     let method = match head.method.as_str() {
@@ -237,17 +240,18 @@ where
         "PUT" => Method::Put,
         "PATCH" => Method::Patch,
         "DELETE" => Method::Delete,
-        _ => return Err(Refusal::method_not_allowed()),
+        _ => return Err(StatusError::method_not_allowed()),
     };
     let collected = body.collect().await;
-    let bytes = collected.map_err(|error| Refusal::bad_request(error.to_string()))?.to_bytes();
+    let bytes = collected.map_err(|error| StatusError::bad_request(error.to_string()))?.to_bytes();
     let body = if bytes.is_empty() {
         Value::Null
     } else {
-        serde_json::from_slice(&bytes).map_err(|error| Refusal::bad_request(error.to_string()))?
+        serde_json::from_slice(&bytes)
+            .map_err(|error| StatusError::bad_request(error.to_string()))?
     };
     let target = head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    Ok(Request { method, target, content_type: header("content-type"), body, user, lag: 0 })
+    Ok(ApiRequest { method, target, content_type: header("content-type"), body, user, lag: 0 })
 }
 
 /// A document as it travels.

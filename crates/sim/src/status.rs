@@ -1,18 +1,18 @@
-//! Refusals, worded as kube-apiserver words them.
+//! Errors, worded as kube-apiserver words them.
 //!
 //! Clients decide by code and reason, people read the message, kubectl prints the causes; so all
 //! three are spelt here once. Source of the texts: `k8s.io/apimachinery/pkg/api/errors` and
 //! `.../util/validation/field` of Kubernetes 1.36, checked against a recorded server. Which request
-//! deserves which refusal is decided elsewhere.
+//! deserves which error is decided elsewhere.
 
 use bindery::api::server::Cause;
 use serde_json::{Map, Value, json};
 
-use super::table::Resource;
+use super::table::ResourceType;
 
 /// A request that was not done, as a `Status` object in the making.
 #[derive(Debug, Clone)]
-pub(super) struct Refusal {
+pub(super) struct StatusError {
     pub(super) code: u16,
     reason: &'static str,
     message: String,
@@ -20,7 +20,7 @@ pub(super) struct Refusal {
     carry_on: Option<String>,
 }
 
-impl Refusal {
+impl StatusError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None, carry_on: None }
     }
@@ -37,7 +37,7 @@ impl Refusal {
     }
 
     /// 404 for a named object.
-    pub(super) fn not_found(resource: &Resource, name: &str) -> Self {
+    pub(super) fn not_found(resource: &ResourceType, name: &str) -> Self {
         let message = format!("{} {name:?} not found", resource.qualified());
         Self::new(404, "NotFound", message).about(resource.group, resource.plural, name)
     }
@@ -55,20 +55,20 @@ impl Refusal {
     }
 
     /// 409 for a name that is taken.
-    pub(super) fn already_exists(resource: &Resource, name: &str) -> Self {
+    pub(super) fn already_exists(resource: &ResourceType, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", resource.qualified());
         Self::new(409, "AlreadyExists", message).about(resource.group, resource.plural, name)
     }
 
     /// 409 for a write that was decided on another state.
-    pub(super) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
+    pub(super) fn conflict(resource: &ResourceType, name: &str, why: &str) -> Self {
         let message =
             format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.qualified());
         Self::new(409, "Conflict", message).about(resource.group, resource.plural, name)
     }
 
     /// 409 for a subresource that cannot be written now; the server names it beside the resource.
-    pub(super) fn conflict_at(resource: &Resource, part: &str, name: &str, why: &str) -> Self {
+    pub(super) fn conflict_at(resource: &ResourceType, part: &str, name: &str, why: &str) -> Self {
         let (plural, qualified) = (format!("{}/{part}", resource.plural), resource.qualified());
         let message =
             format!("Operation cannot be fulfilled on {qualified}/{part} {name:?}: {why}");
@@ -76,32 +76,32 @@ impl Refusal {
     }
 
     /// 409 for a delete whose preconditions fail; the server names the kind here.
-    pub(super) fn failed_precondition(resource: &Resource, name: &str, why: &str) -> Self {
+    pub(super) fn failed_precondition(resource: &ResourceType, name: &str, why: &str) -> Self {
         let kind = resource.qualified_kind();
         let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {why}");
         Self::new(409, "Conflict", message).about(resource.group, resource.kind, name)
     }
 
     /// 403 by a built-in admission plugin.
-    pub(super) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
+    pub(super) fn forbidden(resource: &ResourceType, name: &str, why: &str) -> Self {
         let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
         Self::new(403, "Forbidden", message).about(resource.group, resource.plural, name)
     }
 
     /// 403 for new content in a namespace that is going away.
-    pub(super) fn terminating_namespace(resource: &Resource, name: &str, space: &str) -> Self {
+    pub(super) fn terminating_namespace(resource: &ResourceType, name: &str, space: &str) -> Self {
         let why = format!(
             "unable to create new content in namespace {space} because it is being terminated"
         );
-        let mut refusal = Self::forbidden(resource, name, &why);
-        if let Some(details) = &mut refusal.details {
+        let mut error = Self::forbidden(resource, name, &why);
+        if let Some(details) = &mut error.details {
             details["causes"] = json!([{
                 "reason": "NamespaceTerminating",
                 "message": format!("namespace {space} is being terminated"),
                 "field": "metadata.namespace",
             }]);
         }
-        refusal
+        error
     }
 
     /// 422 with every cause. Equal texts are named once in the message, as the server does.
@@ -118,13 +118,13 @@ impl Refusal {
             [one] => one.clone(),
             _ => format!("[{}]", lines.join(", ")),
         };
-        let mut refusal =
+        let mut error =
             Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {all}"))
                 .about(group, kind, name);
-        if let Some(details) = &mut refusal.details {
+        if let Some(details) = &mut error.details {
             details["causes"] = causes.iter().map(to_json).collect();
         }
-        refusal
+        error
     }
 
     /// 422 for a JSON patch that cannot be carried out.

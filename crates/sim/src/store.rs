@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::table::Resource;
+use super::table::ResourceType;
 use bindery::api::server::fields::{set, text};
 
 /// Where an object lives: its resource and `namespace/name`, or `name` for cluster scope. Ordered
@@ -22,7 +22,7 @@ pub(super) struct Key {
 
 /// One write.
 #[derive(Debug, Clone)]
-pub(super) struct Change {
+pub(super) struct StoredChange {
     pub(super) version: u64,
     pub(super) key: Key,
     pub(super) before: Option<Arc<Value>>,
@@ -34,7 +34,7 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
-    log: Vec<Change>,
+    log: Vec<StoredChange>,
     version: u64,
     compacted: u64,
 }
@@ -45,14 +45,14 @@ const FIRST_VERSION: u64 = 100;
 
 impl Key {
     /// The key of a name; `namespace` is ignored for cluster scope.
-    pub(super) fn new(resource: &Resource, namespace: &str, name: &str) -> Self {
+    pub(super) fn new(resource: &ResourceType, namespace: &str, name: &str) -> Self {
         let path =
             if resource.namespaced { format!("{namespace}/{name}") } else { name.to_owned() };
         Self { group: resource.group, plural: resource.plural, path }
     }
 
     /// Whether it belongs to the resource and, if one is named, to the namespace.
-    pub(super) fn is_in(&self, resource: &Resource, namespace: &str) -> bool {
+    pub(super) fn is_in(&self, resource: &ResourceType, namespace: &str) -> bool {
         self.group == resource.group
             && self.plural == resource.plural
             && (namespace.is_empty()
@@ -98,7 +98,7 @@ impl Store {
         let object = Arc::new(object);
         let before = self.objects.insert(key.clone(), Arc::clone(&object));
         let after = Some(Arc::clone(&object));
-        self.log.push(Change { version: self.version, key, before, after });
+        self.log.push(StoredChange { version: self.version, key, before, after });
         object
     }
 
@@ -108,20 +108,24 @@ impl Store {
         self.version += 1;
         let mut last = (*before).clone();
         set(&mut last, &["metadata", "resourceVersion"], json!(self.version.to_string()));
-        let change =
-            Change { version: self.version, key: key.clone(), before: Some(before), after: None };
+        let change = StoredChange {
+            version: self.version,
+            key: key.clone(),
+            before: Some(before),
+            after: None,
+        };
         self.log.push(change);
         Some(last)
     }
 
     /// The writes after `version`, oldest first.
-    pub(super) fn since(&self, version: u64) -> &[Change] {
+    pub(super) fn since(&self, version: u64) -> &[StoredChange] {
         let first = self.log.partition_point(|change| change.version <= version);
         self.log.get(first..).unwrap_or_default()
     }
 
     /// The objects of a resource, and of a namespace unless it is empty, in key order.
-    pub(super) fn objects(&self, resource: &Resource, namespace: &str) -> Vec<Arc<Value>> {
+    pub(super) fn objects(&self, resource: &ResourceType, namespace: &str) -> Vec<Arc<Value>> {
         let path = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         let from = Key { group: resource.group, plural: resource.plural, path };
         let range = self.objects.range(from..);
@@ -134,7 +138,7 @@ impl Store {
     /// The same as they were at `version`, which must not be older than [`Self::compacted`].
     pub(super) fn objects_at(
         &self,
-        resource: &Resource,
+        resource: &ResourceType,
         namespace: &str,
         version: u64,
     ) -> Vec<Arc<Value>> {

@@ -1,32 +1,40 @@
 //! Which resources the simulated server serves.
 //!
 //! One row per resource; a new one is one line. What is particular to a kind is its
-//! [`Strategy`]; `Plain` has nothing particular.
+//! [`Strategy`]; `PlainStrategy` has nothing particular.
 
 use super::kinds::{
-    Attachment, Claim, Class, Event, Lease, Namespace, Node, Plain, Pod, Strategy, Volume,
+    AttachmentStrategy, ClaimStrategy, ClassStrategy, EventStrategy, LeaseStrategy,
+    NamespaceStrategy, NodeStrategy, PlainStrategy, PodStrategy, Strategy, VolumeStrategy,
 };
 
 /// Every resource that is served.
-pub(super) static TABLE: &[Resource] = &[
-    Resource::of("", "persistentvolumes", "PersistentVolume", &Volume).with(&["status"]),
-    Resource::of("", "persistentvolumeclaims", "PersistentVolumeClaim", &Claim)
+pub(super) static TABLE: &[ResourceType] = &[
+    ResourceType::of("", "persistentvolumes", "PersistentVolume", &VolumeStrategy)
+        .with(&["status"]),
+    ResourceType::of("", "persistentvolumeclaims", "PersistentVolumeClaim", &ClaimStrategy)
         .in_namespaces()
         .with(&["status"]),
-    Resource::of("storage.k8s.io", "storageclasses", "StorageClass", &Class),
-    Resource::of("storage.k8s.io", "volumeattachments", "VolumeAttachment", &Attachment)
-        .with(&["status"]),
-    Resource::of("", "pods", "Pod", &Pod).in_namespaces().with(&["status", "binding"]),
-    Resource::of("", "namespaces", "Namespace", &Namespace).with(&["status", "finalize"]),
-    Resource::of("", "nodes", "Node", &Node).with(&["status"]),
-    Resource::of("coordination.k8s.io", "leases", "Lease", &Lease).in_namespaces(),
-    Resource::of("", "events", "Event", &Event).in_namespaces(),
-    Resource::of("", "secrets", "Secret", &Plain).in_namespaces(),
+    ResourceType::of("storage.k8s.io", "storageclasses", "StorageClass", &ClassStrategy),
+    ResourceType::of(
+        "storage.k8s.io",
+        "volumeattachments",
+        "VolumeAttachment",
+        &AttachmentStrategy,
+    )
+    .with(&["status"]),
+    ResourceType::of("", "pods", "Pod", &PodStrategy).in_namespaces().with(&["status", "binding"]),
+    ResourceType::of("", "namespaces", "Namespace", &NamespaceStrategy)
+        .with(&["status", "finalize"]),
+    ResourceType::of("", "nodes", "Node", &NodeStrategy).with(&["status"]),
+    ResourceType::of("coordination.k8s.io", "leases", "Lease", &LeaseStrategy).in_namespaces(),
+    ResourceType::of("", "events", "Event", &EventStrategy).in_namespaces(),
+    ResourceType::of("", "secrets", "Secret", &PlainStrategy).in_namespaces(),
 ];
 
 /// One served resource; all are version `v1`.
 #[derive(Debug)]
-pub(super) struct Resource {
+pub(super) struct ResourceType {
     pub(super) group: &'static str,
     pub(super) plural: &'static str,
     pub(super) kind: &'static str,
@@ -35,7 +43,7 @@ pub(super) struct Resource {
     pub(super) strategy: &'static dyn Strategy,
 }
 
-impl Resource {
+impl ResourceType {
     const fn of(
         group: &'static str,
         plural: &'static str,
@@ -63,7 +71,7 @@ impl Resource {
         if self.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", self.group) }
     }
 
-    /// `plural.group`, as refusals name it.
+    /// `plural.group`, as errors name it.
     pub(super) fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_owned()
@@ -72,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// `Kind.group`, as refusals name it.
+    /// `Kind.group`, as errors name it.
     pub(super) fn qualified_kind(&self) -> String {
         if self.group.is_empty() {
             self.kind.to_owned()

@@ -4,13 +4,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Body, Cluster, Method, Outcome, Phase, Progress, Request, Response, Review, Watch};
+use super::{
+    ApiRequest, Body, ClusterState, Method, Phase, Progress, Response, Review, ReviewOutcome, Watch,
+};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 
-fn cluster() -> Cluster {
-    Cluster::new(1, "2026-01-02T03:04:05.678Z".parse().unwrap())
+fn cluster() -> ClusterState {
+    ClusterState::new(1, "2026-01-02T03:04:05.678Z".parse().unwrap())
 }
 
 fn volume(name: &str) -> Value {
@@ -26,25 +28,25 @@ fn volume(name: &str) -> Value {
     })
 }
 
-fn send(cluster: &mut Cluster, method: Method, target: &str, body: Value) -> (u16, Value) {
-    let response = cluster.handle(Request::new(method, target, body));
+fn send(cluster: &mut ClusterState, method: Method, target: &str, body: Value) -> (u16, Value) {
+    let response = cluster.handle(ApiRequest::new(method, target, body));
     (response.code, response.object().cloned().unwrap())
 }
 
-fn create(cluster: &mut Cluster, name: &str) -> Value {
+fn create(cluster: &mut ClusterState, name: &str) -> Value {
     let (code, object) = send(cluster, Method::Post, VOLUMES, volume(name));
     assert_eq!(code, 201, "{object}");
     object
 }
 
-fn label(cluster: &mut Cluster, name: &str, value: &str) -> (u16, Value) {
+fn label(cluster: &mut ClusterState, name: &str, value: &str) -> (u16, Value) {
     let patch = json!({"metadata": {"labels": {"a": value}}});
-    let response = cluster.handle(Request::merge_patch(format!("{VOLUMES}/{name}"), patch));
+    let response = cluster.handle(ApiRequest::merge_patch(format!("{VOLUMES}/{name}"), patch));
     (response.code, response.object().cloned().unwrap())
 }
 
-fn watch(cluster: &mut Cluster, target: &str) -> Watch {
-    let response = cluster.handle(Request::new(Method::Get, target, Value::Null));
+fn watch(cluster: &mut ClusterState, target: &str) -> Watch {
+    let response = cluster.handle(ApiRequest::new(Method::Get, target, Value::Null));
     match response.body {
         Body::Watch(watch) => *watch,
         Body::Json(value) => panic!("no watch: {value}"),
@@ -65,7 +67,7 @@ fn done(progress: Progress) -> Response {
     }
 }
 
-fn events(cluster: &Cluster, watch: &mut Watch) -> Vec<(String, String)> {
+fn events(cluster: &ClusterState, watch: &mut Watch) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let pair = |event: &Value| (text(&event["type"]), text(&event["object"]["metadata"]["name"]));
     cluster.events(watch).iter().map(pair).collect()
@@ -78,7 +80,7 @@ fn pair(kind: &str, name: &str) -> (String, String) {
 #[test]
 fn the_same_seed_gives_the_same_uids_and_another_seed_others() {
     let uid = |seed| {
-        let mut cluster = Cluster::new(seed, "2026-01-01T00:00:00Z".parse().unwrap());
+        let mut cluster = ClusterState::new(seed, "2026-01-01T00:00:00Z".parse().unwrap());
         create(&mut cluster, "a")["metadata"]["uid"].as_str().unwrap().to_owned()
     };
     assert_eq!(uid(5), uid(5));
@@ -108,14 +110,14 @@ fn times_are_the_clocks_whole_seconds() {
 fn nothing_is_stored_before_the_last_verdict() {
     let mut cluster = cluster();
     let before = cluster.version();
-    let first = review(cluster.begin(Request::new(Method::Post, VOLUMES, volume("a"))));
+    let first = review(cluster.begin(ApiRequest::new(Method::Post, VOLUMES, volume("a"))));
     assert_eq!(first.phase(), Phase::Mutating);
     assert!(first.request()["object"]["metadata"].get("uid").is_none());
-    let second = review(cluster.resume(first, Outcome::allow()));
+    let second = review(cluster.resume(first, ReviewOutcome::allow()));
     assert_eq!(second.phase(), Phase::Validating);
     assert!(second.request()["object"]["metadata"]["uid"].is_string());
     assert_eq!(cluster.version(), before);
-    assert_eq!(done(cluster.resume(second, Outcome::allow())).code, 201);
+    assert_eq!(done(cluster.resume(second, ReviewOutcome::allow())).code, 201);
     assert_eq!(cluster.version(), before + 1);
 }
 
@@ -124,15 +126,15 @@ fn an_update_that_was_overtaken_is_reviewed_again_on_the_new_state() {
     let mut cluster = cluster();
     create(&mut cluster, "a");
     let patch = json!({"spec": {"storageClassName": "fast"}});
-    let slow = Request::merge_patch(format!("{VOLUMES}/a"), patch);
+    let slow = ApiRequest::merge_patch(format!("{VOLUMES}/a"), patch);
     let first = review(cluster.begin(slow));
-    let second = review(cluster.resume(first, Outcome::allow()));
+    let second = review(cluster.resume(first, ReviewOutcome::allow()));
     label(&mut cluster, "a", "overtaking");
-    let again = review(cluster.resume(second, Outcome::allow()));
+    let again = review(cluster.resume(second, ReviewOutcome::allow()));
     assert_eq!(again.phase(), Phase::Mutating);
     assert_eq!(again.request()["oldObject"]["metadata"]["labels"]["a"], "overtaking");
-    let last = review(cluster.resume(again, Outcome::allow()));
-    let stored = done(cluster.resume(last, Outcome::allow()));
+    let last = review(cluster.resume(again, ReviewOutcome::allow()));
+    let stored = done(cluster.resume(last, ReviewOutcome::allow()));
     let stored = stored.object().unwrap();
     assert_eq!(stored["metadata"]["labels"]["a"], "overtaking");
     assert_eq!(stored["spec"]["storageClassName"], "fast");
@@ -143,11 +145,11 @@ fn an_overtaken_update_with_a_version_is_a_conflict() {
     let mut cluster = cluster();
     let version = create(&mut cluster, "a")["metadata"]["resourceVersion"].clone();
     let patch = json!({"metadata": {"resourceVersion": version, "labels": {"b": "1"}}});
-    let first = review(cluster.begin(Request::merge_patch(format!("{VOLUMES}/a"), patch)));
-    let second = review(cluster.resume(first, Outcome::allow()));
+    let first = review(cluster.begin(ApiRequest::merge_patch(format!("{VOLUMES}/a"), patch)));
+    let second = review(cluster.resume(first, ReviewOutcome::allow()));
     label(&mut cluster, "a", "overtaking");
-    let again = review(cluster.resume(second, Outcome::allow()));
-    assert_eq!(done(cluster.resume(again, Outcome::allow())).code, 409);
+    let again = review(cluster.resume(second, ReviewOutcome::allow()));
+    assert_eq!(done(cluster.resume(again, ReviewOutcome::allow())).code, 409);
 }
 
 #[test]
@@ -155,20 +157,20 @@ fn a_delete_that_was_overtaken_sees_the_new_state_and_its_preconditions() {
     let mut cluster = cluster();
     let version = create(&mut cluster, "a")["metadata"]["resourceVersion"].clone();
     let options = json!({"preconditions": {"resourceVersion": version}});
-    let request = Request::new(Method::Delete, format!("{VOLUMES}/a"), options);
+    let request = ApiRequest::new(Method::Delete, format!("{VOLUMES}/a"), options);
     let first = review(cluster.begin(request));
-    let second = review(cluster.resume(first, Outcome::allow()));
+    let second = review(cluster.resume(first, ReviewOutcome::allow()));
     label(&mut cluster, "a", "overtaking");
-    assert_eq!(done(cluster.resume(second, Outcome::allow())).code, 409);
+    assert_eq!(done(cluster.resume(second, ReviewOutcome::allow())).code, 409);
 }
 
 #[test]
 fn an_object_created_meanwhile_wins() {
     let mut cluster = cluster();
-    let first = review(cluster.begin(Request::new(Method::Post, VOLUMES, volume("a"))));
-    let second = review(cluster.resume(first, Outcome::allow()));
+    let first = review(cluster.begin(ApiRequest::new(Method::Post, VOLUMES, volume("a"))));
+    let second = review(cluster.resume(first, ReviewOutcome::allow()));
     create(&mut cluster, "a");
-    assert_eq!(done(cluster.resume(second, Outcome::allow())).code, 409);
+    assert_eq!(done(cluster.resume(second, ReviewOutcome::allow())).code, 409);
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn the_first_denial_ends_a_collection_delete() {
     for name in ["a", "b", "c"] {
         create(&mut cluster, name);
     }
-    let mut progress = cluster.begin(Request::new(Method::Delete, VOLUMES, Value::Null));
+    let mut progress = cluster.begin(ApiRequest::new(Method::Delete, VOLUMES, Value::Null));
     let response = loop {
         match progress {
             Progress::Done(response) => break response,
@@ -186,9 +188,9 @@ fn the_first_denial_ends_a_collection_delete() {
                 let is_second = review.request()["oldObject"]["metadata"]["name"] == "b";
                 let outcome = if is_second {
                     let status = json!({"message": "no", "code": 403, "reason": "Forbidden"});
-                    Outcome::Deny { webhook: "w".to_owned(), status, warnings: Vec::new() }
+                    ReviewOutcome::Deny { webhook: "w".to_owned(), status, warnings: Vec::new() }
                 } else {
-                    Outcome::allow()
+                    ReviewOutcome::allow()
                 };
                 progress = cluster.resume(*review, outcome);
             }
@@ -207,8 +209,9 @@ fn the_first_denial_ends_a_collection_delete() {
 #[test]
 fn a_webhook_that_cannot_be_asked_is_an_internal_error() {
     let mut cluster = cluster();
-    let first = review(cluster.begin(Request::new(Method::Post, VOLUMES, volume("a"))));
-    let outcome = Outcome::Fail { webhook: "w".to_owned(), error: "connection refused".to_owned() };
+    let first = review(cluster.begin(ApiRequest::new(Method::Post, VOLUMES, volume("a"))));
+    let outcome =
+        ReviewOutcome::Fail { webhook: "w".to_owned(), error: "connection refused".to_owned() };
     let response = done(cluster.resume(first, outcome));
     assert_eq!(response.code, 500);
     let message = "Internal error occurred: failed calling webhook \"w\": connection refused";
@@ -227,24 +230,27 @@ fn a_watch_gets_every_change_once_and_in_order() {
     label(&mut cluster, "a", "1");
     send(&mut cluster, Method::Delete, &format!("{VOLUMES}/b"), Value::Null);
     let patch = json!({"metadata": {"finalizers": null}});
-    cluster.handle(Request::merge_patch(format!("{VOLUMES}/b"), patch));
+    cluster.handle(ApiRequest::merge_patch(format!("{VOLUMES}/b"), patch));
     let expected =
         [pair("ADDED", "b"), pair("MODIFIED", "a"), pair("MODIFIED", "b"), pair("DELETED", "b")];
     assert_eq!(events(&cluster, &mut watch), expected);
 }
 
 #[test]
-fn a_watch_from_before_a_compaction_is_told_so_and_ends() {
+fn a_watch_from_before_a_compaction_gets_an_error_and_ends() {
     let mut cluster = cluster();
     let from = cluster.version();
     create(&mut cluster, "a");
     let mut old = watch(&mut cluster, &format!("{VOLUMES}?watch=true&resourceVersion={from}"));
     let now = cluster.version();
     cluster.compact(now);
-    let told = cluster.events(&mut old);
-    assert_eq!(told.len(), 1);
-    assert_eq!((&told[0]["type"], &told[0]["object"]["code"]), (&json!("ERROR"), &json!(410)));
-    assert_eq!(told[0]["object"]["reason"], "Expired");
+    let reported = cluster.events(&mut old);
+    assert_eq!(reported.len(), 1);
+    assert_eq!(
+        (&reported[0]["type"], &reported[0]["object"]["code"]),
+        (&json!("ERROR"), &json!(410))
+    );
+    assert_eq!(reported[0]["object"]["reason"], "Expired");
     assert!(old.is_over());
     create(&mut cluster, "b");
     assert!(cluster.events(&mut old).is_empty());
@@ -294,31 +300,31 @@ fn a_page_is_read_at_the_version_of_the_first_one() {
 
     let now = cluster.version();
     cluster.compact(now);
-    let (code, refused) = send(&mut cluster, Method::Get, &target, Value::Null);
-    assert_eq!((code, &refused["reason"]), (410, &json!("Expired")));
-    let token = refused["metadata"]["continue"].as_str().unwrap();
+    let (code, rejected) = send(&mut cluster, Method::Get, &target, Value::Null);
+    assert_eq!((code, &rejected["reason"]), (410, &json!("Expired")));
+    let token = rejected["metadata"]["continue"].as_str().unwrap();
     let target = format!("{VOLUMES}?limit=10&continue={token}");
     let (code, rest) = send(&mut cluster, Method::Get, &target, Value::Null);
     assert_eq!((code, rest["items"].as_array().unwrap().len()), (200, 3));
 }
 
 #[test]
-fn patches_that_need_a_schema_are_refused_with_a_reason() {
+fn patches_that_need_a_schema_are_rejected_with_a_reason() {
     let mut cluster = cluster();
     create(&mut cluster, "a");
     let modes = json!({"spec": {"accessModes": ["ReadOnlyMany"]}});
     let order = json!({"metadata": {"$setElementOrder/finalizers": []}});
     let strategic = "application/strategic-merge-patch+json";
     for (kind, patch) in [(strategic, modes.clone()), (strategic, order)] {
-        let mut request = Request::merge_patch(format!("{VOLUMES}/a"), patch);
+        let mut request = ApiRequest::merge_patch(format!("{VOLUMES}/a"), patch);
         request.content_type = kind.to_owned();
         let response = cluster.handle(request);
         assert_eq!(response.code, 415);
         assert!(response.object().unwrap()["message"].as_str().unwrap().contains(kind));
     }
-    let mut request = Request::merge_patch(format!("{VOLUMES}/a"), modes);
+    let mut request = ApiRequest::merge_patch(format!("{VOLUMES}/a"), modes);
     request.content_type = "application/apply-patch+yaml".to_owned();
-    assert_eq!(cluster.handle(request).code, 409, "whose the field is nobody knows");
+    assert_eq!(cluster.handle(request).code, 409, "the owner of the field is unknown");
 }
 
 #[test]

@@ -1,28 +1,28 @@
 //! Watches: a position in the history, and what lies after it.
 //!
-//! A watch is a value. Nothing is pushed: whoever holds it asks for the events that are due, so a
+//! A watch is a value. Nothing is pushed: its holder asks for the events that are due, so a
 //! simulation can let one watch lag behind another. Delivery over HTTP is in `service`.
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
+use super::cluster::ClusterState;
 use super::list::unreadable;
 use super::outcome::{Body, Progress, Response};
 use super::request::Call;
-use super::selector::Selector;
-use super::status::Refusal;
-use super::store::Change;
-use super::table::Resource;
+use super::selector::ListSelector;
+use super::status::StatusError;
+use super::store::StoredChange;
+use super::table::ResourceType;
 use bindery::api::server::fields::set;
 
 /// An open watch.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    resource: &'static Resource,
+    resource: &'static ResourceType,
     namespace: String,
-    selector: Selector,
+    selector: ListSelector,
     /// The version up to which everything was handed out.
     position: u64,
     initial: VecDeque<Value>,
@@ -36,12 +36,12 @@ impl Watch {
         self.initial.len()
     }
 
-    /// Whether it has ended: its history was compacted and the client has been told.
+    /// Whether it has ended: its history was compacted and the client has got the error.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    fn event(&self, change: &Change) -> Option<Value> {
+    fn event(&self, change: &StoredChange) -> Option<Value> {
         if !change.key.is_in(self.resource, &self.namespace) {
             return None;
         }
@@ -76,17 +76,17 @@ impl Watch {
     }
 }
 
-impl Cluster {
-    pub(super) fn watch(&self, call: &Call) -> Result<Progress, Refusal> {
+impl ClusterState {
+    pub(super) fn watch(&self, call: &Call) -> Result<Progress, StatusError> {
         let asked = call.parameter("resourceVersion");
         let version: u64 = match asked {
             "" => 0,
-            text => text.parse().map_err(|_| Refusal::plain_error(unreadable(text)))?,
+            text => text.parse().map_err(|_| StatusError::plain_error(unreadable(text)))?,
         };
         let mut watch = Watch {
             resource: call.resource,
             namespace: call.namespace.clone(),
-            selector: Selector::parse(call)?,
+            selector: ListSelector::parse(call)?,
             position: version,
             initial: VecDeque::new(),
             bookmarks: call.is_on("allowWatchBookmarks"),
@@ -131,7 +131,7 @@ impl Cluster {
         if watch.position < self.store.compacted() {
             let (position, compacted) = (watch.position, self.store.compacted());
             let message = format!("too old resource version: {position} ({compacted})");
-            let status = Refusal::expired(message, None).to_json();
+            let status = StatusError::expired(message, None).to_json();
             events.push(json!({"type": "ERROR", "object": status}));
             watch.is_over = true;
             return events;

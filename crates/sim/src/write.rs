@@ -2,20 +2,20 @@
 //!
 //! The order is kube-apiserver's (`registry/generic/registry/store.go`, `registry/rest`): decode and
 //! default, mutating admission, version check, what a client may not touch is reset, validation,
-//! validating admission, storage. So a stale version is refused after the mutating webhook saw the
+//! validating admission, storage. So a stale version is rejected after the mutating webhook saw the
 //! object and before the validating one does.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::cluster::Cluster;
+use super::cluster::ClusterState;
 use super::kinds::place;
 use super::outcome::{Progress, Response};
 use super::patch::{is_apply, patched};
 use super::request::{Call, Method};
-use super::review::{Pending, Phase, Step};
-use super::status::Refusal;
+use super::review::{Pending, Phase, ReviewStep};
+use super::status::StatusError;
 use super::store::Key;
 use bindery::api::server::Cause;
 use bindery::api::server::fields::{at, remove, set, set_default, text, texts, tidy};
@@ -24,9 +24,9 @@ use bindery::api::server::metadata::{
     wipe,
 };
 
-impl Cluster {
+impl ClusterState {
     /// Begins a create: up to mutating admission.
-    pub(super) fn create(&mut self, call: Call) -> Result<Progress, Refusal> {
+    pub(super) fn create(&mut self, call: Call) -> Result<Progress, StatusError> {
         let mut object = decoded(&call, call.body.clone())?;
         wipe(&mut object);
         self.check_namespace(&call, text(&object, &NAME))?;
@@ -34,14 +34,14 @@ impl Cluster {
             protect(&mut object, finalizer);
         }
         call.resource.strategy.admit_create(&mut object, &self.store);
-        let step = Step::Create { object };
+        let step = ReviewStep::Create { object };
         Ok(self.review(Phase::Mutating, Pending { call, step, warnings: Vec::new() }))
     }
 
     /// Goes on with a create after mutating admission.
-    pub(super) fn created(&mut self, mut pending: Pending) -> Result<Progress, Refusal> {
+    pub(super) fn created(&mut self, mut pending: Pending) -> Result<Progress, StatusError> {
         let strategy = pending.call.resource.strategy;
-        if let Step::Create { object } = &mut pending.step {
+        if let ReviewStep::Create { object } = &mut pending.step {
             *object = decoded(&pending.call, object.take())?;
             let prefix = text(object, &["metadata", "generateName"]).to_owned();
             if text(object, &NAME).is_empty() && !prefix.is_empty() {
@@ -65,15 +65,15 @@ impl Cluster {
         call: &Call,
         mut object: Value,
         warnings: Vec<String>,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response, StatusError> {
         if !text(&object, &VERSION).is_empty() {
             let message = "resourceVersion should not be set on objects to be created";
-            return Err(Refusal::plain_error(message));
+            return Err(StatusError::plain_error(message));
         }
         call.resource.strategy.default(&mut object);
         let key = Key::new(call.resource, &call.namespace, text(&object, &NAME));
         if self.store.get(&key).is_some() {
-            return Err(Refusal::already_exists(call.resource, text(&object, &NAME)));
+            return Err(StatusError::already_exists(call.resource, text(&object, &NAME)));
         }
         let stored =
             if call.is_dry_run() { object } else { (*self.put(call, key, object)).clone() };
@@ -82,11 +82,11 @@ impl Cluster {
 
     /// Puts a pod on a node, as its `binding` asks. Webhooks are not asked: a `Binding` is no kind
     /// that any of them looks at here.
-    pub(super) fn place(&mut self, call: &Call) -> Result<Progress, Refusal> {
+    pub(super) fn place(&mut self, call: &Call) -> Result<Progress, StatusError> {
         let mut pod = (*self.find(call)?).clone();
         check_uid(call, &call.body, &pod)?;
         place(&mut pod, text(&call.body, &["target", "name"]))
-            .map_err(|why| Refusal::conflict_at(call.resource, "binding", &call.name, &why))?;
+            .map_err(|why| StatusError::conflict_at(call.resource, "binding", &call.name, &why))?;
         if !call.is_dry_run() {
             self.put(call, call.key(), pod);
         }
@@ -98,7 +98,7 @@ impl Cluster {
         &mut self,
         mut call: Call,
         warnings: Vec<String>,
-    ) -> Result<Progress, Refusal> {
+    ) -> Result<Progress, StatusError> {
         let is_new = call.method == Method::Put
             && call.subresource.is_empty()
             && call.resource.strategy.is_made_by_put()
@@ -126,15 +126,15 @@ impl Cluster {
             }
         };
         check_name(&call, &object)?;
-        let step = Step::Update { object, existing };
+        let step = ReviewStep::Update { object, existing };
         Ok(self.review(Phase::Mutating, Pending { call, step, warnings }))
     }
 
     /// Goes on with an update after mutating admission.
-    pub(super) fn updated(&mut self, mut pending: Pending) -> Result<Progress, Refusal> {
+    pub(super) fn updated(&mut self, mut pending: Pending) -> Result<Progress, StatusError> {
         let call = &pending.call;
         let strategy = call.resource.strategy;
-        if let Step::Update { object, existing } = &mut pending.step {
+        if let ReviewStep::Update { object, existing } = &mut pending.step {
             *object = decoded(call, object.take())?;
             let sent = text(object, &VERSION);
             if sent.is_empty() && !strategy.takes_blind_updates() {
@@ -143,7 +143,7 @@ impl Cluster {
             if !sent.is_empty() && sent != text(existing, &VERSION) {
                 let why = "the object has been modified; please apply your changes to the latest \
                            version and try again";
-                return Err(Refusal::conflict(call.resource, &call.name, why));
+                return Err(StatusError::conflict(call.resource, &call.name, why));
             }
             reset(object, existing);
             let mut causes = validate_change(object, existing);
@@ -163,7 +163,7 @@ impl Cluster {
             if call.subresource.is_empty() {
                 strategy
                     .admit_update(object, existing, &self.store)
-                    .map_err(|why| Refusal::forbidden(call.resource, &call.name, &why))?;
+                    .map_err(|why| StatusError::forbidden(call.resource, &call.name, &why))?;
             }
         }
         Ok(self.review(Phase::Validating, pending))
@@ -177,10 +177,10 @@ impl Cluster {
         mut object: Value,
         existing: &Arc<Value>,
         warnings: Vec<String>,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response, StatusError> {
         let key = call.key();
         if self.store.get(&key).is_none() {
-            return Err(Refusal::not_found(call.resource, &call.name));
+            return Err(StatusError::not_found(call.resource, &call.name));
         }
         call.resource.strategy.default(&mut object);
         let is_finished = at(existing, &DELETION).is_some()
@@ -198,14 +198,14 @@ impl Cluster {
         Ok(Response::warned(200, stored, warnings))
     }
 
-    fn check_namespace(&self, call: &Call, name: &str) -> Result<(), Refusal> {
+    fn check_namespace(&self, call: &Call, name: &str) -> Result<(), StatusError> {
         if !call.resource.namespaced {
             return Ok(());
         }
         match self.namespace(&call.namespace) {
             None => Err(missing_namespace(&call.namespace)),
             Some(space) if at(space, &DELETION).is_some() => {
-                Err(Refusal::terminating_namespace(call.resource, name, &call.namespace))
+                Err(StatusError::terminating_namespace(call.resource, name, &call.namespace))
             }
             Some(_) => Ok(()),
         }
@@ -219,31 +219,31 @@ fn created_status() -> Value {
 
 /// The server names the resource where it names the kind elsewhere, and a number where the version
 /// is a text.
-fn unversioned(call: &Call) -> Refusal {
+fn unversioned(call: &Call) -> StatusError {
     let cause =
         Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
-    Refusal::invalid(call.resource.group, call.resource.plural, &call.name, &[cause])
+    StatusError::invalid(call.resource.group, call.resource.plural, &call.name, &[cause])
 }
 
-fn missing_namespace(name: &str) -> Refusal {
-    super::table::Resource::find("", "namespaces")
-        .map_or_else(Refusal::no_such_path, |row| Refusal::not_found(row, name))
+fn missing_namespace(name: &str) -> StatusError {
+    super::table::ResourceType::find("", "namespaces")
+        .map_or_else(StatusError::no_such_path, |row| StatusError::not_found(row, name))
 }
 
 /// Checks what a typed server's decoder would, fills the namespace in and applies the defaults.
-fn decoded(call: &Call, mut object: Value) -> Result<Value, Refusal> {
+fn decoded(call: &Call, mut object: Value) -> Result<Value, StatusError> {
     let row = call.resource;
     let (version, kind) = (row.api_version(), text(&object, &["kind"]).to_owned());
     let sent = text(&object, &["apiVersion"]).to_owned();
     if !object.is_object() || (!kind.is_empty() && kind != row.kind) {
-        return Err(Refusal::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{kind} in version \"v1\" cannot be handled as a {}: converting (v1.{kind}) to \
              (core.{}): unknown conversion",
             row.kind, row.kind
         )));
     }
     if !sent.is_empty() && sent != version {
-        return Err(Refusal::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "{} in version {sent:?} cannot be handled as a {}: no kind {:?} is registered for \
              version {sent:?} in scheme \"pkg/runtime/scheme.go:111\"",
             row.kind, row.kind, row.kind
@@ -259,7 +259,7 @@ fn decoded(call: &Call, mut object: Value) -> Result<Value, Refusal> {
         remove(&mut object, &["metadata", "namespace"]);
     }
     if text(&object, &["metadata", "namespace"]) != call.namespace {
-        return Err(Refusal::bad_request(
+        return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
@@ -267,19 +267,19 @@ fn decoded(call: &Call, mut object: Value) -> Result<Value, Refusal> {
     Ok(object)
 }
 
-fn check_name(call: &Call, object: &Value) -> Result<(), Refusal> {
+fn check_name(call: &Call, object: &Value) -> Result<(), StatusError> {
     let name = text(object, &NAME);
     if name == call.name {
         return Ok(());
     }
-    Err(Refusal::bad_request(format!(
+    Err(StatusError::bad_request(format!(
         "the name of the object ({name}) does not match the name on the URL ({})",
         call.name
     )))
 }
 
 /// A uid in a `PUT` is a precondition; in a patch it is a change of an immutable field.
-fn check_uid(call: &Call, object: &Value, existing: &Value) -> Result<(), Refusal> {
+fn check_uid(call: &Call, object: &Value, existing: &Value) -> Result<(), StatusError> {
     let (sent, stored) = (text(object, &UID), text(existing, &UID));
     if sent.is_empty() || sent == stored {
         return Ok(());
@@ -293,12 +293,12 @@ fn check_uid(call: &Call, object: &Value, existing: &Value) -> Result<(), Refusa
          {stored}",
         key.join("/")
     );
-    Err(Refusal::conflict(call.resource, &call.name, &why))
+    Err(StatusError::conflict(call.resource, &call.name, &why))
 }
 
-fn check(call: &Call, name: &str, causes: &[Cause]) -> Result<(), Refusal> {
+fn check(call: &Call, name: &str, causes: &[Cause]) -> Result<(), StatusError> {
     if causes.is_empty() {
         return Ok(());
     }
-    Err(Refusal::invalid(call.resource.group, call.resource.kind, name, causes))
+    Err(StatusError::invalid(call.resource.group, call.resource.kind, name, causes))
 }

@@ -51,7 +51,7 @@ fn steady(text: &str) -> String {
     text.split_inclusive('\n').map(without_time).collect()
 }
 
-/// The line with `0.0` for each number before `ms`.
+/// This text with `0.0` for each number before `ms`.
 fn without_time(line: &str) -> String {
     let Some((before, after)) = line.split_once(" ms") else { return line.to_owned() };
     let (rest, number) = before.rsplit_once(' ').unwrap();
@@ -70,10 +70,10 @@ fn every_scene_ends_as_documented_and_nothing_stays() {
     assert_eq!(done.status.code(), Some(0), "{text}");
     assert!(left_in(&temporary).is_empty());
     assert!(done.stderr.is_empty());
-    // The controller tells of a claim that waits once it has waited for a second; the rest is for a machine with twice
+    // The controller reports a claim that waits once it has waited for a second; the rest is for a machine with twice
     // as much to do as it has cores.
     assert!(took < Duration::from_secs(12), "took {took:?}");
-    // To write it anew: run this test with DEMO_TXT set to the path of the file.
+    // To write it again: run this test with DEMO_TXT set to the path of the file.
     if let Some(path) = std::env::var_os("DEMO_TXT") {
         fs::write(path, steady(&text)).unwrap();
     }
@@ -93,7 +93,7 @@ impl Running {
         Self { child, out }
     }
 
-    /// What it says, up to the line that has `part`.
+    /// What it says, up to the text that has `part`.
     fn up_to(&mut self, part: &str) -> String {
         let out = self.out.as_mut().unwrap();
         let mut text = String::new();
@@ -235,7 +235,7 @@ fn a_folder_that_cannot_be_made_is_one_sentence() {
     let done = demo(Path::new("/nowhere/at/all")).output().unwrap();
     assert_eq!(done.status.code(), Some(2));
     assert!(done.stdout.is_empty());
-    let told = String::from_utf8(done.stderr).unwrap();
-    assert!(told.starts_with("error: /nowhere/at/all/bindery-demo-"), "{told}");
-    assert!(told.ends_with("set TMPDIR to a folder of yours\n"), "{told}");
+    let reported = String::from_utf8(done.stderr).unwrap();
+    assert!(reported.starts_with("error: /nowhere/at/all/bindery-demo-"), "{reported}");
+    assert!(reported.ends_with("set TMPDIR to a folder of yours\n"), "{reported}");
 }

@@ -59,7 +59,7 @@ fn amounts_are_read_as_the_api_server_reads_them() {
                     same && (ours.to_string() == theirs || spelling == theirs)
                 }
                 (Err(_), None) => reply.code == 400,
-                // Read, and then refused because it is not positive.
+                // Read, and then rejected because it is not positive.
                 (Ok(ours), None) => reply.code == 422 && !ours.is_positive(),
                 (Err(_), Some(_)) => false,
             };

@@ -1,9 +1,9 @@
-//! What `check` says that the API server refuses, the real one refuses, and nothing else, and the simulated one answers
+//! What `check` says that the API server rejects, the real one rejects, and nothing else, and the simulated one answers
 //! as the real one does, word for word: random objects, most of them wrong in one or two fields.
 
 use std::process::Command;
 
-use bindery_sim::{Chance, Cluster, Method as Verb, Request};
+use bindery_sim::{ApiRequest, Chance, ClusterState, Method as Verb};
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -12,20 +12,20 @@ use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case, extent};
 
-pub(crate) const CASES: &[Case] = &[case!(what_the_api_server_refuses_is_predicted_and_simulated)];
+pub(crate) const CASES: &[Case] = &[case!(what_the_api_server_rejects_is_predicted_and_simulated)];
 
 /// Objects in all, and in an everyday run.
 const OBJECTS_FULL: u64 = 2_000;
 const OBJECTS: u64 = 250;
 
-fn what_the_api_server_refuses_is_predicted_and_simulated() {
+fn what_the_api_server_rejects_is_predicted_and_simulated() {
     let plane = Plane::shared(Peers::WithBinder);
     let all = if extent().is_full { OBJECTS_FULL } else { OBJECTS };
-    let (mut wrong, mut refused) = (Vec::new(), 0);
-    let mut simulated = Cluster::new(1, jiff::Timestamp::now());
+    let (mut wrong, mut denied) = (Vec::new(), 0);
+    let mut simulated = ClusterState::new(1, jiff::Timestamp::now());
     for seed in 0..all {
         let (object, what) = object(&mut Chance::new(seed));
-        let told = predicted(&object);
+        let reported = predicted(&object);
         let path = if object["kind"] == "PersistentVolume" {
             "/api/v1/persistentvolumes?dryRun=All"
         } else {
@@ -33,35 +33,35 @@ fn what_the_api_server_refuses_is_predicted_and_simulated() {
         };
         let reply = plane.request(ADMIN, Method::POST, path, Body::json(&object));
         assert!(matches!(reply.code, 201 | 400 | 422), "{reply}");
-        let is_refused = reply.code != 201;
-        refused += u64::from(is_refused);
-        if told.is_some() != is_refused {
+        let is_denied = reply.code != 201;
+        denied += u64::from(is_denied);
+        if reported.is_some() != is_denied {
             let message = reply.json["message"].as_str().unwrap_or_default();
             wrong.push(format!(
-                "seed {seed}: {what}\n told: {told:?}\n happened: {} {message}",
+                "seed {seed}: {what}\n predicted: {reported:?}\n happened: {} {message}",
                 reply.code
             ));
         }
-        let answer = simulated.handle(Request::new(Verb::Post, path, object));
+        let answer = simulated.handle(ApiRequest::new(Verb::Post, path, object));
         let answered = answer.object().cloned().unwrap_or_default();
-        let (ours, theirs) = (refusal(answer.code, &answered), refusal(reply.code, &reply.json));
+        let (ours, theirs) = (denial(answer.code, &answered), denial(reply.code, &reply.json));
         if ours != theirs {
             wrong.push(format!("seed {seed}: {what}\n simulated: {ours:?}\n happened: {theirs:?}"));
         }
     }
-    println!("{all} objects were predicted and sent, {refused} refused");
+    println!("{all} objects were predicted and sent, {denied} rejected");
     assert!(wrong.is_empty(), "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!((all / 4..all * 9 / 10).contains(&refused), "a generator of one kind proves nothing");
+    assert!((all / 4..all * 9 / 10).contains(&denied), "a generator of one kind proves nothing");
     if extent().is_full {
-        let facts = [("objects".to_owned(), all), ("of them denied".to_owned(), refused)];
+        let facts = [("objects".to_owned(), all), ("of them denied".to_owned(), denied)];
         let facts = facts.map(|(what, count)| (what, count.to_string()));
         verify(&version(plane), Topic::Predictions, &facts.into());
     }
 }
 
-/// The code of an answer; of a refusal, its reason and causes. What cannot be decoded at all (400) is told by the text of
-/// Go's decoder, which nobody imitates.
-fn refusal(code: u16, answer: &Value) -> (u16, Value, Vec<String>) {
+/// The code of an answer; of an error, its reason and causes. What cannot be decoded at all (400) has the text of
+/// Go's decoder, which is not imitated.
+fn denial(code: u16, answer: &Value) -> (u16, Value, Vec<String>) {
     let mut causes: Vec<String> = match (code, answer["details"]["causes"].as_array()) {
         (422, Some(causes)) => causes.iter().map(Value::to_string).collect(),
         _ => Vec::new(),
@@ -70,7 +70,7 @@ fn refusal(code: u16, answer: &Value) -> (u16, Value, Vec<String>) {
     (code, answer["reason"].clone(), causes)
 }
 
-/// What `check` says of its creation, if it says that it is refused.
+/// What `check` says of its creation, if it says that it is rejected.
 fn predicted(object: &Value) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("object.json");
@@ -86,8 +86,8 @@ fn predicted(object: &Value) -> Option<String> {
     let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let mut findings = report["findings"].as_array().unwrap().iter();
-    let refusal = findings.find(|finding| finding["result"] == "api")?;
-    Some(refusal["message"].to_string())
+    let denial = findings.find(|finding| finding["result"] == "api")?;
+    Some(denial["message"].to_string())
 }
 
 /// An object that is stored every day, with up to two changes; and what they are.

@@ -1,7 +1,7 @@
 //! YAML is read as kubectl reads it: a corpus of what people write and of what only machines would, each text
 //! given to both.
 //!
-//! Not here: places in the text, which kubectl does not tell (`document`).
+//! Not here: places in the text, which kubectl does not print (`document`).
 
 use bindery::document;
 use serde_json::{Value, json};
@@ -173,18 +173,18 @@ fn yaml_is_read_as_kubectl_reads_it() {
     let plane = Plane::shared(Peers::WithoutBinder);
     let values = VALUES.iter().map(|value| format!("{HEAD}\ndata:\n  x: {value}\n"));
     let streams = STREAMS.iter().map(|stream| stream.replace("HEAD", HEAD));
-    let (mut wrong, mut same, mut refused) = (Vec::new(), 0, 0);
+    let (mut wrong, mut same, mut denied) = (Vec::new(), 0, 0);
     for text in values.chain(streams) {
         match (kubectl(plane, &text), ours(&text)) {
             (Ok(theirs), Ok(ours)) if is_same(&theirs, &ours) => same += 1,
-            (Err(_), Err(_)) => refused += 1,
+            (Err(_), Err(_)) => denied += 1,
             _ if OTHERWISE.iter().any(|(part, _)| text.contains(part)) => {}
             (theirs, ours) => wrong.push(format!("{text:?}\nkubectl: {theirs:?}\nours: {ours:?}")),
         }
     }
-    println!("{same} texts are read alike, {refused} are refused by both");
+    println!("{same} texts are read alike, {denied} are rejected by both");
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(same > 80 && refused > 8, "{same} and {refused}");
+    assert!(same > 80 && denied > 8, "{same} and {denied}");
 }
 
 /// The objects that kubectl makes of a text.

@@ -11,9 +11,9 @@ use crate::plane::{Peers, Plane, claim_path, volume_path};
 use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why),
+    case!(pairs_are_bound_in_either_order_and_a_pending_claim_gets_an_event),
     case!(a_claim_of_a_pod_that_was_placed_by_hand_is_prebound),
-    case!(a_second_binder_gives_way_to_that_of_kubernetes),
+    case!(a_second_binder_yields_to_that_of_kubernetes),
 ];
 
 /// How long the machine may take to do what takes milliseconds.
@@ -29,7 +29,7 @@ pub(crate) fn until(plane: &Plane, path: &str, phase: &str) -> Value {
     })
 }
 
-fn pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why() {
+fn pairs_are_bound_in_either_order_and_a_pending_claim_gets_an_event() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("binds");
     let _controller = Controller::start(&plane, Election::Lease);
@@ -49,7 +49,7 @@ fn pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why() {
     until(&plane, &volume_path(&objects.name("first")), "Released");
 
     objects.claim("large", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
-    let told = eventually("the claim is told why it waits", PATIENCE, || {
+    let reported = eventually("the claim gets an event", PATIENCE, || {
         let describe = ["-n", namespace, "describe", "pvc", "large"];
         let text = plane.kubectl(TENANT, &describe, "").expect_ok();
         if text.contains("0/2 volumes fit: 2 kept for another claim") {
@@ -58,7 +58,7 @@ fn pairs_are_bound_in_either_order_and_a_claim_that_waits_is_told_why() {
             Err(text)
         }
     });
-    assert!(told.contains("ProvisioningFailed"), "the class has no object: {told}");
+    assert!(reported.contains("ProvisioningFailed"), "the class has no object: {reported}");
 }
 
 /// The in-tree binder leaves such a claim to the scheduler, which never sees the pod.
@@ -118,7 +118,7 @@ fn a_claim_of_a_pod_that_was_placed_by_hand_is_prebound() {
 }
 
 /// Also after a restart, until a person clears it; and again, if the other one was not switched off.
-fn a_second_binder_gives_way_to_that_of_kubernetes() {
+fn a_second_binder_yields_to_that_of_kubernetes() {
     let plane = Plane::start(Peers::WithBinder).unwrap();
     let objects = plane.objects("second");
     let controller = Controller::in_mode(&plane, "full");
@@ -134,7 +134,7 @@ fn a_second_binder_gives_way_to_that_of_kubernetes() {
         count += 1;
         let list = plane.get(ADMIN, events).expect_ok();
         let found = list["items"].as_array().is_some_and(|items| !items.is_empty());
-        if found { Ok(()) } else { Err(format!("nothing told after {count} pairs")) }
+        if found { Ok(()) } else { Err(format!("nothing reported after {count} pairs")) }
     });
     controller.stop();
     let stored = other_binder().expect("it is stored");
@@ -148,7 +148,7 @@ fn a_second_binder_gives_way_to_that_of_kubernetes() {
     };
     let clear = "-n kube-system annotate lease bindery-controller bindery.dev/other-binder-";
     logged(clear);
-    // Whoever is left binds what is open.
+    // The remaining replica binds what is open.
     for number in 0..count {
         until(&plane, &claim_path(objects.namespace(), &format!("c{number}")), "Bound");
     }

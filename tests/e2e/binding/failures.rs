@@ -15,13 +15,13 @@ use crate::runner::{Case, alone, case, extent};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_provisioned_volume_survives_a_late_claim_event),
-    case!(it_lives_through_what_goes_wrong_on_the_way),
+    case!(it_survives_a_faulty_connection),
     case!(it_starts_on_a_crowd_and_outlives_the_api_server),
-    alone!(another_takes_over_from_one_that_is_killed_or_told_to_end),
+    alone!(another_takes_over_from_one_that_is_killed_or_terminated),
 ];
 
 /// Cases that take a minute each, whatever the machine.
-pub(crate) const LENGTHY: &[Case] = &[case!(a_refused_token_is_read_anew)];
+pub(crate) const LENGTHY: &[Case] = &[case!(a_rejected_token_is_read_again)];
 
 /// How long the machine may take to do what takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -66,7 +66,7 @@ impl Pairs<'_> {
     }
 }
 
-fn it_lives_through_what_goes_wrong_on_the_way() {
+fn it_survives_a_faulty_connection() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let proxy = Proxy::start(&plane);
     let controller =
@@ -76,7 +76,7 @@ fn it_lives_through_what_goes_wrong_on_the_way() {
     pairs.await_all();
     it_goes_on_after_an_absence(&proxy, &mut pairs);
     watches_may_end_in_mid_burst(&proxy, &mut pairs);
-    a_forgotten_history_is_listed_anew(&proxy, &mut pairs);
+    a_compacted_history_is_listed_again(&proxy, &mut pairs);
     a_busy_server_is_given_the_time_that_it_asks_for(&proxy, &mut pairs);
     let log = controller.log();
     assert!(!log.contains("panicked"), "{log}");
@@ -120,7 +120,7 @@ fn a_provisioned_volume_survives_a_late_claim_event() {
 
 /// A token that the server does not take any more is replaced in its file, as kubelets do it: the client
 /// looks at the file about once a minute.
-fn a_refused_token_is_read_anew() {
+fn a_rejected_token_is_read_again() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (token, kubeconfig) = (folder.path().join("token"), folder.path().join("kubeconfig"));
@@ -131,7 +131,7 @@ fn a_refused_token_is_read_anew() {
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
     std::fs::write(&token, "expired").unwrap();
     let controller = Controller::start_by(&kubeconfig, Election::None);
-    eventually("the token is refused", PATIENCE, || {
+    eventually("the token is rejected", PATIENCE, || {
         if controller.log().contains("401") { Ok(()) } else { Err(controller.log()) }
     });
     std::fs::write(&token, valid.as_str().unwrap()).unwrap();
@@ -164,10 +164,10 @@ fn watches_may_end_in_mid_burst(proxy: &Proxy, pairs: &mut Pairs<'_>) {
     pairs.await_all();
 }
 
-fn a_forgotten_history_is_listed_anew(proxy: &Proxy, pairs: &mut Pairs<'_>) {
+fn a_compacted_history_is_listed_again(proxy: &Proxy, pairs: &mut Pairs<'_>) {
     proxy.set(Trouble::Forgotten);
     pairs.make(2);
-    eventually("the history is refused", PATIENCE, || match proxy.met(Trouble::Forgotten) {
+    eventually("the history is rejected", PATIENCE, || match proxy.met(Trouble::Forgotten) {
         0 => Err("not yet".to_owned()),
         _ => Ok(()),
     });
@@ -179,13 +179,15 @@ fn a_busy_server_is_given_the_time_that_it_asks_for(proxy: &Proxy, pairs: &mut P
     proxy.set(Trouble::Busy);
     pairs.make(20);
     // The watches may still pause after what was forgotten.
-    eventually("a write is told to wait", PATIENCE, || match proxy.met(Trouble::Busy) {
-        0 => Err("not yet".to_owned()),
-        _ => Ok(()),
+    eventually("a write is answered with Retry-After", PATIENCE, || {
+        match proxy.met(Trouble::Busy) {
+            0 => Err("not yet".to_owned()),
+            _ => Ok(()),
+        }
     });
     wait(Duration::from_secs(4));
     let met = proxy.met(Trouble::Busy);
-    assert!(met <= 400, "{met} writes in four seconds that were told to wait for one");
+    assert!(met <= 400, "{met} writes in four seconds that had to wait for one");
     proxy.set(Trouble::None);
     pairs.await_all();
 }
@@ -203,7 +205,7 @@ fn it_starts_on_a_crowd_and_outlives_the_api_server() {
             scope.spawn(move || {
                 for number in numbers {
                     if number % 5 == 0 {
-                        let other = json!({"spec": {"storageClassName": "nobody-asks"}});
+                        let other = json!({"spec": {"storageClassName": "unused"}});
                         objects.volume(&format!("v{number}"), &other);
                     } else {
                         objects.claim(&format!("c{number}"), &json!({}));
@@ -225,14 +227,14 @@ fn it_starts_on_a_crowd_and_outlives_the_api_server() {
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
-fn another_takes_over_from_one_that_is_killed_or_told_to_end() {
+fn another_takes_over_from_one_that_is_killed_or_terminated() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let mut pairs = Pairs { plane: &plane, objects: plane.objects("failover"), made: 0 };
     let mut all: Vec<Controller> =
         (0..3).map(|_| Controller::start(&plane, Election::Lease)).collect();
     pairs.make(1);
     pairs.await_all();
-    // Told to end: the lease is given up.
+    // Terminated: the lease is given up.
     let first = leading(&plane, &mut all);
     let start = Instant::now();
     first.stop();
@@ -257,5 +259,5 @@ fn leading(plane: &Plane, all: &mut Vec<Controller>) -> Controller {
     let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
     let leads = |controller: &Controller| holder.contains(&format!("_{}_", controller.id()));
     let place = all.iter().position(leads);
-    all.remove(place.unwrap_or_else(|| panic!("nobody is {holder}")))
+    all.remove(place.unwrap_or_else(|| panic!("no replica is {holder}")))
 }

@@ -260,7 +260,7 @@ fn an_expansion_is_left_to_the_resizer() {
     assert_eq!(
         after_a_while(&claim)["metadata"]["resourceVersion"],
         version,
-        "nobody writes to it again"
+        "no component writes to it again"
     );
 }
 
@@ -299,8 +299,8 @@ fn a_namespace_goes_in_the_middle_of_its_work() {
     }
     let namespace = format!("/api/v1/namespaces/{}", objects.namespace());
     plane().request(ADMIN, Method::DELETE, &namespace, Body::none()).expect_ok();
-    let refused = (PAIRS..PAIRS * 2).filter(|number| create(*number) == 403).count();
-    assert!(refused > 0, "the namespace goes while claims are made");
+    let denied = (PAIRS..PAIRS * 2).filter(|number| create(*number) == 403).count();
+    assert!(denied > 0, "the namespace goes while claims are made");
     eventually("the namespace is gone", PATIENCE, || match plane().get(ADMIN, &namespace) {
         reply if reply.code == 404 => Ok(()),
         reply => Err(reply.to_string()),

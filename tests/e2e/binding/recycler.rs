@@ -15,7 +15,7 @@ use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_recycled_volume_is_bound_again),
-    case!(a_recycling_that_failed_is_told_and_tried_again),
+    case!(a_failed_recycling_is_reported_and_retried),
     case!(a_recycler_pod_that_never_ends_is_given_up),
 ];
 
@@ -113,16 +113,16 @@ impl<'a> Stage<'a> {
     }
 
     /// Waits until kubectl shows an event of the volume with this reason and text.
-    fn until_told(&self, kind: &str, reason: &str, text: &str) {
+    fn until_reported(&self, kind: &str, reason: &str, text: &str) {
         let about = format!("--field-selector=involvedObject.name={}", self.volume);
         let columns = "-o=custom-columns=T:.type,R:.reason,M:.message";
         let expected = [kind, reason];
-        eventually(&format!("{reason} {text:?} is told"), PATIENCE, || {
+        eventually(&format!("{reason} {text:?} is recorded"), PATIENCE, || {
             let arguments = ["-n", "default", "get", "events", &about, columns];
             let shown = self.plane.kubectl(ADMIN, &arguments, "").expect_ok();
-            let is_told =
+            let is_reported =
                 |line: &str| line.split_whitespace().take(2).eq(expected) && line.contains(text);
-            if shown.lines().any(is_told) { Ok(()) } else { Err(shown) }
+            if shown.lines().any(is_reported) { Ok(()) } else { Err(shown) }
         });
     }
 
@@ -154,8 +154,8 @@ fn a_recycled_volume_is_bound_again() {
     });
     objects.create(&format!("/api/v1/namespaces/{namespace}/events"), &event);
     stage.report(&pod, &json!({"phase": "Running"}));
-    stage.until_told("Normal", "RecyclerPod", "Recycler pod: the image is here");
-    // Whoever may make pods may not say how ours ended.
+    stage.until_reported("Normal", "RecyclerPod", "Recycler pod: the image is here");
+    // A user who may make pods may not say how ours ended.
     let path =
         format!("{}/{}/status", stage.pods_path(), pod["metadata"]["name"].as_str().unwrap());
     let forged = Body::merge_patch(&json!({"status": {"phase": "Succeeded"}}));
@@ -164,14 +164,14 @@ fn a_recycled_volume_is_bound_again() {
     stage.report(&pod, &json!({"phase": "Succeeded"}));
     let volume = stage.until("Available");
     assert_eq!(volume["spec"]["claimRef"], Value::Null);
-    stage.until_told("Normal", "VolumeRecycled", "Volume recycled");
+    stage.until_reported("Normal", "VolumeRecycled", "Volume recycled");
     stage.until_no_pod();
     objects.claim("second", &json!({}));
     let claim = until(&plane, &claim_path(namespace, "second"), "Bound");
     assert_eq!(claim["spec"]["volumeName"], stage.volume);
 }
 
-fn a_recycling_that_failed_is_told_and_tried_again() {
+fn a_failed_recycling_is_reported_and_retried() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("unrecycled");
     let stage = Stage::new(&plane, &objects, "");
@@ -180,7 +180,7 @@ fn a_recycling_that_failed_is_told_and_tried_again() {
     let volume = stage.until("Failed");
     let text = "Recycle failed: failed to recycle volume: no such export";
     assert_eq!(volume["status"]["message"], text);
-    stage.until_told("Warning", "VolumeFailedRecycle", text);
+    stage.until_reported("Warning", "VolumeFailedRecycle", text);
     let second = stage.pod(Some(&first), PATIENCE_AFTER_FAILURE);
     stage.report(&second, &json!({"phase": "Succeeded"}));
     stage.until("Available");

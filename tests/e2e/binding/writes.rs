@@ -1,4 +1,4 @@
-//! The binding core's writes on the real API server, without anybody else who binds: what it stores is
+//! The binding core's writes on the real API server, without another binder: what it stores is
 //! what the core assumed.
 
 use bindery::api::write::{WritePatch, write_patch};
@@ -16,7 +16,7 @@ use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
     case!(four_writes_bind_a_pair),
-    case!(a_write_on_an_older_version_is_refused),
+    case!(a_write_on_an_older_version_is_rejected),
     case!(a_change_of_finalizers_leaves_those_of_others),
 ];
 
@@ -87,7 +87,7 @@ impl Couple {
 }
 
 /// Everything but the version, which only the server knows.
-fn told(view: &View) -> (Vec<Volume>, Vec<Claim>) {
+fn reported(view: &View) -> (Vec<Volume>, Vec<Claim>) {
     let volumes = view.volumes().map(|volume| Volume { version: None, ..Volume::clone(volume) });
     let claims = view.claims().map(|claim| Claim { version: None, ..Claim::clone(claim) });
     (volumes.collect(), claims.collect())
@@ -102,7 +102,7 @@ fn four_writes_bind_a_pair() {
         assumed.assume(&write);
         let patch = write_patch(&write);
         plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch)).expect_ok();
-        assert_eq!(told(&couple.view()), told(&assumed), "{write:?}");
+        assert_eq!(reported(&couple.view()), reported(&assumed), "{write:?}");
         count += 1;
         assert!(count < 10, "no end: {write:?}");
     }
@@ -113,14 +113,14 @@ fn four_writes_bind_a_pair() {
     assert!(listed.contains("Bound"), "{listed}");
 }
 
-fn a_write_on_an_older_version_is_refused() {
+fn a_write_on_an_older_version_is_rejected() {
     let objects = plane().objects("late-writes");
     let couple = Couple::of(&objects.volume("pv", &json!({})), &objects.claim("data", &json!({})));
     let write = couple.next().unwrap();
     let patch = write_patch(&write);
     let send = || plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch));
     send().expect_ok();
-    send().expect_refused(409);
+    send().expect_denied(409);
 }
 
 /// A volume of a plug-in that moved loses the finalizer of the plug-in, one of a plug-in that did not
@@ -154,8 +154,8 @@ fn a_change_of_finalizers_leaves_those_of_others() {
         let patch = write_patch(&write);
         let send = || plane().request(ADMIN, Method::PATCH, &patch.path, body(&patch));
         send().expect_ok();
-        send().expect_refused(409);
-        assert_eq!(told(&couple.view()), told(&assumed), "{write:?}");
+        send().expect_denied(409);
+        assert_eq!(reported(&couple.view()), reported(&assumed), "{write:?}");
         let stored = plane().get(ADMIN, &couple.volume).expect_ok();
         let sorted = |names: &[Value]| {
             let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
 //! Does a plane end when it should, however its process ends?
 //!
-//! These cases exist as a plane that outlives its test holds half a gigabyte and is noticed by nobody.
+//! These cases exist as a plane that outlives its test holds half a gigabyte and goes unnoticed.
 //! Not here: what a plane does while it runs (`smoke`).
 
 use std::fs;
@@ -42,7 +42,7 @@ fn plane_dies_with_its_killed_process() {
     let status = holder.wait().expect("the holder is ours");
     assert_eq!(status.signal(), Some(9));
     await_end(&folder);
-    // Nobody was left to remove the folder; the next plane does.
+    // No process was left to remove the folder; the next plane does.
     assert!(folder.exists());
     drop(fs::remove_dir_all(folder));
 }

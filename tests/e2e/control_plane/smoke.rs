@@ -1,6 +1,6 @@
 //! Does the control plane itself do what every other case relies on?
 //!
-//! These cases exist to tell a broken plane from a broken product. Not here: Bindery.
+//! These cases exist to distinguish a broken plane from a broken product. Not here: Bindery.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(warnings_arrive_as_text),
     case!(in_tree_binder_binds_a_static_pair),
     case!(in_tree_binder_finds_a_volume_that_comes_later),
-    case!(in_tree_binder_tells_a_claim_that_the_volume_it_names_is_taken),
+    case!(in_tree_binder_reports_that_the_named_volume_is_taken),
     case!(deleted_bound_volume_terminates_and_goes_with_its_claim),
     case!(without_the_binder_a_pair_outlives_its_claim),
     case!(objects_go_with_their_case),
@@ -58,8 +58,8 @@ fn kubectl_speaks_for_a_persona() {
     );
     let stored = plane.get(TENANT, &claim_path(objects.namespace(), "data")).expect_ok();
     assert_eq!(stored["spec"]["storageClassName"], objects.namespace());
-    let refusal = plane.kubectl(TENANT, &["get", "persistentvolumes"], "").expect_failed();
-    assert!(refusal.contains("User \"tenant\" cannot list resource"), "{refusal}");
+    let denial = plane.kubectl(TENANT, &["get", "persistentvolumes"], "").expect_failed();
+    assert!(denial.contains("User \"tenant\" cannot list resource"), "{denial}");
     let names = plane.kubectl(ADMIN, &["get", "namespaces", "-o", "name"], "").expect_ok();
     assert!(names.contains(objects.namespace()), "{names}");
 }
@@ -79,11 +79,11 @@ fn personas_are_who_they_say() {
 
 fn rights_end_where_they_should() {
     let volumes = "/api/v1/persistentvolumes?limit=1";
-    let refused = plane().get(TENANT, volumes);
-    assert!(refused.expect_refused(403).contains("cannot list resource"), "{refused}");
+    let denied = plane().get(TENANT, volumes);
+    assert!(denied.expect_denied(403).contains("cannot list resource"), "{denied}");
     plane().get(STORAGE_ADMIN, volumes).expect_ok();
     let secrets = plane().get(STORAGE_ADMIN, "/api/v1/secrets");
-    assert!(secrets.expect_refused(403).contains("cannot list resource"), "{secrets}");
+    assert!(secrets.expect_denied(403).contains("cannot list resource"), "{secrets}");
 }
 
 fn warnings_arrive_as_text() {
@@ -102,7 +102,7 @@ fn warnings_arrive_as_text() {
         deprecated.starts_with("spec.persistentVolumeReclaimPolicy: The Recycle"),
         "{deprecated}"
     );
-    plane().get(STORAGE_ADMIN, &volume_path("never-stored")).expect_refused(404);
+    plane().get(STORAGE_ADMIN, &volume_path("never-stored")).expect_denied(404);
 }
 
 fn in_tree_binder_binds_a_static_pair() {
@@ -115,22 +115,23 @@ fn in_tree_binder_binds_a_static_pair() {
     assert!(writers.contains("kube-controller-manager"), "another one bound it: {writers}");
 }
 
-/// So a namespace learns from its own events what the webhook tells it by default (docs/explanation/security.md).
+/// So a namespace learns from its own events what the webhook shows it by default (docs/explanation/security.md).
 ///
 /// Kubernetes: `pv_controller.go`, `syncUnboundClaim`.
-fn in_tree_binder_tells_a_claim_that_the_volume_it_names_is_taken() {
+fn in_tree_binder_reports_that_the_named_volume_is_taken() {
     let objects = plane().objects("taken");
     objects.volume("data", &json!({}));
     objects.claim("data", &json!({}));
     objects.await_bound("data");
     objects.claim("late", &json!({"spec": {"volumeName": objects.name("data")}}));
-    let told = format!("volume \"{}\" already bound to a different claim.", objects.name("data"));
+    let reported =
+        format!("volume \"{}\" already bound to a different claim.", objects.name("data"));
     let events = format!("/api/v1/namespaces/{}/events", objects.namespace());
     eventually("the event", SOON, || {
         let reply = plane().get(ADMIN, &events);
         let items = reply.json["items"].as_array().cloned().unwrap_or_default();
         let is_it = |event: &Value| {
-            event["involvedObject"]["name"] == "late" && event["message"] == told.as_str()
+            event["involvedObject"]["name"] == "late" && event["message"] == reported.as_str()
         };
         if items.iter().any(is_it) { Ok(()) } else { Err(reply.to_string()) }
     });
@@ -167,7 +168,7 @@ fn deleted_bound_volume_terminates_and_goes_with_its_claim() {
     });
 }
 
-/// Protection works there and nobody binds or releases: what another binder needs.
+/// Protection works there and nothing binds or releases: what another binder needs.
 fn without_the_binder_a_pair_outlives_its_claim() {
     let plane = Plane::shared(Peers::WithoutBinder);
     let objects = plane.objects("no-binder");
@@ -181,7 +182,7 @@ fn without_the_binder_a_pair_outlives_its_claim() {
     let volume = plane.get(ADMIN, &volume_path(&objects.name("data"))).expect_ok();
     assert_eq!(volume["status"]["phase"], "Bound");
     let account = "/api/v1/namespaces/kube-system/serviceaccounts/persistent-volume-binder";
-    plane.get(ADMIN, account).expect_refused(404);
+    plane.get(ADMIN, account).expect_denied(404);
     assert_ne!(plane.port(), self::plane().port(), "the planes are two");
 }
 

@@ -50,10 +50,10 @@ fn only_who_may_write_volumes_sets_a_label_that_rules_rest_on() {
             labelled(&plane, who, &change).expect_ok();
         }
     }
-    assert_eq!(asked(&installed), unasked, "a webhook was asked about somebody else's label");
+    assert_eq!(asked(&installed), unasked, "a webhook was asked about another label");
 
     denied(&plane);
-    assert_ne!(asked(&installed), unasked, "nobody was asked");
+    assert_ne!(asked(&installed), unasked, "no webhook was asked");
 
     drop(installed);
     for reply in attempts(&plane) {
@@ -78,7 +78,7 @@ fn denied(plane: &Plane) {
     }
 }
 
-/// What whoever may write namespaces and no volumes tries, in each way in which a label can be written.
+/// What a user tries who may write namespaces and no volumes, by each request that can write a label.
 fn attempts(plane: &Plane) -> Vec<Reply> {
     let mut replies = Vec::new();
     for (key, value) in [(TENANT, "blue"), (TEAM, "qa")] {

@@ -24,7 +24,7 @@ pub(crate) struct Call {
 impl Call {
     /// Connects, and shakes hands as who trusts `bundle` (PEM) and expects `host`.
     pub(crate) fn connect(address: SocketAddr, bundle: &str, host: &str) -> Result<Self, String> {
-        let told = |error: std::io::Error| error.to_string();
+        let reported = |error: std::io::Error| error.to_string();
         let mut roots = RootCertStore::empty();
         for authority in ca_certificates(bundle) {
             let certificate = CertificateDer::from_pem_slice(authority.as_bytes());
@@ -40,11 +40,11 @@ impl Call {
         let name = ServerName::try_from(host.to_owned()).expect("a host name");
         let mut connection =
             ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(told)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(told)?;
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(reported)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(reported)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(reported)?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut stream).map_err(told)?;
+            connection.complete_io(&mut stream).map_err(reported)?;
         }
         Ok(Self { stream: StreamOwned::new(connection, stream) })
     }
@@ -57,16 +57,16 @@ impl Call {
 
     /// Posts a review and reads the answer to it; the connection ends with that.
     pub(crate) fn ask(mut self, path: &str, review: &str) -> Result<Value, String> {
-        let told = |error: std::io::Error| error.to_string();
+        let reported = |error: std::io::Error| error.to_string();
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n\
              content-length: {}\r\nconnection: close\r\n\r\n",
             review.len()
         );
-        self.stream.write_all(head.as_bytes()).map_err(told)?;
-        self.stream.write_all(review.as_bytes()).map_err(told)?;
+        self.stream.write_all(head.as_bytes()).map_err(reported)?;
+        self.stream.write_all(review.as_bytes()).map_err(reported)?;
         let mut answer = String::new();
-        self.stream.read_to_string(&mut answer).map_err(told)?;
+        self.stream.read_to_string(&mut answer).map_err(reported)?;
         let (head, body) = answer.split_once("\r\n\r\n").ok_or("an answer without an end")?;
         if !head.starts_with("HTTP/1.1 200") {
             return Err(answer);

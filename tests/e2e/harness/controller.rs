@@ -17,10 +17,10 @@ pub(crate) struct Controller {
     process: Option<Process>,
 }
 
-/// Whether it contends for the lease.
+/// Whether it competes for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Election {
-    /// It leads at once: nobody else is there.
+    /// It leads at once: there is no other.
     None,
     /// As in production.
     Lease,

@@ -41,7 +41,7 @@ const OWN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// Which registrations are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registered {
-    /// Guard and advise: a hazard that an edit repairs first is refused as well.
+    /// Guard and advise: a hazard that a mutation corrects first is denied as well.
     Validating,
     /// Those and the edits.
     Everything,

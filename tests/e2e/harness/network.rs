@@ -1,6 +1,6 @@
 //! A network of the tests' own, in which pods have addresses that the API server calls.
 //!
-//! Whoever is root makes one; anybody else makes one as the root of a user namespace of their own, where a container
+//! Root makes one; other users make one as the root of a user namespace of their own, where a container
 //! runs as that root without its rights rather than as the number that its pod asks for. Where neither is allowed,
 //! cases that need pods fail with a sentence, and all others run.
 
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::plane::REACHED_AT;
 
-/// Says to the process that begins anew where it is.
+/// Shows the restarted process where it is.
 pub(crate) const MARK: &str = "BINDERY_OWN_NETWORK";
 const AS_ROOT: &str = "root";
 pub(crate) const AS_MAPPED_ROOT: &str = "mapped-root";
@@ -31,7 +31,7 @@ pub(crate) enum Network {
     Foreign,
 }
 
-/// Begins this process anew in a network of its own, if that is possible and has not happened yet.
+/// Restarts this process in a network of its own, if that is possible and has not happened yet.
 pub(crate) fn enter() -> Result<(), String> {
     if env::var_os(MARK).is_some() {
         return prepare();

@@ -32,7 +32,7 @@ pub(crate) enum Trouble {
     LateClaims,
     /// Every watch ends, and every request fails.
     Away,
-    /// Every request to write is told to come back in a second.
+    /// Every request to write is answered with Retry-After: 1.
     Busy,
     /// Where a watch is to be resumed, the history is gone.
     Forgotten,
@@ -81,7 +81,7 @@ impl Proxy {
         Self { trouble, counted, folder, port, _runtime: runtime }
     }
 
-    /// The kubeconfig of somebody by way of the proxy.
+    /// The kubeconfig of a user through the proxy.
     pub(crate) fn kubeconfig(&self, plane: &Plane, persona: Persona) -> PathBuf {
         let text = std::fs::read_to_string(plane.kubeconfig(persona)).unwrap();
         let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -134,14 +134,14 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let query = request.uri().query().unwrap_or_default();
     let is_resumed = is_watch && query.contains("resourceVersion=");
     match trouble {
-        Trouble::Away => return refusal(StatusCode::BAD_GATEWAY),
+        Trouble::Away => return denial(StatusCode::BAD_GATEWAY),
         Trouble::Busy if request.method() != "GET" => {
             upstream.counted.busy.fetch_add(1, Ordering::Relaxed);
-            return refusal(StatusCode::TOO_MANY_REQUESTS);
+            return denial(StatusCode::TOO_MANY_REQUESTS);
         }
         Trouble::Forgotten if is_resumed => {
             upstream.counted.forgotten.fetch_add(1, Ordering::Relaxed);
-            return refusal(StatusCode::GONE);
+            return denial(StatusCode::GONE);
         }
         Trouble::HeldSecrets if request.method() != "GET" && is_of_secret(&request) => {
             upstream.counted.held.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +159,7 @@ async fn pass(State(upstream): State<Upstream>, request: Request) -> Response<Bo
     let body = to_bytes(body, 16 << 20).await.unwrap_or_default();
     let forwarded = Request::from_parts(head, kube::client::Body::from(body.to_vec()));
     let Ok(response) = upstream.client.send(forwarded).await else {
-        return refusal(StatusCode::BAD_GATEWAY);
+        return denial(StatusCode::BAD_GATEWAY);
     };
     let (mut head, body) = response.into_parts();
     head.headers.remove(header::TRANSFER_ENCODING);
@@ -207,7 +207,7 @@ async fn pump(
     }
 }
 
-fn refusal(code: StatusCode) -> Response<Body> {
+fn denial(code: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = code;
     if code == StatusCode::TOO_MANY_REQUESTS {

@@ -29,7 +29,7 @@ use crate::plane::persona::{ALL, TENANT};
 use crate::plane::{Body, Persona, Plane};
 
 /// Bodies by the endpoint to which they were sent.
-type Heard = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
+type Reply = Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>;
 
 /// Each endpoint, its path here, and that of the one that is sent everything in the same configuration.
 const ENDPOINTS: [(Endpoint, &str, &str); 6] = [
@@ -43,7 +43,7 @@ const ENDPOINTS: [(Endpoint, &str, &str); 6] = [
 
 /// A listening recorder; it ends when dropped.
 pub(crate) struct Recorder {
-    heard: Heard,
+    received: Reply,
     _server: PortServer,
 }
 
@@ -62,10 +62,10 @@ impl Recorder {
         let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let heard = Heard::default();
+        let received = Reply::default();
         let router = Router::new()
-            .route("/{*endpoint}", axum::routing::post(hear))
-            .with_state(Arc::clone(&heard));
+            .route("/{*endpoint}", axum::routing::post(receive))
+            .with_state(Arc::clone(&received));
         let endpoint = PortOptions {
             name: "recorder",
             listener,
@@ -80,20 +80,20 @@ impl Recorder {
         let mutating = serde_json::to_value(registration.mutating()).unwrap();
         register(plane, VALIDATING, &with_recorder(validating, &address.to_string()));
         register(plane, MUTATING, &with_recorder(mutating, &address.to_string()));
-        let recorder = Self { heard, _server: server };
+        let recorder = Self { received, _server: server };
         recorder.await_registration(plane);
         recorder
     }
 
-    /// Forgets what it has heard so far.
+    /// Forgets what it has received so far.
     pub(crate) fn forget(&self) {
-        self.heard.lock().unwrap().clear();
+        self.received.lock().unwrap().clear();
     }
 
     /// Compares what each endpoint was sent with what its predicate says of all that was sent anywhere.
     pub(crate) fn compare(&self) -> Compared {
-        let heard = self.heard.lock().unwrap();
-        let of = |endpoint: &str| heard.get(endpoint).map_or(&[][..], Vec::as_slice);
+        let received = self.received.lock().unwrap();
+        let of = |endpoint: &str| received.get(endpoint).map_or(&[][..], Vec::as_slice);
         let mut compared = Compared { count: 0, differences: Vec::new() };
         for (endpoint, name, all) in ENDPOINTS {
             // How often each is expected, less how often it was sent.
@@ -128,10 +128,12 @@ impl Recorder {
         eventually("the API server asks the recorder", Duration::from_secs(20), || {
             self.forget();
             plane.request(TENANT, Method::POST, path, Body::json(&claim));
-            let heard = self.heard.lock().unwrap();
+            let received = self.received.lock().unwrap();
             let endpoints = ["advise", "mutate", "all-validating", "all-mutating"];
-            let silent: Vec<&str> =
-                endpoints.into_iter().filter(|endpoint| !heard.contains_key(*endpoint)).collect();
+            let silent: Vec<&str> = endpoints
+                .into_iter()
+                .filter(|endpoint| !received.contains_key(*endpoint))
+                .collect();
             if silent.is_empty() { Ok(()) } else { Err(format!("silent: {silent:?}")) }
         });
         self.forget();
@@ -215,7 +217,7 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
         "resources": ["persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims",
             "persistentvolumeclaims/status", "namespaces", "namespaces/status", "namespaces/finalize"],
     }]);
-    // Mutating webhooks run in order; nobody has changed the object before the first.
+    // Mutating webhooks run in order; none has changed the object before the first.
     webhooks.insert(0, everything);
     for webhook in webhooks {
         let name = webhook["name"].as_str().unwrap().split('.').next().unwrap().to_owned();
@@ -227,8 +229,8 @@ fn with_recorder(mut configuration: Value, address: &str) -> Value {
     configuration
 }
 
-async fn hear(
-    State(heard): State<Heard>,
+async fn receive(
+    State(received): State<Reply>,
     Path(endpoint): Path<String>,
     body: axum::body::Bytes,
 ) -> ([(&'static str, &'static str); 1], Vec<u8>) {
@@ -236,6 +238,6 @@ async fn hear(
         .ok()
         .and_then(|review| review["request"]["uid"].as_str().map(str::to_owned))
         .unwrap_or_default();
-    heard.lock().unwrap().entry(endpoint).or_default().push(body.to_vec());
+    received.lock().unwrap().entry(endpoint).or_default().push(body.to_vec());
     ([("content-type", "application/json")], response_bytes(&uid, &AdmissionResponse::default()))
 }

@@ -187,7 +187,7 @@ pub(crate) fn run(cases: &[Case], arguments: &Arguments) -> Outcome {
         }
         return Outcome::Passed;
     }
-    // Nobody has asked for it yet: no case ran.
+    // It was not asked for yet: no case ran.
     drop(EXTENT.set(arguments.extent.clone()));
     capture_panics();
     let start = Instant::now();

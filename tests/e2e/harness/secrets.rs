@@ -1,4 +1,4 @@
-//! Nothing that Bindery logs, counts or tells holds a key, a token or a certificate: whatever it wrote in a run is
+//! Nothing that Bindery logs, counts or prints holds a key, a token or a certificate: whatever it wrote in a run is
 //! looked through, and one find fails the run.
 //!
 //! Not here: what its commands print (`tests/cli`).

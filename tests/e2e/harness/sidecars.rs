@@ -266,7 +266,7 @@ impl<'a> Storage<'a> {
             "--retry-interval-start=100ms".to_owned(),
         ];
         if sidecar == Sidecar::Resizer {
-            // So that it tells what it puts off; for how long is the default of 5 min.
+            // So that it logs what it postpones; for how long is the default of 5 min.
             arguments.push("--v=4".to_owned());
         } else {
             arguments.push("--retry-interval-max=2s".to_owned());
@@ -282,7 +282,7 @@ impl<'a> Storage<'a> {
     }
 
     /// Waits until it listens, or leads. The name by which it is elected is that of the machine, so that a
-    /// successor takes over at once; the log tells of which process it is true.
+    /// successor takes over at once; the log shows for which process it is true.
     fn await_start(&self, sidecar: Sidecar) {
         eventually(&format!("{sidecar:?} works"), PATIENCE, || {
             let mut running = self.lock();

@@ -1,4 +1,4 @@
-//! An installation's own certificates on a real API server: made, registered, renewed, and made again when somebody
+//! An installation's own certificates on a real API server: made, registered, renewed, and made again when a user
 //! takes them away; while clients that go by what is registered, or was a moment ago, are served all the time.
 //!
 //! Not here: the API server as that client, through a service.
@@ -137,7 +137,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Entries that match nothing, one of them of somebody else.
+/// Entries that match nothing, one of them of another product.
 fn configuration(kind: &str, name: &str) -> Value {
     let entry = |entry: &str, service: &str| {
         json!({
@@ -249,11 +249,11 @@ fn an_installation_keeps_its_certificates() {
         drop(controller);
         clients.served.load(Ordering::Relaxed)
     });
-    println!("{served} handshakes, none refused");
+    println!("{served} handshakes, none rejected");
     assert!(served > 100, "{served}");
 }
 
-/// Somebody asks for a new authority; what is trusted then.
+/// A user asks for a new CA; what is trusted then.
 fn renewed(site: &Site<'_>, former: &str) -> String {
     site.renew();
     let both = site.await_bundle(2, former);

@@ -28,7 +28,7 @@ use crate::plane::{Body, Peers, Plane, Reply, volume_path};
 use crate::runner::{Case, case};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(reviews_without_a_place_are_asked_again_and_nobody_sees_it),
+    case!(shed_reviews_are_retried_unnoticed),
     case!(calls_that_pile_up_before_a_webhook_without_time_are_all_answered),
 ];
 
@@ -38,13 +38,13 @@ const BURST: Duration = Duration::from_secs(2);
 /// How long the machine may take to do what takes a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is asked: the one is allowed, the other is refused for the claim that holds the volume, which is read
+/// What is asked: the one is allowed, the other is denied for the claim that holds the volume, which is read
 /// live. Kubernetes: a dry run passes admission and stores nothing.
 fn allowed() -> Value {
     json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}})
 }
 
-fn refused() -> Value {
+fn denied() -> Value {
     json!({"spec": {"capacity": {"storage": "1Mi"}}})
 }
 
@@ -68,7 +68,7 @@ fn burst(plane: &Plane, path: &str, hands: usize) -> (usize, Vec<String>) {
         let end = Instant::now() + BURST;
         while Instant::now() < end {
             let is_allowed = (hand + asked).is_multiple_of(2);
-            let change = if is_allowed { allowed() } else { refused() };
+            let change = if is_allowed { allowed() } else { denied() };
             let reply = plane.try_request(ADMIN, Method::PATCH, path, Body::merge_patch(&change));
             wrong.extend(reply.and_then(|reply| check(&reply, is_allowed)).err());
             asked += 1;
@@ -90,15 +90,15 @@ fn burst(plane: &Plane, path: &str, hands: usize) -> (usize, Vec<String>) {
 /// Waits until the API server asks the webhook.
 fn await_asked(plane: &Plane, path: &str) {
     eventually("the webhook is asked", PATIENCE, || {
-        let reply = plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(&refused()));
+        let reply = plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(&denied()));
         check(&reply, false)
     });
 }
 
-fn reviews_without_a_place_are_asked_again_and_nobody_sees_it() {
+fn shed_reviews_are_retried_unnoticed() {
     const PLACES: usize = 8;
     let plane = &Plane::start(Peers::Alone).unwrap();
-    // They go with their plane: the registration that stays would refuse that they are deleted.
+    // They go with their plane: the registration that stays would deny that they are deleted.
     let objects = ManuallyDrop::new(plane.objects("places"));
     objects.bound_pair("data", &json!({}), &json!({}));
     let path = format!("{}?dryRun=All", volume_path(&objects.name("data")));

@@ -21,7 +21,7 @@ const ADVISED: Duration = Duration::from_secs(3);
 /// What a busy machine may add to each.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// A binder's writes are asked about by nobody, so that it takes as long as ever.
+/// No webhook is asked about a binder's writes, so that it takes as long as ever.
 const BIND: Duration = Duration::from_secs(10);
 
 pub(super) fn a_dead_webhook_stops_the_hazards_only() {
@@ -31,7 +31,7 @@ pub(super) fn a_dead_webhook_stops_the_hazards_only() {
     let stage = Stage::set(&world);
     drop(installed);
     stage.everything_else_goes_on();
-    stage.hazards_are_refused();
+    stage.hazards_are_denied();
     break_glass(&world);
 }
 
@@ -42,10 +42,10 @@ pub(super) fn a_hung_webhook_stops_the_hazards_only() {
     let stage = Stage::set(&world);
     let address = installed.address();
     drop(installed);
-    // The kernel completes its connections; nobody reads from them.
+    // The kernel completes its connections; nothing reads from them.
     let _silent = TcpListener::bind(address).unwrap();
     stage.everything_else_goes_on();
-    stage.hazards_are_refused();
+    stage.hazards_are_denied();
     break_glass(&world);
 }
 
@@ -88,7 +88,7 @@ impl<'a> Stage<'a> {
         let Self { world, doomed } = self;
         self.small_changes_are_made();
         let free = world.volume_path("free");
-        self.timely("a volume that nobody has deleted", || world.delete(STORAGE_ADMIN, &free));
+        self.timely("a volume that was not deleted", || world.delete(STORAGE_ADMIN, &free));
         world.until_gone(&free);
         let namespace = format!("/api/v1/namespaces/{doomed}");
         self.timely("a namespace deleted", || world.delete(ADMIN, &namespace));
@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
         world.until(&world.volume_path("swept"), "Released");
     }
 
-    /// Makes a request that has to pass, in the time that it takes to be told nothing.
+    /// Makes a request that has to pass, in the time that an answer takes that does not come.
     fn timely(&self, what: &str, act: impl FnOnce() -> Reply) {
         let started = Instant::now();
         act().expect_ok();
@@ -138,8 +138,8 @@ impl<'a> Stage<'a> {
         world.until(&world.volume_path("new"), "Released");
     }
 
-    /// Each is refused in time, and nothing changes by it.
-    fn hazards_are_refused(&self) {
+    /// Each is denied in time, and nothing changes by it.
+    fn hazards_are_denied(&self) {
         let world = &self.world;
         let before = ["bound", "released"].map(|name| world.get(&world.volume_path(name)));
         let hazards = hazards();
@@ -155,13 +155,13 @@ impl<'a> Stage<'a> {
         });
         for ((what, ..), (reply, took)) in hazards.iter().zip(ends) {
             println!("{}: {what}: {} after {took:.2?}", world.name, reply.code);
-            let is_refused = reply.code == 500
+            let is_denied = reply.code == 500
                 && reply.text.contains("failed calling webhook \\\"guard.bindery.dev\\\"");
-            assert!(is_refused, "{what} is not refused for want of an answer: {reply}");
+            assert!(is_denied, "{what} is not denied for want of an answer: {reply}");
             assert!(took < GUARDED + SLACK, "{what} took {took:?}");
         }
         let after = ["bound", "released"].map(|name| world.get(&world.volume_path(name)));
-        assert_eq!(before, after, "refused, but something changed");
+        assert_eq!(before, after, "denied, but something changed");
     }
 
     fn send(&self, name: &str, hazard: &Hazard) -> Reply {
@@ -183,7 +183,7 @@ fn selected(path: &str) -> String {
     format!("{VOLUMES}?fieldSelector=metadata.name%3D{name}")
 }
 
-/// What must not happen while nobody looks.
+/// What must not happen while no webhook looks.
 enum Hazard {
     Delete,
     Sweep,
@@ -248,8 +248,8 @@ fn break_glass(world: &World<'_>) {
     world.post(ARRANGER, &format!("{rbac}/clusterrolebindings"), &binding).expect_ok();
     let name = world.named("glass");
     let delete = ["delete", "pv", &name, "--wait=false"];
-    let told = world.plane.kubectl(STORAGE_ADMIN, &delete, "").expect_failed();
-    assert!(told.contains("guard.bindery.dev"), "{told}");
+    let reported = world.plane.kubectl(STORAGE_ADMIN, &delete, "").expect_failed();
+    assert!(reported.contains("guard.bindery.dev"), "{reported}");
     let (me, in_group) = (format!("--as={}", STORAGE_ADMIN.user), format!("--as-group={GROUP}"));
     let with_glass = [&delete[..], &[&me, &in_group, "--as-group=storage-admins"]].concat();
     crate::eventually::eventually("the glass breaks", Duration::from_secs(20), || {
@@ -259,8 +259,8 @@ fn break_glass(world: &World<'_>) {
     });
     let going = world.get(&world.volume_path("glass"));
     assert!(going["metadata"]["deletionTimestamp"].is_string(), "{going}");
-    // Nobody is in the group by accident.
-    let stranger: Persona = crate::plane::persona::PROVISIONER;
-    let told = world.plane.kubectl(stranger, &with_glass, "").expect_failed();
-    assert!(told.contains("cannot impersonate"), "{told}");
+    // No user is in the group by accident.
+    let outsider: Persona = crate::plane::persona::PROVISIONER;
+    let reported = world.plane.kubectl(outsider, &with_glass, "").expect_failed();
+    assert!(reported.contains("cannot impersonate"), "{reported}");
 }

@@ -49,7 +49,8 @@ fn apply_again(world: &World<'_>, ways: &[&[&str]]) {
         run(world, how, &text).expect_ok();
     }
     let paths: Vec<String> = manifests.iter().map(|object| path(world, object)).collect();
-    let before: Vec<Value> = paths.iter().map(|path| told(world.until(path, "Bound"))).collect();
+    let before: Vec<Value> =
+        paths.iter().map(|path| reported(world.until(path, "Bound"))).collect();
     let versions = || {
         let version = |path: &String| world.get(path)["metadata"]["resourceVersion"].clone();
         paths.iter().map(version).collect::<Vec<_>>()
@@ -63,12 +64,12 @@ fn apply_again(world: &World<'_>, ways: &[&[&str]]) {
             assert!(!output.stderr.contains("Warning"), "{how:?} warns: {}", output.stderr);
             output.expect_ok();
             for (path, before) in paths.iter().zip(&before) {
-                assert_eq!(told(world.get(path)), *before, "{how:?} in round {round}");
+                assert_eq!(reported(world.get(path)), *before, "{how:?} in round {round}");
             }
         }
     }
     wait(WHILE);
-    assert_eq!(versions(), settled, "somebody has written to {}", world.name);
+    assert_eq!(versions(), settled, "a writer has touched {}", world.name);
     println!(
         "{}: {} objects applied {} times in {} ways",
         world.name,
@@ -80,7 +81,7 @@ fn apply_again(world: &World<'_>, ways: &[&[&str]]) {
 
 /// What is not the bookkeeping of the API server, nor the note of Kubernetes 1.37 that no pod uses a claim, which comes
 /// some time after the binding (`pvc_protection_controller.go`, `Unused`).
-fn told(mut object: Value) -> Value {
+fn reported(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("managedFields");
     metadata.remove("resourceVersion");
@@ -171,7 +172,7 @@ fn taken_out(world: &World<'_>) {
 }
 
 /// Where kubectl itself finds that claimRef was taken out it asks to remove all of it, and nothing else: that
-/// is somebody's will, and refused.
+/// is intended, and denied.
 fn removed_by_three_way(world: &World<'_>) {
     let name = "removed";
     let reference = json!({"spec": {"claimRef": {"namespace": world.name, "name": name}}});
@@ -179,8 +180,8 @@ fn removed_by_three_way(world: &World<'_>) {
     world.claim(name, &json!({}));
     let before = bound(world, name);
     let output = run(world, BY_CLIENT, &world.volume_of(name, &json!({})).to_string());
-    let told = output.expect_failed();
-    assert!(told.contains("[bound-volume-claim-ref] "), "{told}");
+    let reported = output.expect_failed();
+    assert!(reported.contains("[bound-volume-claim-ref] "), "{reported}");
     assert_eq!(bound(world, name), before);
 }
 

@@ -1,7 +1,7 @@
-//! Nobody is hindered who does nothing wrong: the real controllers, GitOps tools, and everybody at all while
+//! Correct changes are never denied: those of the real controllers, of GitOps tools, and of all users while
 //! the webhook is dead; however large and strange what they write is.
 //!
-//! Not here: that hazards are refused (`rules`).
+//! Not here: that hazards are denied (`denials`).
 
 mod dead_webhook;
 mod gitops;

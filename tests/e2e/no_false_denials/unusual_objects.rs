@@ -189,16 +189,16 @@ fn changed(world: &World<'_>, name: &str) {
     }
 }
 
-/// Its deletion is refused, and that it shrinks, if it was read that far. Says how far.
+/// Its deletion is denied, and that it shrinks, if it was read that far. Says how far.
 fn defended(world: &World<'_>, name: &str) -> &'static str {
     let path = world.volume_path(name);
-    refused(name, "bound-volume-delete", &world.delete(STORAGE_ADMIN, &path));
+    denied(name, "bound-volume-delete", &world.delete(STORAGE_ADMIN, &path));
     let shrunk = json!({"spec": {"capacity": {"storage": "1Mi"}}});
     let reply = world.patch(STORAGE_ADMIN, &format!("{path}?dryRun=All"), &shrunk);
     if reply.warnings.iter().any(|warning| warning.starts_with(ESSENTIALS)) {
         return "by its essentials";
     }
-    refused(name, "bound-volume-capacity", &reply);
+    denied(name, "bound-volume-capacity", &reply);
     "in full"
 }
 
@@ -248,7 +248,7 @@ fn claim(world: &World<'_>, name: &str, overlay: &Value) {
     let forged = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}});
     let reply = world.patch(TENANT, &format!("{path}?dryRun=All"), &forged);
     if !reply.warnings.iter().any(|warning| warning.starts_with(ESSENTIALS)) {
-        refused(&name, "forged-binder-annotations", &reply);
+        denied(&name, "forged-binder-annotations", &reply);
     }
     accepted(&name, "deleted", &world.delete(TENANT, &path));
     world.until_gone(&path);
@@ -272,7 +272,7 @@ fn many_managers(world: &World<'_>) {
     }
     let managers = world.get(&path)["metadata"]["managedFields"].as_array().map_or(0, Vec::len);
     assert!(managers > MANAGERS, "{managers} managers");
-    refused("history", "bound-volume-delete", &world.delete(STORAGE_ADMIN, &path));
+    denied("history", "bound-volume-delete", &world.delete(STORAGE_ADMIN, &path));
 }
 
 /// Fails, with the head of the answer only, unless the request passed.
@@ -281,11 +281,11 @@ fn accepted(name: &str, what: &str, reply: &Reply) {
     assert!((200..300).contains(&reply.code), "{name} not {what}: {}", head(reply));
 }
 
-/// Fails unless the rule refused.
+/// Fails unless the rule denied.
 #[track_caller]
-fn refused(name: &str, rule: &str, reply: &Reply) {
-    let is_refused = reply.code == 403 && reply.text.contains(&format!("[{rule}] "));
-    assert!(is_refused, "{name} not refused by {rule}: {}", head(reply));
+fn denied(name: &str, rule: &str, reply: &Reply) {
+    let is_denied = reply.code == 403 && reply.text.contains(&format!("[{rule}] "));
+    assert!(is_denied, "{name} not denied by {rule}: {}", head(reply));
 }
 
 fn head(reply: &Reply) -> String {

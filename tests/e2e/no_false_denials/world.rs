@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) const VOLUMES: &str = "/api/v1/persistentvolumes";
 pub(crate) const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
-/// Nobody provisions for it.
+/// No provisioner serves it.
 pub(crate) const STATIC: &str = "kubernetes.io/no-provisioner";
 
 /// A namespace, and a class of the same name: what is in it matches nothing else.
@@ -187,7 +187,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The sum of all samples of a counter of the API server of which the line has all of `parts`.
+/// The sum of all samples of a counter of the API server whose text has all of `parts`.
 pub(crate) fn counted(metrics: &str, name: &str, parts: &[&str]) -> u64 {
     let of_it = |line: &&str| {
         line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{'))

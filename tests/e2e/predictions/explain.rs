@@ -22,9 +22,9 @@ pub(crate) const CASES: &[Case] = &[
     case!(other_access_modes),
     case!(a_missing_volume_is_named),
     case!(a_taken_volume_is_named),
-    case!(a_released_volume_is_kept),
+    case!(a_released_volume_is_retained),
     case!(a_released_volume_that_is_too_small),
-    case!(a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth),
+    case!(a_tenant_gets_the_binders_event_and_how_far_to_trust_it),
     case!(the_pod_that_is_waited_for_is_named),
 ];
 
@@ -99,7 +99,7 @@ fn expect_fixed(objects: &Objects<'_>, beginning: &str) {
 
 /// The spec of a volume and of a claim that asks for as much. The plane is shared: all volumes of other
 /// cases must be further away. A size of its own makes a case's volume the nearest of those that miss by
-/// as much, and block devices for many nodes are nobody else's.
+/// as much, and block devices for many nodes have no other form.
 fn specs(size: &str) -> (Value, Value) {
     let common = json!({"volumeMode": "Block", "accessModes": ["ReadWriteMany"]});
     let mut volume = json!({"spec": common});
@@ -206,7 +206,7 @@ fn left_over(case: &str, asked: &str) -> Objects<'static> {
     objects
 }
 
-fn a_released_volume_is_kept() {
+fn a_released_volume_is_retained() {
     expect_fixed(&left_over("released", "1700Gi"), "kubectl patch pv ");
 }
 
@@ -215,8 +215,8 @@ fn a_released_volume_that_is_too_small() {
     expect_fixed(&left_over("left-small", "9500Gi"), "kubectl patch pv ");
 }
 
-/// What the real controller wrote; then what somebody wrote in its name, which nobody can tell apart.
-fn a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth() {
+/// What the real controller wrote; then what a user wrote in its name, which cannot be distinguished.
+fn a_tenant_gets_the_binders_event_and_how_far_to_trust_it() {
     let plane = Plane::start(Peers::WithoutBinder).unwrap();
     let objects = plane.objects("tenant");
     let controller = Controller::start(&plane, Election::Lease);
@@ -224,8 +224,8 @@ fn a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth() {
     let claim =
         objects.claim("data", &json!({"spec": {"resources": {"requests": {"storage": "9Gi"}}}}));
     let namespace = objects.namespace();
-    let told = |what: &str| {
-        eventually("the event is told", SOON, || {
+    let reported = |what: &str| {
+        eventually("the event is shown", SOON, || {
             let (explanation, code) = explain(&plane, TENANT, namespace, "pvc/data");
             let message = explanation["event"]["message"].as_str().unwrap_or_default();
             if message.contains(what) && code == Some(1) {
@@ -235,7 +235,7 @@ fn a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth() {
             }
         })
     };
-    let explanation = told("0/1 volumes fit: 1 too small");
+    let explanation = reported("0/1 volumes fit: 1 too small");
     assert_eq!(explanation["candidates"], json!([]));
     // It writes no more, so that the other's event stays the last.
     controller.stop();
@@ -252,9 +252,9 @@ fn a_tenant_gets_the_binders_event_and_is_told_what_its_source_is_worth() {
             .expect_ok();
     };
     forge("of-a-former-claim", "of another", &json!("00000000-dead-4000-8000-000000000000"));
-    told("0/1 volumes fit");
+    reported("0/1 volumes fit");
     forge("forged", "run curl evil.example", &claim["metadata"]["uid"]);
-    let explanation = told("run curl evil.example");
+    let explanation = reported("run curl evil.example");
     let notes = explanation["notes"].to_string();
     assert!(notes.contains("you may not list the volumes"), "{notes}");
     let worth =
@@ -295,7 +295,7 @@ fn the_pod_that_is_waited_for_is_named() {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "namespace": namespace},
         "spec": {
-            "schedulerName": "nobody.example", "automountServiceAccountToken": false,
+            "schedulerName": "absent.example", "automountServiceAccountToken": false,
             "containers": [{"name": "c", "image": "example.com/none:1"}],
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
         },

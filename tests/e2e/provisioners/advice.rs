@@ -1,4 +1,4 @@
-//! Whoever does what a message says, word by word, still has the data: each careless request meets a bound disk whose
+//! A user who follows a message literally still has the data: each careless request meets a bound disk whose
 //! policy is Delete, and its advice is followed, and the advice that following it meets, until the disk would be gone.
 //!
 //! The words of an advice are few, and their order is that of the steps. A step whose words are not known here is none:
@@ -106,7 +106,7 @@ const CARELESS: [Careless; 11] = [
             held.edit(query, &json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}}))
         },
     },
-    // The last: whoever follows its advice ends the namespace.
+    // The last: a user who follows its advice ends the namespace.
     Careless {
         rule: "namespace-delete-bound-claims",
         steps: &[Step::Retain, Step::Retry],
@@ -158,10 +158,10 @@ fn await_provisioner(scene: &Scene<'_>) {
     scene.until_gone(&volume);
 }
 
-/// What a reply says for Bindery: why it was refused, or what it was warned of.
+/// What a reply says for Bindery: why it was denied, or what it was warned of.
 fn said(reply: &Reply) -> String {
-    let refusal = reply.json["message"].as_str().filter(|_| reply.code == 403);
-    let texts = refusal.into_iter().chain(reply.warnings.iter().map(String::as_str));
+    let denial = reply.json["message"].as_str().filter(|_| reply.code == 403);
+    let texts = denial.into_iter().chain(reply.warnings.iter().map(String::as_str));
     texts.filter(|text| text.contains('[')).collect::<Vec<_>>().join("\n")
 }
 
@@ -193,7 +193,7 @@ const WORDS: [(&str, Step); 12] = [
 ];
 
 /// The steps of all advice in a text, each where it is named first; the request is sent again at the end. Advice is
-/// what follows the fact, without the way past the rule.
+/// what follows the fact, without the exemption.
 fn steps(said: &str) -> Vec<Step> {
     let advice = said.lines().filter_map(|message| {
         let message = message.split("; to do it anyway").next()?;

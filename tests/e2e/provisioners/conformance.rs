@@ -55,8 +55,8 @@ pub(super) fn the_driver_keeps_to_csi() {
     let status = eventually("the suite is through", PATIENCE, || {
         suite.exited().ok_or_else(|| suite.log_tail())
     });
-    let told = suite.log_text();
+    let reported = suite.log_text();
     driver.stop(Duration::ZERO);
     // Fewer would be skipped: what a driver does not say that it can do is not tried.
-    assert!(status.success() && told.contains("58 Passed"), "{told}");
+    assert!(status.success() && reported.contains("58 Passed"), "{reported}");
 }

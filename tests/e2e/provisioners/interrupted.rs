@@ -24,9 +24,9 @@ const HELD: [(&str, &str); 5] = [
     ("CreateVolume.before", "hold"),
     // The disk is there, and the provisioner does not know.
     ("CreateVolume.after", "hold"),
-    // It is told that nothing came of it, for good.
+    // It learns that nothing came of it, for good.
     ("CreateVolume.before", "INVALID_ARGUMENT"),
-    // It is told that something may come of it, when nothing and when a disk did.
+    // It learns that something may come of it, when nothing and when a disk did.
     ("CreateVolume.before", "DEADLINE_EXCEEDED"),
     ("CreateVolume.after", "DEADLINE_EXCEEDED"),
 ];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::eventually::{eventually, wait};
 use crate::installed::{Installed, Registered};
 use crate::no_false_denials::world::{VOLUMES, World};
-use crate::plane::persona::{ADMIN, ARRANGER, STORAGE_ADMIN, TENANT as SOMEBODY};
+use crate::plane::persona::{ADMIN, ARRANGER, STORAGE_ADMIN, TENANT as TENANT_USER};
 use crate::plane::{Peers, Plane, volume_path};
 use crate::sidecars::{DRIVER, Storage};
 
@@ -18,7 +18,7 @@ use super::scene::PATIENCE;
 const DENIED: &str =
     "bindery_rule_results_total{result=\"denied\",rule=\"foreign-namespace-binding\"}";
 
-pub(super) fn a_provisioned_volume_that_is_kept_goes_to_no_other_tenant() {
+pub(super) fn a_retained_volume_goes_to_no_other_tenant() {
     let plane = Plane::start(Peers::Storage).unwrap_or_else(|error| panic!("{error}"));
     let mut policy = Policy::default();
     policy.label_volumes(TenantLabel::Auto);
@@ -41,16 +41,20 @@ pub(super) fn a_provisioned_volume_that_is_kept_goes_to_no_other_tenant() {
 
     let retain = json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}});
     world.patch(STORAGE_ADMIN, &path, &retain).expect_ok();
-    world.delete(SOMEBODY, &world.claim_path("data")).expect_ok();
+    world.delete(TENANT_USER, &world.claim_path("data")).expect_ok();
     world.until(&path, "Released");
     world.patch(STORAGE_ADMIN, &path, &json!({"spec": {"claimRef": null}})).expect_ok();
     world.until(&path, "Available");
     let mut other = world.claim_of("data", &json!({}));
     other["metadata"]["namespace"] = json!("evil");
     let claims = "/api/v1/namespaces/evil/persistentvolumeclaims";
-    world.post(SOMEBODY, claims, &other).expect_ok();
+    world.post(TENANT_USER, claims, &other).expect_ok();
     eventually("the binder tries to give it to another", PATIENCE, || {
-        if installed.metric(DENIED) > 0.0 { Ok(()) } else { Err("nobody was denied".to_owned()) }
+        if installed.metric(DENIED) > 0.0 {
+            Ok(())
+        } else {
+            Err("no request was denied".to_owned())
+        }
     });
     wait(std::time::Duration::from_secs(3));
     assert_eq!(world.get(&path)["spec"].get("claimRef"), None);

@@ -1,4 +1,4 @@
-//! A disk is attached, expanded (once in vain), modified, snapshotted, restored and cloned, and goes.
+//! A disk is attached, expanded (once without success), modified, snapshotted, restored and cloned, and goes.
 
 use std::thread;
 

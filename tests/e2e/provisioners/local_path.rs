@@ -198,5 +198,5 @@ fn the_provisioner_is_killed(scene: &Scene<'_>) {
     scene.until_gone(&stays);
     // All that it begins with is done: what came before this claim it has seen to.
     the_claim_goes(scene, "last", "hostPath");
-    assert!(scene.folders().contains(&goes), "somebody has removed the folder of {goes}");
+    assert!(scene.folders().contains(&goes), "the folder was removed of {goes}");
 }

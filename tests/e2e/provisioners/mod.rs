@@ -37,7 +37,7 @@ use advice::advice_that_is_followed_word_by_word_keeps_the_data;
 use conformance::the_driver_keeps_to_csi;
 use interrupted::a_claim_that_goes_while_it_is_provisioned_leaves_no_disk;
 use killed::a_sidecar_that_is_killed_leaves_no_disk_and_loses_none;
-use labelled::a_provisioned_volume_that_is_kept_goes_to_no_other_tenant;
+use labelled::a_retained_volume_goes_to_no_other_tenant;
 use lives::disks_live_as_without_bindery;
 use local_path::folders_of_nodes_come_and_go_as_without_bindery;
 use provisioned::what_is_provisioned_is_bound_and_goes_as_without_bindery;
@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(the_driver_keeps_to_csi),
     case!(what_is_provisioned_is_bound_and_goes_as_without_bindery),
     case!(a_claim_that_goes_while_it_is_provisioned_leaves_no_disk),
-    case!(a_provisioned_volume_that_is_kept_goes_to_no_other_tenant),
+    case!(a_retained_volume_goes_to_no_other_tenant),
     case!(disks_live_as_without_bindery),
     case!(folders_of_nodes_come_and_go_as_without_bindery),
     case!(advice_that_is_followed_word_by_word_keeps_the_data),

@@ -64,7 +64,7 @@ fn the_volume_first(scene: &Scene<'_>, claim: &str, volume: &str) {
     match scene.beside {
         Beside::Nothing => drop(reply.expect_ok()),
         Beside::Baseline | Beside::Strict | Beside::Full | Beside::Ended => {
-            assert!(reply.expect_refused(403).contains("[bound-volume-delete]"), "{reply}");
+            assert!(reply.expect_denied(403).contains("[bound-volume-delete]"), "{reply}");
         }
     }
     scene.give_up(claim);

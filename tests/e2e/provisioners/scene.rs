@@ -86,7 +86,7 @@ impl Scene<'_> {
             if self.beside == Beside::Ended {
                 drop(webhook.take());
                 let reply = self.world.delete(STORAGE_ADMIN, &dry);
-                assert!(reply.expect_refused(500).contains("guard.bindery.dev"), "{reply}");
+                assert!(reply.expect_denied(500).contains("guard.bindery.dev"), "{reply}");
             }
         }
         self.give_up("first");
@@ -151,9 +151,9 @@ impl Scene<'_> {
             if left == wanted {
                 return Ok(());
             }
-            let told: Vec<_> =
-                left.1.difference(&wanted.1).map(|disk| self.told_of(disk)).collect();
-            Err(format!("{left:?}, not {wanted:?}; {}", told.join("\n")))
+            let reported: Vec<_> =
+                left.1.difference(&wanted.1).map(|disk| self.reported_on(disk)).collect();
+            Err(format!("{left:?}, not {wanted:?}; {}", reported.join("\n")))
         });
     }
 
@@ -166,7 +166,7 @@ impl Scene<'_> {
     }
 
     /// What the driver was asked about a disk, and what the provisioner and the API server say of it.
-    fn told_of(&self, disk: &str) -> String {
+    fn reported_on(&self, disk: &str) -> String {
         let mut calls = self.storage.calls();
         calls.retain(|call| call.subject == disk);
         let uid = disk.trim_start_matches("pvc-");
@@ -212,8 +212,8 @@ impl Scene<'_> {
 /// Fails if a controller or a sidecar was denied a write, or one was edited. What people are denied is the scene's own
 /// business.
 pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
-    let mut wrong: Vec<String> = tally.refusals();
-    wrong.retain(|refusal| refusal.starts_with("system:") && !is_outrun(refusal));
+    let mut wrong: Vec<String> = tally.denials();
+    wrong.retain(|denial| denial.starts_with("system:") && !is_outrun(denial));
     let edits = tally.edits().into_iter().filter(|(user, _)| user.starts_with("system:"));
     wrong.extend(edits.map(|(user, edited)| format!("{user}: edited: {edited:?}")));
     assert!(wrong.is_empty(), "beside {beside:?}: {}", wrong.join("\n"));
@@ -221,9 +221,9 @@ pub(super) fn expect_undisturbed(tally: &Tally, beside: Beside) {
 
 /// Whether a write came too late: the JSON patches of the attacher test what was there when it read, or the writer was
 /// killed meanwhile.
-fn is_outrun(refusal: &str) -> bool {
-    refusal.ends_with("422 the server rejected our request due to an error in our request")
-        || refusal.ends_with("context canceled")
+fn is_outrun(denial: &str) -> bool {
+    denial.ends_with("422 the server rejected our request due to an error in our request")
+        || denial.ends_with("context canceled")
 }
 
 /// The names of what a user did of a kind.
@@ -251,7 +251,7 @@ pub(super) fn patch_volume(scene: &Scene<'_>, volume: &str, patch: &Value) {
     scene.world.patch(STORAGE_ADMIN, &volume_path(volume), patch).expect_ok();
 }
 
-/// Deletes what nobody denies: the arranger is seen by no webhook.
+/// Deletes without a review: no webhook sees the arranger.
 pub(super) fn sweep(scene: &Scene<'_>, path: &str) {
     scene.world.delete(ARRANGER, path).expect_ok();
 }

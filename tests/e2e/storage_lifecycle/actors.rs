@@ -1,6 +1,6 @@
 //! Who writes to volumes and claims in a cluster, by the user name that admission sees.
 //!
-//! Catalogued from Kubernetes' controllers and the sidecars of CSI. People are not in it: they may be refused.
+//! Catalogued from Kubernetes' controllers and the sidecars of CSI. People are not in it: they may be denied.
 
 use crate::plane::persona;
 

@@ -1,11 +1,11 @@
 //! The real controllers, scheduler and the writers of drivers take volumes and claims through their whole
-//! life, while guard fails closed and every rule that can refuse does.
+//! life, while guard fails closed and every rule that can deny does.
 //!
-//! One thing is as by default: freeing a released volume for anybody only warns, as it is the documented way
+//! One thing is as by default: freeing a released volume for any claim only warns, as it is the documented way
 //! to use it again.
 //!
 //! That the case could fail is shown in it: the API server has counted its questions about each writer
-//! (`witness`), and a webhook that refuses one write of each is noticed for each (`planted_denial`). Beside it the
+//! (`witness`), and a webhook that denies one write of each is noticed for each (`planted_denial`). Beside it the
 //! registration's conditions are compared with the code's predicates over every write (`recorder`).
 
 mod actors;
@@ -38,7 +38,7 @@ fn pairs() -> usize {
     if extent().is_full { 200 } else { 40 }
 }
 
-/// Every rule that warns refuses, but for those whose hazard is also a procedure: people give a volume on, and delete
+/// Every rule that warns denies, but for those whose hazard is also a procedure: people give a volume on, and delete
 /// claims with their data because they mean it.
 pub(crate) fn strict() -> Policy {
     const FILE: &str = "apiVersion: bindery.dev/v1\nkind: Config\nprofile: strict\n\
@@ -52,26 +52,26 @@ fn the_real_controllers_live_undisturbed() {
     witness::call(&plane, &installed);
     let recorder = Recorder::on(&plane);
     let started = Instant::now();
-    let told = Scenarios::on(&plane);
-    let failures = live(&told);
+    let reported = Scenarios::on(&plane);
+    let failures = live(&reported);
     // An event is written when its request is over, which may be after the reply.
     wait(Duration::from_millis(500));
     let log = plane.audit_log();
     let names = || ALL.iter().map(|(name, _)| *name).chain(["populators", "pvc", VOLUMES]);
     let tally = Tally::of(&log, |place| names().any(|name| place.starts_with(name)));
-    let mut wrong = tally.refusals();
+    let mut wrong = tally.denials();
     wrong.extend(failures);
     wrong.extend(unexpected_edits(&tally));
     wrong.extend(witness::gaps(&plane, &tally));
     let compared = recorder.compare();
     println!("{} comparisons of condition and predicate", compared.count);
     wrong.extend(compared.differences);
-    wrong.extend(told.lost(&volumes(&plane)).iter().map(|name| format!("{name} is lost")));
+    wrong.extend(reported.lost(&volumes(&plane)).iter().map(|name| format!("{name} is lost")));
     println!(
         "{} pairs through {} scenarios, {} volumes kept, in {:.1?}",
         pairs(),
         ALL.len(),
-        told.kept(),
+        reported.kept(),
         started.elapsed()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -80,14 +80,14 @@ fn the_real_controllers_live_undisturbed() {
     planted_denial::every_writer_is_watched(&plane);
 }
 
-/// Tells all scenarios at once, and says how those failed that did: mostly as somebody was refused.
-fn live(told: &Scenarios<'_>) -> Vec<String> {
+/// Runs all scenarios at once, and returns how those failed that did: mostly as a writer was denied.
+fn live(reported: &Scenarios<'_>) -> Vec<String> {
     let count = pairs() / ALL.len();
     thread::scope(|scope| {
-        let tell = |(name, scenario): &'static (&str, scenarios::Scenario)| {
-            (*name, scope.spawn(move || scenario(told, count)))
+        let report = |(name, scenario): &'static (&str, scenarios::Scenario)| {
+            (*name, scope.spawn(move || scenario(reported, count)))
         };
-        let threads: Vec<_> = ALL.iter().map(tell).collect();
+        let threads: Vec<_> = ALL.iter().map(report).collect();
         let ended = threads.into_iter().map(|(name, thread)| (name, thread.join()));
         ended.filter_map(|(name, end)| Some(format!("{name}: {}", words(&*end.err()?)))).collect()
     })

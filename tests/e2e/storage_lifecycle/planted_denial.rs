@@ -1,7 +1,7 @@
-//! A webhook that refuses one write of each writer, and the same look at the audit log as that which found
+//! A webhook that denies one write of each writer, and the same look at the audit log as that which found
 //! nothing: it has to find each.
 //!
-//! It refuses what has "planted" in its name or its namespace, so that the scenes can be set by somebody else.
+//! It denies what has "planted" in its name or its namespace, so that the scenes can be set by another user.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::num::NonZeroUsize;
@@ -30,32 +30,32 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 const MARK: &str = "planted";
 
-/// Fails unless a refusal of each writer is found.
+/// Fails unless a denial of each writer is found.
 pub(super) fn every_writer_is_watched(plane: &Plane) {
     let world = World::of_class(plane, MARK, STATIC, "WaitForFirstConsumer");
-    let _server = refuse(plane);
+    let _server = deny(plane);
     set(&world);
-    let seen = |writer: &&Writer, refusals: &[String]| {
-        refusals.iter().any(|refusal| {
-            refusal.starts_with(&format!("{}: ", writer.user)) && refusal.contains("planted here")
+    let seen = |writer: &&Writer, denials: &[String]| {
+        denials.iter().any(|denial| {
+            denial.starts_with(&format!("{}: ", writer.user)) && denial.contains("planted here")
         })
     };
-    eventually("a refusal of each writer is found", PATIENCE, || {
+    eventually("a denial of each writer is found", PATIENCE, || {
         play(&world);
         let tally = Tally::of(&plane.audit_log(), |place| place.contains(MARK) || place == VOLUMES);
-        let refusals = tally.refusals();
+        let denials = tally.denials();
         let unseen: Vec<&str> = ACTORS
             .iter()
-            .filter(|writer| !seen(writer, &refusals))
+            .filter(|writer| !seen(writer, &denials))
             .map(|writer| writer.name)
             .collect();
         if unseen.is_empty() { Ok(()) } else { Err(format!("none of {}", unseen.join(", "))) }
     });
-    println!("a planted refusal is found for each of {} writers", ACTORS.len());
+    println!("a planted denial is found for each of {} writers", ACTORS.len());
 }
 
 /// Serves and registers it.
-fn refuse(plane: &Plane) -> PortServer {
+fn deny(plane: &Plane) -> PortServer {
     let pair = pair();
     let serving = ServingPair::load(&pair.files).unwrap_or_else(|error| panic!("{error}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -64,7 +64,7 @@ fn refuse(plane: &Plane) -> PortServer {
         name: "planted",
         listener,
         security: Security::Tls(Arc::new(arc_swap::ArcSwap::new(serving.config()))),
-        router: Router::new().route("/", post(refusal)),
+        router: Router::new().route("/", post(denial)),
         limits: Limits::reviews(),
     };
     let server = PortServer::start(endpoint, NonZeroUsize::MIN, Arc::new(NoopObserver)).unwrap();
@@ -82,12 +82,12 @@ fn refuse(plane: &Plane) -> PortServer {
     server
 }
 
-async fn refusal(body: axum::body::Bytes) -> ([(&'static str, &'static str); 1], Vec<u8>) {
+async fn denial(body: axum::body::Bytes) -> ([(&'static str, &'static str); 1], Vec<u8>) {
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     let uid = review["request"]["uid"].as_str().unwrap_or_default();
-    let refused =
+    let denied =
         AdmissionResponse { denial: "planted here".to_owned(), ..AdmissionResponse::default() };
-    ([("content-type", "application/json")], response_bytes(uid, &refused))
+    ([("content-type", "application/json")], response_bytes(uid, &denied))
 }
 
 /// The namespace whose claims cannot be collected.
@@ -112,9 +112,9 @@ fn set(world: &World<'_>) {
     make(&claims, &world.claim_of("going", &json!({})));
     world.delete(ARRANGER, &world.claim_path("going")).expect_ok();
     // For the garbage collector.
-    let nobody = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody",
+    let absent = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "absent",
         "uid": "00000000-0000-4000-8000-000000000000"}]);
-    make(&claims, &world.claim_of("orphan", &json!({"metadata": {"ownerReferences": nobody}})));
+    make(&claims, &world.claim_of("orphan", &json!({"metadata": {"ownerReferences": absent}})));
     // For the namespace controller.
     world.namespace(SWEPT);
     let inside = world.claim_of("inside", &json!({"metadata": {"namespace": SWEPT}}));
@@ -130,7 +130,7 @@ fn claims_of(namespace: &str) -> String {
 
 /// A write of each of those that are played.
 fn play(world: &World<'_>) {
-    let noted = json!({"metadata": {"annotations": {"example.com/by": "somebody"}}});
+    let noted = json!({"metadata": {"annotations": {"example.com/by": "user"}}});
     let volume = world.volume_path("idle");
     for who in [persona::PROVISIONER, persona::RESIZER, persona::ATTACHER, persona::BACKUP] {
         world.patch(who, &volume, &noted);

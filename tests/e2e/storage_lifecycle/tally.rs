@@ -1,5 +1,5 @@
-//! What became of every write, from the API server's audit log: a controller tells nobody that it was
-//! refused.
+//! What became of every write, from the API server's audit log: a controller does not report that it was
+//! denied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,10 @@ struct Event {
 pub(crate) struct Writes {
     /// Those that were stored, one object each.
     pub(crate) stored: u64,
-    /// Those that lost against another write, or came too late; whoever makes them tries again.
+    /// Those that lost against another write, or came too late; their writer tries again.
     pub(crate) outrun: u64,
-    /// What was said to those that were refused; they are made again and again.
-    refused: BTreeSet<String>,
+    /// What was said to those that were denied; they are made again and again.
+    denied: BTreeSet<String>,
     /// Those that an edit changed.
     pub(crate) edited: Vec<String>,
     /// What was stored: verb, resource, subresource and name, a blank after each but the last.
@@ -58,14 +58,14 @@ impl Tally {
         let Event { user, what, verb, code, message, editors } = event;
         let writes = self.0.entry(user).or_default();
         match code {
-            // Of a collection nobody knows how many it were.
+            // Of a collection it is unknown how many it were.
             200..300 if verb == "deletecollection" => {}
             200..300 => {
                 writes.stored += 1;
                 writes.done.insert(what.clone());
             }
             404 | 409 => writes.outrun += 1,
-            _ => drop(writes.refused.insert(format!("{what}: {code} {message}"))),
+            _ => drop(writes.denied.insert(format!("{what}: {code} {message}"))),
         }
         if !editors.is_empty() {
             writes.edited.push(format!("{what} by {}", editors.join(", ")));
@@ -77,10 +77,10 @@ impl Tally {
         self.0.get(user)
     }
 
-    /// Every refusal, after the user whom it met.
-    pub(crate) fn refusals(&self) -> Vec<String> {
+    /// Every denial, after the user whom it met.
+    pub(crate) fn denials(&self) -> Vec<String> {
         let lines = self.0.iter().flat_map(|(user, writes)| {
-            writes.refused.iter().map(move |refusal| format!("{user}: {refusal}"))
+            writes.denied.iter().map(move |denial| format!("{user}: {denial}"))
         });
         lines.collect()
     }

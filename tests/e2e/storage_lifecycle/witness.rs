@@ -3,7 +3,7 @@
 //!
 //! The product's conditions spare the control plane most questions. These entries have none: each write of
 //! each writer is sent to both paths of the webhook, and every rule that there is judges it. So rules recognise
-//! what is legitimate by themselves, and a refusal here is a refusal in a cluster whose controllers have
+//! what is legitimate by themselves, and a denial here is a denial in a cluster whose controllers have
 //! other names.
 
 use hyper::Method;

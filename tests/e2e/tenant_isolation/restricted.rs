@@ -33,12 +33,12 @@ fn a_volume_that_a_tenant_may_not_read_gets_one_warning() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let installed = installed(&plane, Unlisted::Allow);
     let text = "[missing-volume] volume \"VOLUME\" is not available to claim \"data\"; ";
-    let answers = told(&plane, &installed, TENANT, &HIDDEN);
+    let answers = reported(&plane, &installed, TENANT, &HIDDEN);
     let [(code, message, warnings)] = &answers.iter().collect::<Vec<_>>()[..] else {
         panic!("{answers:#?}")
     };
     assert!(*code < 300 && message.is_empty() && warnings.starts_with(text), "{answers:#?}");
-    let open = told(&plane, &installed, TENANT, &["pv-open"]);
+    let open = reported(&plane, &installed, TENANT, &["pv-open"]);
     assert!(open.iter().all(|(code, _, warnings)| *code < 300 && warnings.is_empty()), "{open:?}");
 
     with_the_right(&plane, &installed);
@@ -49,18 +49,18 @@ fn a_volume_that_a_tenant_may_not_read_gets_one_denial_where_unlisted_ones_are_d
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let installed = installed(&plane, Unlisted::Deny);
     let all: Vec<&str> = HIDDEN.into_iter().chain(["pv-open"]).collect();
-    let answers = told(&plane, &installed, TENANT, &all);
+    let answers = reported(&plane, &installed, TENANT, &all);
     let [(code, message, warnings)] = &answers.iter().collect::<Vec<_>>()[..] else {
         panic!("{answers:#?}")
     };
     assert!(*code == 403 && warnings.is_empty(), "{answers:#?}");
     let text = "[prebind-taken] volume \"VOLUME\" is not available to claim \"data\"; ";
     assert!(message.contains(text), "{answers:#?}");
-    let mine = told(&plane, &installed, TENANT, &["pv-mine"]);
+    let mine = reported(&plane, &installed, TENANT, &["pv-mine"]);
     assert!(mine.iter().all(|(_, message, _)| message.contains("[prebind-capacity]")), "{mine:?}");
 }
 
-/// Who may read all volumes, or this one, is told the reason.
+/// Who may read all volumes, or this one, sees the reason.
 fn with_the_right(plane: &Plane, installed: &Installed) {
     let reasons = [
         (
@@ -86,7 +86,7 @@ fn with_the_right(plane: &Plane, installed: &Installed) {
     assert!(reply.code == 201 && reply.warnings.is_empty(), "{reply}");
 }
 
-/// Guard is asked about a patch that takes the protection of the PVC off, and is told nothing of who may read.
+/// Guard is asked about a patch that takes the protection of the PVC off, and shows nothing of who may read.
 fn through_guard(plane: &Plane, installed: &Installed) {
     post(plane, TENANT, &claim("data", &json!({})), "").expect_ok();
     let mut answers = BTreeSet::new();
@@ -103,17 +103,17 @@ fn through_guard(plane: &Plane, installed: &Installed) {
 }
 
 /// Code, message and warnings of each way to name each volume, without its name.
-fn told(
+fn reported(
     plane: &Plane,
     installed: &Installed,
     who: Persona,
     volumes: &[&str],
 ) -> BTreeSet<(u16, String, String)> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for name in volumes {
         let (reply, paths) = named(plane, installed, who, name);
         assert_eq!(paths, ["/validate/restricted"], "{name}");
-        told.insert(answer(&reply, name));
+        reported.insert(answer(&reply, name));
     }
     post(plane, who, &claim("data", &json!({})), "").expect_ok();
     let path = format!("{CLAIMS}/data");
@@ -128,10 +128,10 @@ fn told(
     plane.request(ARRANGER, Method::DELETE, &path, Body::none()).expect_ok();
     // A patch is answered with 200 where a creation is with 201.
     assert!(patched.iter().all(|(code, ..)| [200, 403, 422].contains(code)), "{patched:#?}");
-    if told.len() == 1 {
+    if reported.len() == 1 {
         assert_eq!(patched.len(), 1, "{patched:#?}");
     }
-    told
+    reported
 }
 
 fn free() -> Body {

@@ -1,7 +1,7 @@
 //! Tenants on one cluster whose binder is Kubernetes' own: no claim of one gets a volume of another, neither by name
 //! nor by match.
 //!
-//! Not here: that a refusal tells a tenant nothing (`tests/webhook/tenancy`).
+//! Not here: that a denial shows a tenant nothing (`tests/webhook/tenancy`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::eventually::{eventually, wait};
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, TENANT as SOMEBODY};
+use crate::plane::persona::{ADMIN, TENANT as TENANT_USER};
 use crate::plane::{Body, Peers, Plane, Reply};
 use crate::runner::{Case, case, extent};
 
@@ -46,8 +46,8 @@ fn tenants_keep_to_their_own_volumes() {
             volume(&plane, &format!("pv-{tenant}-{number}"), &label(tenant));
         }
     }
-    // Nobody's, and one that lists a namespace: no tenant is to get them by match.
-    volume(&plane, "pv-nobody", &json!({}));
+    // Of no tenant, and one that lists a namespace: no tenant is to get them by match.
+    volume(&plane, "pv-open", &json!({}));
     volume(&plane, "pv-listed", &json!({"annotations": {ALLOWED_NAMESPACES: "blue"}}));
     await_edits(&plane);
 
@@ -57,19 +57,23 @@ fn tenants_keep_to_their_own_volumes() {
 
 /// What a claim of red says to name a volume of blue, in each way in which a claim can come to name one.
 fn by_name(plane: &Plane) {
-    let refused = |reply: &Reply| {
+    let denied = |reply: &Reply| {
         let text = reply.json["message"].as_str().unwrap_or_default().to_owned();
         assert_eq!(reply.code, 403, "{reply}");
         assert!(text.contains("[prebind-taken] "), "{text}");
         text
     };
-    let mut told = Vec::new();
-    for name in ["pv-blue-0", "pv-listed", "pv-nobody", "no-such"] {
+    let mut reported = Vec::new();
+    for name in ["pv-blue-0", "pv-listed", "pv-open", "no-such"] {
         let reply = claim(plane, "red", "named", &json!({"volumeName": name}));
-        told.push(refused(&reply).replace(name, "NAME"));
+        reported.push(denied(&reply).replace(name, "NAME"));
     }
-    told.dedup();
-    assert_eq!(told.len(), 1, "what is foreign, open and absent is told alike: {told:?}");
+    reported.dedup();
+    assert_eq!(
+        reported.len(),
+        1,
+        "what is foreign, open and absent is reported alike: {reported:?}"
+    );
     claim(plane, "blue", "listed", &json!({"volumeName": "pv-listed"})).expect_ok();
     bound_to(plane, "blue", "listed", "pv-listed");
 
@@ -77,7 +81,7 @@ fn by_name(plane: &Plane) {
         .expect_ok();
     let path = "/api/v1/namespaces/red/persistentvolumeclaims/later";
     let later = json!({"spec": {"volumeName": "pv-blue-0"}});
-    refused(&plane.request(SOMEBODY, Method::PATCH, path, Body::merge_patch(&later)));
+    denied(&plane.request(TENANT_USER, Method::PATCH, path, Body::merge_patch(&later)));
 }
 
 /// Claims that name nothing, some of which ask for the volumes of the other by its label.
@@ -99,7 +103,7 @@ fn by_match(plane: &Plane) {
         let count = bound.count();
         if count == TENANTS.len() * VOLUMES { Ok(()) } else { Err(format!("{count} are")) }
     });
-    // Whoever is left over waits, though free volumes would fit.
+    // The remaining claims wait, though free volumes would fit.
     wait(SETTLE);
     let holders = holders(plane);
     for (name, namespace) in &holders {
@@ -107,11 +111,11 @@ fn by_match(plane: &Plane) {
         let owner = if name == "pv-listed" { "blue" } else { owner };
         assert_eq!(owner, namespace, "{name} went to {namespace}: {holders:?}");
     }
-    assert!(!holders.contains_key("pv-nobody"), "{holders:?}");
+    assert!(!holders.contains_key("pv-open"), "{holders:?}");
 }
 
 /// A namespace of no tenant: nothing makes its claims select volumes.
-const STRANGER: &str = "stranger";
+const OUTSIDER: &str = "outsider";
 
 /// The class that leaves the choice to the scheduler.
 const DELAYED: &str = "delayed";
@@ -120,7 +124,7 @@ fn claims_count() -> usize {
     if extent().is_full { 1_000 } else { 60 }
 }
 
-/// Claims of two tenants, each with a volume that is meant for it, and of a stranger whom every volume would fit and
+/// Claims of two tenants, each with a volume that is meant for it, and of an outsider whom every volume would fit and
 /// none admits. Binder and scheduler choose; the webhook alone knows tenants.
 fn no_binder_gives_a_volume_to_another_tenant() {
     let plane = Plane::start(Peers::Everyone).unwrap_or_else(|error| panic!("{error}"));
@@ -131,8 +135,8 @@ fn no_binder_gives_a_volume_to_another_tenant() {
         let metadata = json!({"name": tenant, "labels": {TENANT: tenant}});
         send(&plane, "/api/v1/namespaces", &json!({"metadata": metadata})).expect_ok();
     }
-    let stranger = json!({"metadata": {"name": STRANGER}});
-    send(&plane, "/api/v1/namespaces", &stranger).expect_ok();
+    let outsider = json!({"metadata": {"name": OUTSIDER}});
+    send(&plane, "/api/v1/namespaces", &outsider).expect_ok();
     let class = json!({"metadata": {"name": DELAYED}, "provisioner": "kubernetes.io/no-provisioner",
         "volumeBindingMode": "WaitForFirstConsumer"});
     send(&plane, "/apis/storage.k8s.io/v1/storageclasses", &class).expect_ok();
@@ -145,12 +149,12 @@ fn no_binder_gives_a_volume_to_another_tenant() {
     let mut wanted: Vec<(&str, String)> = Vec::new();
     for number in 0..claims_count() {
         let class = *chance.pick(&["", DELAYED]).unwrap();
-        let space = *chance.pick(&["red", "red", "blue", "blue", STRANGER]).unwrap();
+        let space = *chance.pick(&["red", "red", "blue", "blue", OUTSIDER]).unwrap();
         let name = format!("c-{number}");
         let overlay = json!({"storageClassName": class});
-        if space != STRANGER {
+        if space != OUTSIDER {
             wanted.push((space, name.clone()));
-            // The stranger's claims come before, between and after.
+            // The outsider's claims come before, between and after.
             volume_of(
                 &plane,
                 &format!("pv-{space}-{number}"),
@@ -187,15 +191,15 @@ fn no_binder_gives_a_volume_to_another_tenant() {
         assert!(is_own || is_listed, "{name} went to {namespace}");
     }
     let denied = "bindery_rule_results_total{result=\"denied\",rule=\"foreign-namespace-binding\"}";
-    assert!(installed.metric(denied) > 1.0, "nobody ever tried");
+    assert!(installed.metric(denied) > 1.0, "no claim ever tried");
 }
 
-/// A claim names what does not exist yet; then it is made for somebody else.
+/// A claim names what does not exist yet; then it is made for another tenant.
 fn named_before_it_was_made(plane: &Plane) {
-    claim(plane, STRANGER, "early", &json!({"volumeName": "pv-late"})).expect_ok();
+    claim(plane, OUTSIDER, "early", &json!({"volumeName": "pv-late"})).expect_ok();
     volume(plane, "pv-late", &json!({"labels": {TENANT: "red"}}));
     wait(SETTLE);
-    assert!(!bound(plane).contains(&(STRANGER.to_owned(), "early".to_owned())));
+    assert!(!bound(plane).contains(&(OUTSIDER.to_owned(), "early".to_owned())));
     assert_eq!(holders(plane).get("pv-late"), None);
     plane
         .request(ADMIN, Method::DELETE, "/api/v1/persistentvolumes/pv-late", Body::none())
@@ -214,7 +218,7 @@ fn bound(plane: &Plane) -> BTreeSet<(String, String)> {
 /// The registration is in force, and the binder is sent.
 fn await_tenancy(plane: &Plane) {
     let path = "/api/v1/persistentvolumes/probe-blue?dryRun=All";
-    let reserve = json!({"spec": {"claimRef": {"namespace": STRANGER, "name": "x"}}});
+    let reserve = json!({"spec": {"claimRef": {"namespace": OUTSIDER, "name": "x"}}});
     eventually("the API server asks tenancy", Duration::from_secs(20), || {
         let reply = plane.request(ADMIN, Method::PATCH, path, Body::merge_patch(&reserve));
         if reply.code == 403 { Ok(()) } else { Err(reply.to_string()) }
@@ -243,7 +247,7 @@ fn pod(plane: &Plane, namespace: &str, claim: &str) {
     let pod = json!({"metadata": {"name": claim}, "spec": {"volumes": [volume],
         "containers": [{"name": "main", "image": "none.example/none"}]}});
     let path = format!("/api/v1/namespaces/{namespace}/pods");
-    plane.request(SOMEBODY, Method::POST, &path, Body::json(&pod)).expect_ok();
+    plane.request(TENANT_USER, Method::POST, &path, Body::json(&pod)).expect_ok();
 }
 
 /// The namespaces of the claims for which volumes are kept, by volume.
@@ -291,7 +295,7 @@ pub(super) fn claim(plane: &Plane, namespace: &str, name: &str, overlay: &Value)
     json_patch::merge(&mut spec, overlay);
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
     let object = json!({"metadata": {"name": name}, "spec": spec});
-    plane.request(SOMEBODY, Method::POST, &path, Body::json(&object))
+    plane.request(TENANT_USER, Method::POST, &path, Body::json(&object))
 }
 
 pub(super) fn send(plane: &Plane, path: &str, object: &Value) -> Reply {
@@ -306,9 +310,9 @@ fn await_edits(plane: &Plane) {
     let named = json!({"metadata": {"name": "probe"}, "spec": {"accessModes": ["ReadWriteOnce"],
         "volumeName": "pv-blue-0", "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
     eventually("the API server asks mutate and advise", Duration::from_secs(20), || {
-        let made = plane.request(SOMEBODY, Method::POST, path, Body::json(&object));
-        let refused = plane.request(SOMEBODY, Method::POST, path, Body::json(&named));
+        let made = plane.request(TENANT_USER, Method::POST, path, Body::json(&object));
+        let denied = plane.request(TENANT_USER, Method::POST, path, Body::json(&named));
         let is_edited = made.json.pointer("/spec/selector").is_some();
-        if is_edited && refused.code == 403 { Ok(()) } else { Err(format!("{made} {refused}")) }
+        if is_edited && denied.code == 403 { Ok(()) } else { Err(format!("{made} {denied}")) }
     });
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::tenancy::{SETTLE, bound_to, claim, holders, send, volume, volume_of};
 use crate::eventually::{eventually, wait};
 use crate::installed::{Installed, Registered};
-use crate::plane::persona::{ADMIN, TENANT as SOMEBODY};
+use crate::plane::persona::{ADMIN, TENANT as TENANT_USER};
 use crate::plane::{Body, Peers, Plane};
 use crate::runner::{Case, case};
 
@@ -28,7 +28,7 @@ pub(crate) const CASES: &[Case] = &[
 const DENIED: &str =
     "bindery_rule_results_total{result=\"denied\",rule=\"foreign-namespace-binding\"}";
 
-/// Whoever waits for what, at most: a binder looks again each second.
+/// The longest wait: a binder looks again each second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn labelling() -> Policy {
@@ -67,13 +67,9 @@ fn await_labels(plane: &Plane) {
     };
     eventually("the API server asks mutate and tenancy", PATIENCE, || {
         let labelled = patch(plane, &dry, &reserve(Value::Null));
-        let refused = patch(plane, &dry, &reserve(json!("red")));
+        let denied = patch(plane, &dry, &reserve(json!("red")));
         let is_labelled = labelled.json["metadata"]["labels"][TENANT] == "blue";
-        if is_labelled && refused.code == 403 {
-            Ok(())
-        } else {
-            Err(format!("{labelled} {refused}"))
-        }
+        if is_labelled && denied.code == 403 { Ok(()) } else { Err(format!("{labelled} {denied}")) }
     });
     plane.request(ADMIN, Method::DELETE, &path("probe"), Body::none()).expect_ok();
 }
@@ -81,7 +77,7 @@ fn await_labels(plane: &Plane) {
 /// A tenant deletes its claim; then an administrator clears the reservation of the volume.
 fn free(plane: &Plane, namespace: &str, name: &str, volume: &str) {
     let claim = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
-    plane.request(SOMEBODY, Method::DELETE, &claim, Body::none()).expect_ok();
+    plane.request(TENANT_USER, Method::DELETE, &claim, Body::none()).expect_ok();
     eventually("the volume is released", PATIENCE, || {
         let volume = plane.get(ADMIN, &path(volume)).json;
         if volume["status"]["phase"] == "Released" { Ok(()) } else { Err(volume.to_string()) }
@@ -107,7 +103,11 @@ fn a_volume_that_is_cleared_goes_to_no_other_tenant() {
     }
     free(&plane, "blue-1", "data", "pv-a");
     eventually("the binder tries to give it to another", PATIENCE, || {
-        if installed.metric(DENIED) > 0.0 { Ok(()) } else { Err("nobody was denied".to_owned()) }
+        if installed.metric(DENIED) > 0.0 {
+            Ok(())
+        } else {
+            Err("no request was denied".to_owned())
+        }
     });
     wait(SETTLE);
     assert!(!holders(&plane).contains_key("pv-a"), "{:?}", holders(&plane));
@@ -115,15 +115,15 @@ fn a_volume_that_is_cleared_goes_to_no_other_tenant() {
     bound_to(&plane, "blue-2", "data", "pv-a");
     assert_eq!(tenant_of(&plane, "pv-a"), "blue");
 
-    // Of a namespace without a tenant the volume stays nobody's, and is anybody's afterwards.
+    // Of a namespace without a tenant the volume stays unlabelled, and is free for any tenant afterwards.
     volume(&plane, "pv-b", &json!({}));
     bound_to_one_of(&plane, "pv-b");
     assert_eq!(tenant_of(&plane, "pv-b"), holder_tenant(&plane, "pv-b"));
 }
 
-/// Whoever of those that wait gets the volume.
+/// One of the waiting claims gets the volume.
 fn bound_to_one_of(plane: &Plane, volume: &str) {
-    eventually("somebody who waits gets it", PATIENCE, || {
+    eventually("a waiting claim gets it", PATIENCE, || {
         let holders = holders(plane);
         if holders.contains_key(volume) { Ok(()) } else { Err(format!("{holders:?}")) }
     });

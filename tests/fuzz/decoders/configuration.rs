@@ -25,14 +25,14 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
             let text = String::from_utf8_lossy(input);
             let is_text = str::from_utf8(input).is_ok();
             let lines = if is_text { Lines::of(&text) } else { Lines::of_bytes(&text) };
-            assert!(!error.problems.is_empty(), "refused for nothing");
+            assert!(!error.problems.is_empty(), "rejected without a reason");
             assert!(error.problems.is_sorted_by_key(|problem| problem.at), "{error}");
             for problem in &error.problems {
                 check_reason(&problem.text);
                 lines.check(problem.at);
             }
             assert_eq!(error.to_string().lines().count(), error.problems.len(), "{error}");
-            Outcome::Refused
+            Outcome::Rejected
         }
     }
 }

@@ -22,7 +22,7 @@ const WRITES_EACH_MAX: usize = 12;
 
 /// A dump.
 pub(crate) fn check(input: &[u8]) -> Outcome {
-    let Ok(text) = document::text(input.to_vec()) else { return Outcome::Refused };
+    let Ok(text) = document::text(input.to_vec()) else { return Outcome::Rejected };
     if is_json(&text) {
         check_texts(&text);
     }
@@ -31,7 +31,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
         Err(error) => {
             check_reason(&error.reason);
             Lines::of(&text).check(error.at);
-            return Outcome::Refused;
+            return Outcome::Rejected;
         }
     };
     let mut view = View::default();
@@ -43,7 +43,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
                 Some(Ok(observed)) => view.apply(stored(observed)),
                 Some(Err(error)) => {
                     check_reason(&error.to_string());
-                    outcome = Outcome::Refused;
+                    outcome = Outcome::Rejected;
                 }
             }
         }
@@ -100,7 +100,7 @@ fn observed(kind: &str, text: &str) -> Option<Result<Observed, serde_json::Error
 /// An object says the same whether it is read from its own text or from what a reader of JSON made of it.
 fn check_texts(text: &str) {
     let Ok(items) = list::items(text) else { return };
-    // A map that was read keeps one of two like keys; the reader of the text refuses both, or reads neither.
+    // A map that was read keeps one of two like keys; the reader of the text rejects both, or reads neither.
     if document::read(text).is_err() {
         return;
     }

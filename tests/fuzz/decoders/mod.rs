@@ -16,17 +16,17 @@ pub(crate) mod yaml;
 pub(crate) enum Outcome {
     /// It was read.
     Read,
-    /// It was refused, with a reason that keeps the promises below.
-    Refused,
+    /// It was rejected, with a reason that keeps the promises below.
+    Rejected,
 }
 
-/// The longest reason, in characters. A person reads no longer one, and a stranger must not be able to fill
+/// The longest reason, in characters. A person reads no longer one, and an unauthenticated client must not be able to fill
 /// a log with it.
 const REASON_CHARS_MAX: usize = 600;
 
 /// A reason is one line of bounded length.
 fn check_reason(reason: &str) {
-    assert!(!reason.is_empty(), "a refusal without a reason");
+    assert!(!reason.is_empty(), "a rejection without a reason");
     assert!(!reason.contains(char::is_control), "a reason with control characters: {reason:?}");
     let length = reason.chars().count();
     assert!(length <= REASON_CHARS_MAX, "a reason of {length} characters");

@@ -1,4 +1,4 @@
-//! Whether a place that is told lies in the text that it is told of, and what stands there.
+//! Whether a reported place lies in the text that it is about, and what is there.
 
 use bindery::document::{Position, is_json};
 
@@ -40,7 +40,7 @@ impl<'a> Lines<'a> {
         Self { lines }
     }
 
-    /// The text from `at` on; nothing if there is no such place. The end of a line, and the line after the
+    /// The text from `at` on; nothing if there is no such place. The end of a line, and that after the
     /// last, are places.
     pub(crate) fn from(&self, at: Position) -> Option<&'a str> {
         let number = |value: u32| usize::try_from(value).ok()?.checked_sub(1);

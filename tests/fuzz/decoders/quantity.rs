@@ -62,7 +62,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
             assert_eq!(order, worth.cmp(other_worth), "{one} and {other}");
         }
     }
-    if one.is_some() { Outcome::Read } else { Outcome::Refused }
+    if one.is_some() { Outcome::Read } else { Outcome::Rejected }
 }
 
 /// The amount and its worth, on which both readers agree; or nothing, on which they agree as well.
@@ -106,13 +106,13 @@ fn check_printed(text: &str, quantity: &Quantity, expected: &Worth) {
     if nanos.magnitude() >= (BigInt::from(1_u64 << 62) * ten_to(9)).magnitude() {
         return;
     }
-    let Ok(Worth::Exact(told)) = worth(said.trim_start_matches('~')) else { panic!("{said}") };
+    let Ok(Worth::Exact(reported)) = worth(said.trim_start_matches('~')) else { panic!("{said}") };
     if said.starts_with('~') {
-        let missing = nanos.magnitude() - told.magnitude();
-        assert_ne!(&told, nanos, "{text:?}: {said}");
+        let missing = nanos.magnitude() - reported.magnitude();
+        assert_ne!(&reported, nanos, "{text:?}: {said}");
         assert!(missing <= nanos.magnitude() / 99_u8 + 10_000_000_u32, "{text:?}: {said}");
     } else {
-        assert_eq!(&told, nanos, "{text:?}: {said}");
+        assert_eq!(&reported, nanos, "{text:?}: {said}");
     }
 }
 

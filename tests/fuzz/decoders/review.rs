@@ -91,13 +91,13 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
         (Err(guard), Err(advise), Err(edited)) => {
             check_reason(&guard);
             assert!(guard == advise && advise == edited, "{guard}\n{advise}\n{edited}");
-            Outcome::Refused
+            Outcome::Rejected
         }
         answers => panic!("the paths do not agree: {answers:?}"),
     }
 }
 
-/// The answer to a copy of `input`, or the line that refuses it.
+/// The answer to a copy of `input`, or the message that rejects it.
 fn answered(
     input: &[u8],
     ask: impl FnOnce(&mut [u8], &dyn Fn() -> Duration) -> Result<Vec<u8>, ReviewError>,
@@ -145,7 +145,7 @@ fn check_answer(answer: &[u8], input: &[u8], body: Option<&Value>) {
     }
 }
 
-/// A patch that does not apply would make the API server refuse a change that nobody objects to.
+/// A patch that does not apply would make the API server deny an allowed change.
 fn check_patch(patch: &str, object: &Value) {
     let text = base64::engine::general_purpose::STANDARD.decode(patch).expect("base64");
     let patch: json_patch::Patch = serde_json::from_slice(&text).expect("a patch");

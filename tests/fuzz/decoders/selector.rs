@@ -21,10 +21,10 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
     if let Err(error) = &read {
         check_reason(&error.to_string());
     }
-    let outcome = if read.is_ok() { Outcome::Read } else { Outcome::Refused };
+    let outcome = if read.is_ok() { Outcome::Read } else { Outcome::Rejected };
     // What is no JSON by itself may be a part of the JSON around it.
     let Ok(value) = serde_json::from_str::<Value>(selector) else { return outcome };
-    // Keys that are there twice are lost in a map; that the first reader refuses them has tests of its own.
+    // Keys that are there twice are lost in a map; that the first reader rejects them has tests of its own.
     if document::read(selector).is_err_and(|error| error.reason.contains("is given twice")) {
         return outcome;
     }
@@ -40,8 +40,8 @@ fn check_matching(selector: &Selector, terms: &[Term], labels: &str) {
     let Ok(pairs) = serde_json::from_str::<BTreeMap<String, String>>(labels) else { return };
     let labels: Labels = pairs.iter().collect();
     let expected: Vec<bool> = terms.iter().map(|term| holds(term, &pairs)).collect();
-    let told: Vec<bool> = selector.terms().iter().map(|term| term.matches(&labels)).collect();
-    assert_eq!(told, expected, "{selector:?} on {pairs:?}");
+    let reported: Vec<bool> = selector.terms().iter().map(|term| term.matches(&labels)).collect();
+    assert_eq!(reported, expected, "{selector:?} on {pairs:?}");
     assert_eq!(selector.matches(&labels), expected.iter().all(|holds| *holds));
     let first = expected.iter().position(|holds| !holds);
     let unmatched = selector.first_unmatched(&labels);
@@ -69,11 +69,11 @@ fn holds((key, operator, values): &Term, labels: &BTreeMap<String, String>) -> b
     }
 }
 
-/// What stands where a selector does.
+/// What is in the place of a selector.
 #[derive(Debug)]
 enum Written {
     Nothing,
-    /// What must be refused.
+    /// What must be rejected.
     Unsound,
     Terms(Vec<Term>),
 }

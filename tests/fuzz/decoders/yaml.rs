@@ -14,7 +14,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
         Err(error) => {
             check_reason(&error.reason);
             Lines::of_bytes(&String::from_utf8_lossy(input)).check(error.at);
-            return Outcome::Refused;
+            return Outcome::Rejected;
         }
     };
     let documents = match document::read(&text) {
@@ -22,7 +22,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
         Err(error) => {
             check_reason(&error.reason);
             Lines::of(&text).check(error.at);
-            return Outcome::Refused;
+            return Outcome::Rejected;
         }
     };
     let lines = Lines::of(&text);
@@ -36,7 +36,7 @@ pub(crate) fn check(input: &[u8]) -> Outcome {
         check_written(document);
     }
     if is_json(&text) {
-        check_twin(&text, &documents);
+        check_counterpart(&text, &documents);
     }
     Outcome::Read
 }
@@ -101,48 +101,56 @@ fn check_written(document: &TreeNode) {
 
 /// JSON is YAML too: the reader of YAML sees the same tree, one line further down because of the comment by
 /// which it is chosen.
-fn check_twin(text: &str, documents: &[TreeNode]) {
+fn check_counterpart(text: &str, documents: &[TreeNode]) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // Documents of YAML are not told apart by nothing, a tab is no space to it, and it has escapes of its own.
+    // Documents of YAML need a separator, a tab is no space to it, and it has escapes of its own.
     let is_one = serde_json::from_str::<Value>(text).is_ok();
     if !is_one || !text.bytes().all(|byte| matches!(byte, b'\n' | b' '..=b'~')) {
         return;
     }
-    let Ok(twins) = document::read(&format!("#\n{text}")) else {
+    let Ok(counterparts) = document::read(&format!("#\n{text}")) else {
         // Where it stands, YAML has words of its own for where a value may be.
         assert!(text.contains('\\') || text.contains('\n') || text.len() > 1_000, "{text}");
         return;
     };
-    let [twin] = twins.as_slice() else { panic!("{} documents: {text}", twins.len()) };
-    check_alike(&documents[0], twin);
+    let [counterpart] = counterparts.as_slice() else {
+        panic!("{} documents: {text}", counterparts.len())
+    };
+    check_alike(&documents[0], counterpart);
 }
 
-fn check_alike(node: &TreeNode, twin: &TreeNode) {
+fn check_alike(node: &TreeNode, counterpart: &TreeNode) {
     let below = |at: Position| Position { line: at.line + 1, ..at };
-    assert_eq!(twin.at, below(node.at), "{node:?} and {twin:?}");
-    match (&node.shape, &twin.shape) {
-        (Shape::List(items), Shape::List(twins)) => {
-            assert_eq!(items.len(), twins.len(), "{node:?} and {twin:?}");
-            items.iter().zip(twins).for_each(|(item, twin)| check_alike(item, twin));
+    assert_eq!(counterpart.at, below(node.at), "{node:?} and {counterpart:?}");
+    match (&node.shape, &counterpart.shape) {
+        (Shape::List(items), Shape::List(counterparts)) => {
+            assert_eq!(items.len(), counterparts.len(), "{node:?} and {counterpart:?}");
+            items
+                .iter()
+                .zip(counterparts)
+                .for_each(|(item, counterpart)| check_alike(item, counterpart));
         }
-        (Shape::Map(entries), Shape::Map(twins)) => {
-            assert_eq!(entries.len(), twins.len(), "{node:?} and {twin:?}");
-            for (entry, twin) in entries.iter().zip(twins) {
-                assert_eq!((&entry.key, below(entry.at)), (&twin.key, twin.at));
-                check_alike(&entry.value, &twin.value);
+        (Shape::Map(entries), Shape::Map(counterparts)) => {
+            assert_eq!(entries.len(), counterparts.len(), "{node:?} and {counterpart:?}");
+            for (entry, counterpart) in entries.iter().zip(counterparts) {
+                assert_eq!((&entry.key, below(entry.at)), (&counterpart.key, counterpart.at));
+                check_alike(&entry.value, &counterpart.value);
             }
         }
-        _ => assert!(is_same(&node.to_json(), &twin.to_json()), "{node:?} and {twin:?}"),
+        _ => assert!(
+            is_same(&node.to_json(), &counterpart.to_json()),
+            "{node:?} and {counterpart:?}"
+        ),
     }
 }
 
 /// Numbers are the same if they are the same to a JSON reader of another language: kubectl's YAML knows no
-/// integers above 2⁶³, and the last bit of a fraction is nobody's.
+/// integers above 2⁶³, and the last bit of a fraction is not compared.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             let (one, other) = (one.as_f64().unwrap_or(0.0), other.as_f64().unwrap_or(0.0));
-            // Zero has two signs, and what is next to it is nobody's.
+            // Zero has two signs, and what is next to it is not compared.
             let bits = |number: f64| if number.is_normal() { number.to_bits() } else { 0 };
             bits(one).abs_diff(bits(other)) <= 1
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_sim::{Cluster, Outcome, Phase, Reviewer, Server, User};
+use bindery_sim::{ApiServer, ClusterState, Phase, RequestUser, ReviewOutcome, Reviewer};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::{
@@ -14,8 +14,8 @@ use kube::core::{Request, WatchEvent};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
-fn server() -> Server {
-    Server::new(Cluster::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
+fn server() -> ApiServer {
+    ApiServer::new(ClusterState::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
 }
 
 fn volume(name: &str) -> PersistentVolume {
@@ -66,7 +66,7 @@ impl Lines {
     }
 }
 
-fn told(event: Option<WatchEvent<PersistentVolume>>) -> String {
+fn reported(event: Option<WatchEvent<PersistentVolume>>) -> String {
     match event {
         Some(WatchEvent::Added(object)) => format!("added {}", object.name_any()),
         Some(WatchEvent::Modified(object)) => format!("modified {}", object.name_any()),
@@ -131,28 +131,28 @@ async fn watches_from_a_streamed_list_and_resumes() {
     volumes.create(&PostParams::default(), &volume("a")).await.expect("created");
     let params = WatchParams::default().initial_events();
     let mut lines = Lines::open(&client, &params, "0").await;
-    assert_eq!(told(lines.next().await), "added a");
-    assert_eq!(told(lines.next().await), "end of list");
+    assert_eq!(reported(lines.next().await), "added a");
+    assert_eq!(reported(lines.next().await), "end of list");
 
     let made = volumes.create(&PostParams::default(), &volume("b")).await.expect("created");
-    assert_eq!(told(lines.next().await), "added b");
+    assert_eq!(reported(lines.next().await), "added b");
     server.send_bookmarks();
-    assert_eq!(told(lines.next().await), "bookmark");
+    assert_eq!(reported(lines.next().await), "bookmark");
     server.end_watches();
-    assert_eq!(told(lines.next().await), "over");
+    assert_eq!(reported(lines.next().await), "over");
 
     let patch = Patch::Merge(json!({"metadata": {"finalizers": null, "labels": {"x": "y"}}}));
     volumes.patch("b", &PatchParams::default(), &patch).await.expect("patched");
     volumes.delete("b", &DeleteParams::default()).await.expect("deleted");
     let version = made.resource_version().expect("a version");
     let mut lines = Lines::open(&client, &WatchParams::default(), &version).await;
-    assert_eq!(told(lines.next().await), "modified b");
-    assert_eq!(told(lines.next().await), "deleted b");
+    assert_eq!(reported(lines.next().await), "modified b");
+    assert_eq!(reported(lines.next().await), "deleted b");
 
     server.with(|cluster| cluster.compact(cluster.version()));
     let mut lines = Lines::open(&client, &WatchParams::default(), &version).await;
-    assert_eq!(told(lines.next().await), "error 410");
-    assert_eq!(told(lines.next().await), "over");
+    assert_eq!(reported(lines.next().await), "error 410");
+    assert_eq!(reported(lines.next().await), "over");
 }
 
 #[tokio::test]
@@ -167,18 +167,21 @@ async fn a_reviewer_edits_and_denies() {
             match review.phase() {
                 Phase::Mutating if request["operation"] == "CREATE" => {
                     object["metadata"]["labels"] = json!({"edited": "yes"});
-                    Outcome::Allow { object: Some(object), warnings: vec!["edited".to_owned()] }
+                    ReviewOutcome::Allow {
+                        object: Some(object),
+                        warnings: vec!["edited".to_owned()],
+                    }
                 }
-                Phase::Validating if request["operation"] == "DELETE" => Outcome::Deny {
+                Phase::Validating if request["operation"] == "DELETE" => ReviewOutcome::Deny {
                     webhook: "guard.bindery.dev".to_owned(),
                     status: json!({"message": "[rule] no", "code": 403, "reason": "Forbidden"}),
                     warnings: Vec::new(),
                 },
-                Phase::Mutating | Phase::Validating => Outcome::allow(),
+                Phase::Mutating | Phase::Validating => ReviewOutcome::allow(),
             }
         })
     });
-    let server = server().for_user(User::named("tenant", &["system:authenticated"]));
+    let server = server().for_user(RequestUser::named("tenant", &["system:authenticated"]));
     let client = Client::new(server.with_reviewer(reviewer), "default");
     let volumes: Api<PersistentVolume> = Api::all(client);
     let made = volumes.create(&PostParams::default(), &volume("a")).await.expect("created");
@@ -205,6 +208,6 @@ async fn claims_live_in_namespaces() {
     assert_eq!(everywhere.list(&ListParams::default()).await.expect("a list").items.len(), 1);
     let elsewhere: Api<PersistentVolumeClaim> = Api::namespaced(client, "kube-system");
     assert!(elsewhere.list(&ListParams::default()).await.expect("a list").items.is_empty());
-    let refused = elsewhere.create(&PostParams::default(), &made).await;
-    assert_eq!(code(refused.expect_err("another namespace")), 400);
+    let denied = elsewhere.create(&PostParams::default(), &made).await;
+    assert_eq!(code(denied.expect_err("another namespace")), 400);
 }

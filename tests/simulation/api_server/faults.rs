@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bindery_sim::faults::{Fault, Faults, Faulty};
-use bindery_sim::{Cluster, Server};
+use bindery_sim::faults::{Fault, Faults, FaultyTransport};
+use bindery_sim::{ApiServer, ClusterState};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -18,17 +18,18 @@ const ALWAYS: u16 = 1000;
 
 /// A server, a client without faults and one with them.
 struct World {
-    server: Server,
+    server: ApiServer,
     well: Api<PersistentVolume>,
-    faulty: Faulty,
+    faulty: FaultyTransport,
     client: Client,
     ill: Api<PersistentVolume>,
 }
 
 impl World {
     fn new(faults: Faults) -> Self {
-        let server = Server::new(Cluster::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")));
-        let faulty = Faulty::new(server.clone(), faults, 11);
+        let server =
+            ApiServer::new(ClusterState::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")));
+        let faulty = FaultyTransport::new(server.clone(), faults, 11);
         let client = Client::new(faulty.clone(), "default");
         let well = Api::all(Client::new(server.clone(), "default"));
         Self { server, well, ill: Api::all(client.clone()), client, faulty }
@@ -77,7 +78,7 @@ struct Lines {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum Reply {
     Event(String),
     /// The watch ended, after so many bytes of an unfinished line.
     End(usize),
@@ -87,7 +88,7 @@ enum Heard {
 }
 
 impl Lines {
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> Reply {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -96,12 +97,12 @@ impl Lines {
                 let object = &event["object"];
                 let code = object["code"].to_string();
                 let name = object["metadata"]["name"].as_str().unwrap_or(&code);
-                return Heard::Event(format!("{} {name}", word(&event["type"])));
+                return Reply::Event(format!("{} {name}", word(&event["type"])));
             }
             match timeout(Duration::from_hours(1), self.body.frame()).await {
-                Err(_) => return Heard::Silence,
-                Ok(None) => return Heard::End(self.rest.len()),
-                Ok(Some(Err(_))) => return Heard::Broken,
+                Err(_) => return Reply::Silence,
+                Ok(None) => return Reply::End(self.rest.len()),
+                Ok(Some(Err(_))) => return Reply::Broken,
                 Ok(Some(Ok(frame))) => self.rest.extend(frame.into_data().expect("data")),
             }
         }
@@ -117,18 +118,18 @@ fn volume(name: &str) -> PersistentVolume {
     .expect("a volume")
 }
 
-fn event(text: &str) -> Heard {
-    Heard::Event(text.to_owned())
+fn event(text: &str) -> Reply {
+    Reply::Event(text.to_owned())
 }
 
 fn code(result: kube::Result<()>) -> u16 {
-    let error = result.expect_err("refused");
+    let error = result.expect_err("rejected");
     let kube::Error::Api(status) = error else { panic!("no answer: {error}") };
     status.code
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_comes_of_a_write_of_somebody_else() {
+async fn a_conflict_comes_from_another_write() {
     let world = World::with(Fault::Conflict);
     let version = world.create("a").await.resource_version();
     let stale = json!({"resourceVersion": version, "labels": {"mine": "1"}});
@@ -138,13 +139,13 @@ async fn a_conflict_comes_of_a_write_of_somebody_else() {
     assert_ne!(read.resource_version(), version);
     let blind = json!({"labels": {"mine": "1"}});
     World::label(&world.ill, "a", blind).await.expect("it names no version");
-    let nobody = json!({"resourceVersion": "1", "labels": {"mine": "1"}});
-    assert_eq!(code(World::label(&world.ill, "none", nobody).await), 404);
+    let stale = json!({"resourceVersion": "1", "labels": {"mine": "1"}});
+    assert_eq!(code(World::label(&world.ill, "none", stale).await), 404);
     assert_eq!(world.met(Fault::Conflict), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_leave_no_trace() {
+async fn rejections_leave_no_trace() {
     for (fault, expected) in
         [(Fault::TooManyRequests, 429), (Fault::InternalError, 500), (Fault::Unavailable, 503)]
     {
@@ -192,7 +193,7 @@ async fn a_partition_stops_both_directions_and_heals() {
     world.faulty.set(Faults::none());
     world.faulty.cut_off(true);
     world.create("a").await;
-    assert_eq!(lines.next().await, Heard::Silence);
+    assert_eq!(lines.next().await, Reply::Silence);
     world.ill.delete("a", &DeleteParams::default()).await.expect_err("cut off");
     world.faulty.cut_off(false);
     assert_eq!(lines.next().await, event("ADDED a"));
@@ -270,15 +271,15 @@ async fn an_unseen_object_stays_unseen_until_the_next_list() {
     let world = World::with(Fault::LostEvent);
     let mut lines = world.watch().await;
     world.create("a").await;
-    assert_eq!(lines.next().await, Heard::Silence);
+    assert_eq!(lines.next().await, Reply::Silence);
     world.faulty.set(Faults::none());
     let seen = world.create("b").await.resource_version().expect("a version");
     World::label(&world.well, "a", json!({"labels": {"mine": "1"}})).await.expect("patched");
     // Neither what happens to it later nor another watch shows it.
     assert_eq!(lines.next().await, event("ADDED b"));
-    assert_eq!(lines.next().await, Heard::Silence);
+    assert_eq!(lines.next().await, Reply::Silence);
     let mut again = world.watch_from(&seen).await;
-    assert_eq!(again.next().await, Heard::Silence);
+    assert_eq!(again.next().await, Reply::Silence);
     world.ill.list(&ListParams::default()).await.expect("a list");
     World::label(&world.well, "a", json!({"labels": {"mine": "2"}})).await.expect("patched");
     assert_eq!(again.next().await, event("MODIFIED a"));
@@ -293,8 +294,8 @@ async fn a_watch_is_cut_in_every_manner() {
         world.create(&format!("pv-{number}")).await;
         ends.push(lines.next().await);
     }
-    assert!(ends.contains(&Heard::End(0)) && ends.contains(&Heard::Broken), "{ends:?}");
-    assert!(ends.iter().any(|end| matches!(end, Heard::End(1..))), "{ends:?}");
+    assert!(ends.contains(&Reply::End(0)) && ends.contains(&Reply::Broken), "{ends:?}");
+    assert!(ends.iter().any(|end| matches!(end, Reply::End(1..))), "{ends:?}");
     assert_eq!(world.met(Fault::CutStream), 30);
 }
 
@@ -304,9 +305,9 @@ async fn a_silent_watch_breaks_when_the_faults_end() {
     let mut lines = world.watch().await;
     world.create("a").await;
     world.create("b").await;
-    assert_eq!(lines.next().await, Heard::Silence);
+    assert_eq!(lines.next().await, Reply::Silence);
     world.faulty.set(Faults::none());
-    assert_eq!(lines.next().await, Heard::Broken);
+    assert_eq!(lines.next().await, Reply::Broken);
 }
 
 /// The event that it falls silent with is late, and the faults end in between.
@@ -320,7 +321,7 @@ async fn a_watch_that_is_about_to_fall_silent_breaks_as_well() {
     world.create("a").await;
     tokio::time::sleep(Duration::from_millis(1)).await;
     world.faulty.set(Faults::none());
-    assert_eq!(lines.next().await, Heard::Broken);
+    assert_eq!(lines.next().await, Reply::Broken);
 }
 
 /// Writes, lists and watches for a while under all faults of a seed.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bindery_sim::{Cluster, Method, Request, User};
+use bindery_sim::{ApiRequest, ClusterState, Method, RequestUser};
 use serde_json::{Value, json};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -16,23 +16,27 @@ fn volume(name: &str) -> Value {
 }
 
 #[test]
-fn each_stored_write_is_told_once_with_its_author_and_both_states() {
-    let mut cluster = Cluster::new(1, "2026-11-21T05:00:00Z".parse().expect("a time"));
+fn each_stored_write_is_passed_on_once_with_its_author_and_both_states() {
+    let mut cluster = ClusterState::new(1, "2026-11-21T05:00:00Z".parse().expect("a time"));
     cluster.keep_history();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
-    cluster.on_accepted(Box::new(move |write| heard.lock().expect("whole").push(write.version)));
-    let tenant = User::named("tenant", &[]);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&reported);
+    cluster.on_accepted(Box::new(move |write| received.lock().expect("whole").push(write.version)));
+    let tenant = RequestUser::named("tenant", &[]);
     let path = format!("{VOLUMES}/a");
-    cluster.handle(Request::new(Method::Post, VOLUMES, volume("a")).by(tenant.clone()));
+    cluster.handle(ApiRequest::new(Method::Post, VOLUMES, volume("a")).by(tenant.clone()));
     cluster.set_now("2026-11-21T06:00:00Z".parse().expect("a time"));
     let bare = json!({"metadata": {"finalizers": null}});
-    cluster.handle(Request::merge_patch(path.clone(), bare.clone()));
-    // Neither a write that changes nothing, nor one that is refused, nor a dry run.
-    cluster.handle(Request::merge_patch(path.clone(), bare.clone()));
-    cluster.handle(Request::merge_patch(path.clone(), json!({"spec": {"volumeMode": "Block"}})));
-    cluster.handle(Request::new(Method::Delete, format!("{path}?dryRun=All"), Value::Null));
-    cluster.handle(Request::new(Method::Delete, path, json!({"propagationPolicy": "Background"})));
+    cluster.handle(ApiRequest::merge_patch(path.clone(), bare.clone()));
+    // Neither a write that changes nothing, nor one that is rejected, nor a dry run.
+    cluster.handle(ApiRequest::merge_patch(path.clone(), bare.clone()));
+    cluster.handle(ApiRequest::merge_patch(path.clone(), json!({"spec": {"volumeMode": "Block"}})));
+    cluster.handle(ApiRequest::new(Method::Delete, format!("{path}?dryRun=All"), Value::Null));
+    cluster.handle(ApiRequest::new(
+        Method::Delete,
+        path,
+        json!({"propagationPolicy": "Background"}),
+    ));
 
     let history = cluster.history();
     let line = |write: &bindery_sim::Accepted| {
@@ -49,6 +53,6 @@ fn each_stored_write_is_told_once_with_its_author_and_both_states() {
     assert_eq!(history[1].at.to_string(), "2026-11-21T06:00:00Z");
     assert_eq!(history[2].object()["metadata"]["name"], "a");
     let versions: Vec<u64> = history.iter().map(|write| write.version).collect();
-    assert_eq!(*told.lock().expect("whole"), versions);
+    assert_eq!(*reported.lock().expect("whole"), versions);
     assert!(versions.is_sorted());
 }

@@ -1,32 +1,32 @@
 //! Leases, events and pods, as a controller uses them. What the real server answers word for word is
 //! compared in `replay`; here is what such a client relies on.
 
-use bindery_sim::{Body, Cluster, Method, Request, Watch};
+use bindery_sim::{ApiRequest, Body, ClusterState, Method, Watch};
 use serde_json::{Value, json};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-struct World(Cluster);
+struct World(ClusterState);
 
 impl World {
     fn new() -> Self {
-        Self(Cluster::new(1, "2026-11-21T05:00:00Z".parse().expect("a time")))
+        Self(ClusterState::new(1, "2026-11-21T05:00:00Z".parse().expect("a time")))
     }
 
     fn send(&mut self, method: Method, target: &str, body: &Value) -> (u16, Value) {
-        let response = self.0.handle(Request::new(method, target, body.clone()));
+        let response = self.0.handle(ApiRequest::new(method, target, body.clone()));
         (response.code, response.object().cloned().expect("an object"))
     }
 
     fn patch(&mut self, target: &str, patch: Value) -> (u16, Value) {
-        let response = self.0.handle(Request::merge_patch(target, patch));
+        let response = self.0.handle(ApiRequest::merge_patch(target, patch));
         (response.code, response.object().cloned().expect("an object"))
     }
 
     fn watch(&mut self, target: &str) -> Watch {
-        match self.0.handle(Request::new(Method::Get, target, Value::Null)).body {
+        match self.0.handle(ApiRequest::new(Method::Get, target, Value::Null)).body {
             Body::Watch(watch) => *watch,
             Body::Json(value) => panic!("no watch: {value}"),
         }
@@ -37,10 +37,10 @@ impl World {
         let word = |event: &Value, pointer| {
             event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        let told = |event: &Value| {
+        let reported = |event: &Value| {
             format!("{} {}", word(event, "/type"), word(event, "/object/metadata/name"))
         };
-        self.0.events(watch).iter().map(told).collect()
+        self.0.events(watch).iter().map(reported).collect()
     }
 }
 
@@ -77,7 +77,7 @@ fn of_two_candidates_one_gets_the_lease_and_the_other_a_conflict() {
 }
 
 #[test]
-fn an_event_lives_where_its_object_does_and_counts_on() {
+fn an_event_is_in_the_namespace_of_its_object_and_counts_on() {
     let mut world = World::new();
     let mut event = json!({
         "metadata": {"name": "data.17a"}, "type": "Normal", "reason": "FailedBinding",
@@ -93,7 +93,7 @@ fn an_event_lives_where_its_object_does_and_counts_on() {
     event["metadata"]["name"] = json!("data.17b");
     event["involvedObject"]["namespace"] = json!("kube-system");
     assert_eq!(world.send(Method::Post, EVENTS, &event).0, 422);
-    // A volume has no namespace: what is told of it lives in `default`.
+    // A volume has no namespace: its events are in `default`.
     event["involvedObject"] = json!({"kind": "PersistentVolume", "name": "pv"});
     assert_eq!(world.send(Method::Post, EVENTS, &event).0, 201);
     let elsewhere = EVENTS.replace("default", "kube-system");
@@ -101,7 +101,7 @@ fn an_event_lives_where_its_object_does_and_counts_on() {
 }
 
 #[test]
-fn a_pod_that_no_longer_matches_is_told_as_deleted() {
+fn a_pod_that_no_longer_matches_arrives_as_deleted() {
     let mut world = World::new();
     let waiting = format!("{PODS}?fieldSelector=status.phase%3DPending,spec.nodeName%3D");
     let mut watch = world.watch(&format!("{waiting}&watch=true&resourceVersion=0"));

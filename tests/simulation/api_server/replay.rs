@@ -1,7 +1,9 @@
 //! Replays the recorded conversation with a real kube-apiserver (1.36.3) and compares every reply,
 //! warning and admission review.
 
-use bindery_sim::{Body, Cluster, Method, Outcome, Phase, Progress, Request, Review, User};
+use bindery_sim::{
+    ApiRequest, Body, ClusterState, Method, Phase, Progress, RequestUser, Review, ReviewOutcome,
+};
 use serde_json::{Value, json};
 
 use crate::api_server::conversation::{Names, Order, Seen, Step, order, record, recorded, steps};
@@ -9,7 +11,7 @@ use crate::api_server::conversation::{Names, Order, Seen, Step, order, record, r
 #[test]
 fn answers_as_the_real_server_did() {
     let (steps, recorded) = (steps(), recorded());
-    let mut cluster = Cluster::new(7, "2026-11-21T05:00:00Z".parse().expect("a time"));
+    let mut cluster = ClusterState::new(7, "2026-11-21T05:00:00Z".parse().expect("a time"));
     let (mut real, mut ours) = (Names::default(), Names::default());
     let mut seen = Seen::default();
     let mut differences = Vec::new();
@@ -48,7 +50,7 @@ fn what_was_asked_about_an_old_state_is_not_recorded() {
     assert_eq!(entry["reviews"], json!(asked[1..]), "the state of version 9 was old");
 }
 
-fn play(cluster: &mut Cluster, step: &Step) -> Value {
+fn play(cluster: &mut ClusterState, step: &Step) -> Value {
     let method = match step.method.as_str() {
         "GET" => Method::Get,
         "POST" => Method::Post,
@@ -57,10 +59,10 @@ fn play(cluster: &mut Cluster, step: &Step) -> Value {
         "DELETE" => Method::Delete,
         other => panic!("unknown method {other}"),
     };
-    let mut user = User::admin();
+    let mut user = RequestUser::admin();
     "uid-admin".clone_into(&mut user.uid);
     let body = step.body.clone().unwrap_or_default();
-    let mut request = Request::new(method, step.path.clone(), body).by(user);
+    let mut request = ApiRequest::new(method, step.path.clone(), body).by(user);
     step.content_type.clone_into(&mut request.content_type);
     let mut reviews = Vec::new();
     let mut progress = cluster.begin(request);
@@ -81,7 +83,7 @@ fn play(cluster: &mut Cluster, step: &Step) -> Value {
                     reviews.push(serde_json::json!({"phase": phase, "review": body}));
                     outcome(phase, &review)
                 } else {
-                    Outcome::allow()
+                    ReviewOutcome::allow()
                 };
                 progress = cluster.resume(*review, outcome);
             }
@@ -95,16 +97,16 @@ fn play(cluster: &mut Cluster, step: &Step) -> Value {
 }
 
 /// What the recorder's webhooks answer.
-fn outcome(phase: &str, review: &Review) -> Outcome {
+fn outcome(phase: &str, review: &Review) -> ReviewOutcome {
     let order: Order = order(phase, review.request());
     let warnings = order.warnings();
-    if let Some(status) = order.refusal() {
-        return Outcome::Deny { webhook: format!("{phase}.recorder.test"), status, warnings };
+    if let Some(status) = order.denial() {
+        return ReviewOutcome::Deny { webhook: format!("{phase}.recorder.test"), status, warnings };
     }
     let object = order.edit().map(|labels| {
         let mut edited = review.request()["object"].clone();
         edited["metadata"]["labels"] = labels;
         edited
     });
-    Outcome::Allow { object, warnings }
+    ReviewOutcome::Allow { object, warnings }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bindery::controller::health::Probe;
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Method, Request, Server};
+use bindery_sim::{Method, ApiRequest, ApiServer};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -26,7 +26,7 @@ const MANAGED_FIELDS: &str = r#""managedFields":[{"manager":"kube-controller-man
     "fieldsV1":{"f:spec":{"f:claimRef":{"f:uid":{}}}}}]"#;
 
 /// A controller in `full` that is shown who wrote a volume.
-fn start(server: &Server, identity: Option<&str>) -> (Running, Probe) {
+fn start(server: &ApiServer, identity: Option<&str>) -> (Running, Probe) {
     // A watch sends one object a line.
     let theirs = format!("{MARK},{}", MANAGED_FIELDS.replace('\n', ""));
     let show = move |bytes: axum::body::Bytes| match std::str::from_utf8(&bytes) {
@@ -43,7 +43,7 @@ fn start(server: &Server, identity: Option<&str>) -> (Running, Probe) {
 }
 
 /// Makes a volume, and has the other binder reserve it.
-async fn reserve_by_other(server: &Server, name: &str) {
+async fn reserve_by_other(server: &ApiServer, name: &str) {
     send(server, Method::Post, VOLUMES, volume(name, "10Gi"));
     until(server, &format!("{VOLUMES}/{name}"), "Available").await;
     let reserved = json!({"metadata": {"annotations": {"theirs": "yes"}}, "spec": {"claimRef": {
@@ -52,29 +52,29 @@ async fn reserve_by_other(server: &Server, name: &str) {
     patch(server, &format!("{VOLUMES}/{name}"), reserved);
 }
 
-fn patch(server: &Server, path: &str, patch: Value) {
-    let response = server.with(|cluster| cluster.handle(Request::merge_patch(path, patch)));
+fn patch(server: &ApiServer, path: &str, patch: Value) {
+    let response = server.with(|cluster| cluster.handle(ApiRequest::merge_patch(path, patch)));
     assert_eq!(response.code, 200, "{response:?}");
 }
 
-fn annotation(server: &Server) -> Option<String> {
+fn annotation(server: &ApiServer) -> Option<String> {
     let lease = send(server, Method::Get, LEASE, Value::Null);
     let text = &lease["metadata"]["annotations"]["bindery.dev/other-binder"];
     text.as_str().map(str::to_owned)
 }
 
-fn clear(server: &Server) {
+fn clear(server: &ApiServer) {
     patch(server, LEASE, json!({"metadata": {"annotations": {"bindery.dev/other-binder": null}}}));
 }
 
 /// Makes a pair that one binder alone would bind within a second.
-fn make_pair(server: &Server, name: &str) {
+fn make_pair(server: &ApiServer, name: &str) {
     send(server, Method::Post, VOLUMES, volume(name, "10Gi"));
     send(server, Method::Post, CLAIMS, claim(name, "5Gi"));
 }
 
 /// Whether the pair is as it was made, half a minute later.
-async fn is_let_be(server: &Server, name: &str) -> bool {
+async fn is_let_be(server: &ApiServer, name: &str) -> bool {
     sleep(Duration::from_secs(30)).await;
     let [volume, claim] = [VOLUMES, CLAIMS].map(|kind| phase(server, &format!("{kind}/{name}")));
     volume != "Available" && volume != "Bound" && claim != "Bound"
@@ -96,13 +96,13 @@ async fn one_write_of_another_binder_outlives_a_restart_until_it_is_cleared() {
     // Less than between two renewals of the lease.
     sleep(Duration::from_millis(100)).await;
     first.kill();
-    let told = annotation(&server).expect("it is stored at once");
+    let reported = annotation(&server).expect("it is stored at once");
     assert!(
-        told.contains("PersistentVolume \"pv-a\": kube-controller-manager reserved it"),
-        "{told}"
+        reported.contains("PersistentVolume \"pv-a\": kube-controller-manager reserved it"),
+        "{reported}"
     );
-    let (time, _) = told.split_once(' ').expect("a time");
-    assert!(time.parse::<jiff::Timestamp>().is_ok() && time.len() == 20, "{told}");
+    let (time, _) = reported.split_once(' ').expect("a time");
+    assert!(time.parse::<jiff::Timestamp>().is_ok() && time.len() == 20, "{reported}");
     assert_eq!(mode(&probe).await, "full", "it was killed before it counted");
 
     let (second, probe) = start(&server, Some("second"));
@@ -112,7 +112,7 @@ async fn one_write_of_another_binder_outlives_a_restart_until_it_is_cleared() {
     assert_eq!(lease["spec"]["holderIdentity"], "second", "{lease}");
     assert_eq!(mode(&probe).await, "observe");
     second.stop().await;
-    assert_eq!(annotation(&server), Some(told), "giving up the lease keeps it as it was");
+    assert_eq!(annotation(&server), Some(reported), "giving up the lease keeps it as it was");
 
     let (third, probe) = start(&server, Some("third"));
     assert!(is_let_be(&server, "pv-b").await);
@@ -132,16 +132,16 @@ async fn a_lease_that_is_wiped_or_deleted_is_no_clearance() {
     let (running, _) = start(&server, Some("first"));
     reserve_by_other(&server, "pv-a").await;
     sleep(Duration::from_secs(1)).await;
-    let told = annotation(&server);
-    assert!(told.is_some());
+    let reported = annotation(&server);
+    assert!(reported.is_some());
     let wiped = json!({"metadata": {"annotations": null}, "spec": null});
     patch(&server, LEASE, wiped);
     make_pair(&server, "pv-b");
     assert!(is_let_be(&server, "pv-b").await);
-    assert_eq!(annotation(&server), told);
+    assert_eq!(annotation(&server), reported);
     send(&server, Method::Delete, LEASE, Value::Null);
     assert!(is_let_be(&server, "pv-b").await);
-    assert_eq!(annotation(&server), told);
+    assert_eq!(annotation(&server), reported);
     running.stop().await;
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery::client::lease::{LeadershipChannels, LeadershipDeadline, campaign_with};
-use bindery_sim::faults::{Fault, Faults, Faulty};
-use bindery_sim::{Method, Request, Server};
+use bindery_sim::faults::{Fault, Faults, FaultyTransport};
+use bindery_sim::{Method, ApiRequest, ApiServer};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
@@ -18,7 +18,7 @@ use crate::controller::{election, send, server};
 /// The lease that [`election`] is for.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
-/// A contender on a clock of the test's; what it believes, and what stops it.
+/// A candidate on a clock of the test's; what it believes, and what stops it.
 struct Candidate {
     until: watch::Receiver<LeadershipDeadline>,
     stop: oneshot::Sender<()>,
@@ -31,7 +31,7 @@ impl Candidate {
     }
 
     fn on(
-        server: &Server,
+        server: &ApiServer,
         identity: &str,
         suspended_time: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
@@ -66,8 +66,8 @@ impl Candidate {
     }
 }
 
-/// Two on a lease that was not there: the first, who made it and leads, and one who waits.
-async fn leader_and_other(server: &Server) -> (Candidate, Candidate) {
+/// Two on a lease that was not there: the first, which made it and leads, and one that waits.
+async fn leader_and_other(server: &ApiServer) -> (Candidate, Candidate) {
     let candidate = Candidate::on(server, "we", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
     assert!(candidate.leads(), "one that was never there is made at once");
@@ -77,7 +77,7 @@ async fn leader_and_other(server: &Server) -> (Candidate, Candidate) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
+async fn a_leader_that_was_suspended_does_not_lead_until_it_holds_the_lease_again() {
     let seconds = Arc::new(AtomicU64::new(100));
     let clock = Arc::clone(&seconds);
     let mut candidate =
@@ -100,18 +100,18 @@ async fn who_was_asleep_does_not_lead_until_the_lease_is_won_again() {
     candidate.stop().await;
 }
 
-/// Whoever uninstalls takes it first; a deployment tool may never bring it.
+/// An uninstallation removes it first; a deployment tool may never bring it.
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
+async fn a_lease_that_stays_away_is_created_again_while_its_holder_leads() {
     let server = server();
     let (candidate, other) = leader_and_other(&server).await;
     send(&server, Method::Delete, LEASE, Value::Null);
     let is_there = || {
-        server.with(|cluster| cluster.handle(Request::new(Method::Get, LEASE, Value::Null))).code
+        server.with(|cluster| cluster.handle(ApiRequest::new(Method::Get, LEASE, Value::Null))).code
             == 200
     };
     for _ in 0..50 {
-        assert!(!is_there(), "whoever deletes everything is not hindered");
+        assert!(!is_there(), "deleting everything is possible");
         assert!(candidate.leads() && !other.leads());
         sleep(Duration::from_millis(100)).await;
     }
@@ -124,9 +124,9 @@ async fn a_lease_that_stays_away_is_made_anew_while_its_holder_leads() {
     candidate.stop().await;
 }
 
-/// It was stored before the sleep or after it: nobody knows.
+/// It was stored before the suspension or after it: it is unknown.
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_was_on_its_way_during_a_sleep_counts_for_nothing() {
+async fn a_renewal_sent_before_a_suspension_counts_for_nothing() {
     let seconds = AtomicU64::new(0);
     // Each look at the clock is a sleep later.
     let candidate =
@@ -145,7 +145,7 @@ async fn who_leads_goes_on_where_the_holder_was_wiped_out() {
     let (candidate, other) = leader_and_other(&server).await;
     for _ in 0..5 {
         let wiped = json!({"spec": {"holderIdentity": null, "leaseDurationSeconds": null, "renewTime": null}});
-        let response = server.with(|cluster| cluster.handle(Request::merge_patch(LEASE, wiped)));
+        let response = server.with(|cluster| cluster.handle(ApiRequest::merge_patch(LEASE, wiped)));
         assert_eq!(response.code, 200);
         for _ in 0..70 {
             assert!(candidate.leads() && !other.leads(), "only one leads");
@@ -164,7 +164,7 @@ async fn a_lease_that_cannot_be_taken_is_asked_for_once_a_second() {
     let server = server();
     let other = Candidate::on(&server, "they", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;
-    let faulty = Faulty::new(server, Faults::none(), 1);
+    let faulty = FaultyTransport::new(server, Faults::none(), 1);
     let candidate =
         Candidate::through(Client::new(faulty.clone(), "default"), "we", || Duration::ZERO);
     sleep(Duration::from_secs(3)).await;

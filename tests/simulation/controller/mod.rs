@@ -8,7 +8,7 @@ use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::ControllerMode;
 use bindery::controller::run::{ControllerSettings, LoopError, meter, run_metered};
 use bindery::follow::configuration::ConfigurationSource;
-use bindery_sim::{Cluster, Method, Request, Server};
+use bindery_sim::{ApiRequest, ApiServer, ClusterState, Method};
 use http_body_util::BodyExt;
 use kube::Client;
 use serde_json::{Value, json};
@@ -33,12 +33,12 @@ pub(crate) async fn probed(probe: &Probe, path: &str) -> (u16, String) {
 }
 
 impl Running {
-    pub(crate) fn probed(server: &Server, mode: ControllerMode) -> (Self, Probe) {
+    pub(crate) fn probed(server: &ApiServer, mode: ControllerMode) -> (Self, Probe) {
         Self::through(Client::new(server.clone(), "default"), mode, None)
     }
 
     pub(crate) fn start(
-        server: &Server,
+        server: &ApiServer,
         mode: ControllerMode,
         election: Option<LeaderElection>,
     ) -> Self {
@@ -88,12 +88,12 @@ impl Running {
     }
 }
 
-pub(crate) fn server() -> Server {
-    Server::new(Cluster::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
+pub(crate) fn server() -> ApiServer {
+    ApiServer::new(ClusterState::new(3, "2026-11-21T05:00:00Z".parse().expect("a time")))
 }
 
-pub(crate) fn send(server: &Server, method: Method, path: &str, body: Value) -> Value {
-    let response = server.with(|cluster| cluster.handle(Request::new(method, path, body)));
+pub(crate) fn send(server: &ApiServer, method: Method, path: &str, body: Value) -> Value {
+    let response = server.with(|cluster| cluster.handle(ApiRequest::new(method, path, body)));
     assert!(response.code < 300, "{response:?}");
     match response.body {
         bindery_sim::Body::Json(value) => value,
@@ -120,13 +120,13 @@ pub(crate) fn claim(name: &str, size: &str) -> Value {
     })
 }
 
-pub(crate) fn phase(server: &Server, path: &str) -> String {
+pub(crate) fn phase(server: &ApiServer, path: &str) -> String {
     let object = send(server, Method::Get, path, Value::Null);
     object["status"]["phase"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Waits until the object at `path` has the phase.
-pub(crate) async fn until(server: &Server, path: &str, expected: &str) {
+pub(crate) async fn until(server: &ApiServer, path: &str, expected: &str) {
     let start = Instant::now();
     while phase(server, path) != expected {
         let waited = start.elapsed();
@@ -144,7 +144,7 @@ async fn a_pair_is_bound_in_either_order_and_released() {
     send(&server, Method::Post, CLAIMS, claim("a", "5Gi"));
     until(&server, &format!("{CLAIMS}/a"), "Bound").await;
     send(&server, Method::Post, CLAIMS, claim("b", "5Gi"));
-    // Not so long that the claim is told why it waits.
+    // Not so long that the claim gets an event.
     sleep(Duration::from_millis(500)).await;
     assert_eq!(phase(&server, &format!("{CLAIMS}/b")), "Pending");
     let before = server.with(|cluster| cluster.version());
@@ -153,7 +153,7 @@ async fn a_pair_is_bound_in_either_order_and_released() {
     let writes = server.with(|cluster| cluster.version()) - before;
     assert_eq!(writes, 5, "the volume's creation and four writes");
     let free = json!({"metadata": {"finalizers": null}});
-    server.with(|cluster| cluster.handle(Request::merge_patch(format!("{CLAIMS}/a"), free)));
+    server.with(|cluster| cluster.handle(ApiRequest::merge_patch(format!("{CLAIMS}/a"), free)));
     send(&server, Method::Delete, &format!("{CLAIMS}/a"), Value::Null);
     until(&server, &format!("{VOLUMES}/pv-a"), "Released").await;
     running.stop().await;
@@ -227,7 +227,7 @@ async fn with_a_short_lease_a_pair_waits_for_five_seconds_after_a_kill() {
 }
 
 #[test]
-fn periods_of_a_lease_that_two_could_hold_are_refused() {
+fn periods_of_a_lease_that_two_could_hold_are_rejected() {
     let of = |[duration, deadline, period]: [u64; 3]| {
         let [duration, deadline, period] = [duration, deadline, period].map(Duration::from_millis);
         Timing::new(duration, deadline, period)
@@ -239,12 +239,12 @@ fn periods_of_a_lease_that_two_could_hold_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
+async fn what_cannot_be_read_is_named_counted_and_blocks_nothing() {
     let server = server();
-    let poison = format!("{CLAIMS}/poison");
-    send(&server, Method::Post, CLAIMS, claim("poison", "1Gi"));
+    let unreadable = format!("{CLAIMS}/unreadable");
+    send(&server, Method::Post, CLAIMS, claim("unreadable", "1Gi"));
     server.with(|cluster| {
-        cluster.overwrite(&poison, |claim| claim["spec"]["volumeName"] = json!(5));
+        cluster.overwrite(&unreadable, |claim| claim["spec"]["volumeName"] = json!(5));
     });
     let (running, probe) = Running::probed(&server, ControllerMode::Full);
     assert_eq!(probed(&probe, "/livez").await.0, 200);
@@ -257,14 +257,17 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
     sleep(Duration::from_secs(5)).await;
     let events = send(&server, Method::Get, "/api/v1/namespaces/default/events", Value::Null);
     let events = events["items"].as_array().expect("a list");
-    let told = |name: &str, reason: &str| {
+    let reported = |name: &str, reason: &str| {
         events.iter().any(|event| {
             event["involvedObject"]["name"] == name
                 && event["reason"] == reason
                 && event["involvedObject"]["uid"].is_string()
         })
     };
-    assert!(told("poison", "Unreadable") && told("waits", "FailedBinding"), "{events:?}");
+    assert!(
+        reported("unreadable", "Unreadable") && reported("waits", "FailedBinding"),
+        "{events:?}"
+    );
     // Numbers of objects are at most five seconds old.
     let (code, metrics) = probed(&probe, "/metrics").await;
     assert_eq!(code, 200);
@@ -284,13 +287,13 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
     server.with(|cluster| {
-        cluster.overwrite(&poison, |claim| {
+        cluster.overwrite(&unreadable, |claim| {
             claim["spec"].as_object_mut().expect("a spec").remove("volumeName");
         });
     });
     send(&server, Method::Post, VOLUMES, volume("pv-b", "10Gi"));
     send(&server, Method::Post, VOLUMES, volume("pv-c", "10Gi"));
-    until(&server, &poison, "Bound").await;
+    until(&server, &unreadable, "Bound").await;
     sleep(Duration::from_secs(5)).await;
     let (_, metrics) = probed(&probe, "/metrics").await;
     let none = "bindery_controller_unreadable_objects{resource=\"persistentvolumeclaims\"} 0";
@@ -300,7 +303,7 @@ async fn what_cannot_be_read_is_named_counted_and_keeps_nobody_waiting() {
 
 /// Under the names and labels of Kubernetes' own binder.
 #[tokio::test(start_paused = true)]
-async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_does() {
+async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_a_missing_driver() {
     let server = server();
     let (running, probe) = Running::probed(&server, ControllerMode::Full);
     let class = json!({"metadata": {"name": "fast"}, "provisioner": "csi.example.com"});
@@ -319,7 +322,7 @@ async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_d
     sleep(Duration::from_secs(4)).await;
     let driven = format!("{VOLUMES}/driven");
     let free = json!({"metadata": {"finalizers": null}});
-    server.with(|cluster| cluster.handle(Request::merge_patch(driven.clone(), free)));
+    server.with(|cluster| cluster.handle(ApiRequest::merge_patch(driven.clone(), free)));
     send(&server, Method::Delete, &driven, Value::Null);
     sleep(Duration::from_secs(1)).await;
     let (_, metrics) = probed(&probe, "/metrics").await;
@@ -335,7 +338,7 @@ async fn how_long_a_driver_takes_to_delete_a_volume_is_counted_and_that_nobody_d
     running.stop().await;
 }
 
-/// Somebody deleted it between the second step and the third, and the binder died there.
+/// A user deleted it between the second step and the third, and the binder died there.
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_goes_is_given_back_and_its_claim_takes_another() {
     let server = server();
@@ -348,7 +351,7 @@ async fn a_volume_that_goes_is_given_back_and_its_claim_takes_another() {
         "namespace": "default", "name": "a", "uid": claim["metadata"]["uid"]});
     send(&server, Method::Post, VOLUMES, object);
     let bound =
-        Request::merge_patch(format!("{path}/status"), json!({"status": {"phase": "Bound"}}));
+        ApiRequest::merge_patch(format!("{path}/status"), json!({"status": {"phase": "Bound"}}));
     assert_eq!(server.with(|cluster| cluster.handle(bound)).code, 200);
     send(&server, Method::Delete, &path, Value::Null);
     assert_eq!(phase(&server, &path), "Bound", "volume protection does not let it go");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Method, Outcome, Request, Response, Reviewer, Server};
+use bindery_sim::{Method, ReviewOutcome, ApiRequest, Response, Reviewer, ApiServer};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -20,12 +20,12 @@ const MARK: &str = "bindery.dev/recycles-volume";
 /// Longer than anything that is to happen soon, shorter than the pause after a failure.
 const SOON: Duration = Duration::from_secs(10);
 
-fn merge(server: &Server, path: &str, patch: Value) -> Response {
-    server.with(|cluster| cluster.handle(Request::merge_patch(path, patch)))
+fn merge(server: &ApiServer, path: &str, patch: Value) -> Response {
+    server.with(|cluster| cluster.handle(ApiRequest::merge_patch(path, patch)))
 }
 
 /// A volume that a claim had, and whose claim is deleted.
-async fn release(server: &Server, source: &Value) {
+async fn release(server: &ApiServer, source: &Value) {
     let mut object = volume("pv-a", "10Gi");
     object["spec"]["persistentVolumeReclaimPolicy"] = json!("Recycle");
     if !source.is_null() {
@@ -43,17 +43,17 @@ async fn release(server: &Server, source: &Value) {
     }
 }
 
-fn list(server: &Server, path: &str) -> Vec<Value> {
+fn list(server: &ApiServer, path: &str) -> Vec<Value> {
     let list = send(server, Method::Get, path, Value::Null);
     list["items"].as_array().expect("a list").clone()
 }
 
-fn pods(server: &Server) -> Vec<Value> {
+fn pods(server: &ApiServer) -> Vec<Value> {
     list(server, PODS)
 }
 
 /// Waits for a pod that is not on its way out.
-async fn pod(server: &Server) -> Value {
+async fn pod(server: &ApiServer) -> Value {
     let start = Instant::now();
     loop {
         let is_new = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_null();
@@ -74,24 +74,24 @@ fn path(pod: &Value) -> String {
 }
 
 /// What a kubelet says of a pod.
-fn report(server: &Server, pod: &Value, status: &Value) {
+fn report(server: &ApiServer, pod: &Value, status: &Value) {
     let reply = merge(server, &format!("{}/status", path(pod)), json!({"status": status}));
     assert_eq!(reply.code, 200, "{reply:?}");
 }
 
 /// Puts a pod onto a node, where it takes its time to end.
-fn place(server: &Server, pod: &Value) {
+fn place(server: &ApiServer, pod: &Value) {
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "target": {"name": "node"}});
     send(server, Method::Post, &format!("{}/binding", path(pod)), binding);
 }
 
 /// A kubelet that has ended a pod removes it.
-fn remove(server: &Server, pod: &Value) {
+fn remove(server: &ApiServer, pod: &Value) {
     send(server, Method::Delete, &path(pod), json!({"gracePeriodSeconds": 0}));
 }
 
-/// What a kubelet tells of a pod: "it" and the reason.
-fn tell(server: &Server, pod: &Value, reason: &str, kind: &str) {
+/// What a kubelet reports of a pod: "it" and the reason.
+fn report(server: &ApiServer, pod: &Value, reason: &str, kind: &str) {
     let event = json!({
         "metadata": {"generateName": "pod."}, "reason": reason, "type": kind,
         "message": format!("it {reason}"),
@@ -102,19 +102,19 @@ fn tell(server: &Server, pod: &Value, reason: &str, kind: &str) {
 }
 
 /// The texts of the events of this reason.
-fn told(server: &Server, reason: &str) -> Vec<String> {
+fn reported(server: &ApiServer, reason: &str) -> Vec<String> {
     let events = list(server, "/api/v1/namespaces/default/events");
     let ours = events.iter().filter(|event| event["reason"] == reason);
     ours.map(|event| event["message"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Waits until the volume has failed with this message.
-async fn until_failed(server: &Server, message: &str) {
+async fn until_failed(server: &ApiServer, message: &str) {
     until(server, VOLUME, "Failed").await;
     let volume = send(server, Method::Get, VOLUME, Value::Null);
     assert_eq!(volume["status"]["message"], message);
     sleep(SOON).await;
-    assert_eq!(told(server, "VolumeFailedRecycle"), [message]);
+    assert_eq!(reported(server, "VolumeFailedRecycle"), [message]);
     let ours = |pod: &&Value| pod["metadata"]["labels"][MARK].is_string();
     assert_eq!(pods(server).iter().find(ours), None, "it is removed, and none follows at once");
 }
@@ -128,8 +128,8 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
     assert!(name(&made).starts_with("recycler-for-pv-a-"), "{made}");
     let source = json!([{"name": "vol", "nfs": {"server": "nfs.example.com", "path": "/pv-a"}}]);
     assert_eq!(made["spec"]["volumes"], source);
-    tell(&server, &made, "Pulled", "Normal");
-    tell(&server, &made, "FailedMount", "Warning");
+    report(&server, &made, "Pulled", "Normal");
+    report(&server, &made, "FailedMount", "Warning");
     report(&server, &made, &json!({"phase": "Running"}));
     sleep(SOON).await;
     assert_eq!(phase(&server, VOLUME), "Released", "it goes on");
@@ -139,7 +139,7 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
     assert_eq!(volume["spec"]["claimRef"], Value::Null);
     assert_eq!(pods(&server), [] as [Value; 0]);
     sleep(SOON).await;
-    assert_eq!(told(&server, "VolumeRecycled"), ["Volume recycled"]);
+    assert_eq!(reported(&server, "VolumeRecycled"), ["Volume recycled"]);
     // It took SOON until the pod had succeeded.
     let (_, metrics) = probed(&probe, "/metrics").await;
     for (bound, count) in [(5, 0), (15, 1)] {
@@ -149,7 +149,7 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
         );
         assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
     }
-    let mut passed_on = told(&server, "RecyclerPod");
+    let mut passed_on = reported(&server, "RecyclerPod");
     passed_on.sort();
     assert_eq!(passed_on, ["Recycler pod: it FailedMount", "Recycler pod: it Pulled"]);
     let events = list(&server, "/api/v1/namespaces/default/events");
@@ -161,7 +161,7 @@ async fn a_volume_is_emptied_offered_and_bound_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_is_told_and_tried_again_after_a_pause() {
+async fn a_failure_is_reported_and_retried_after_a_pause() {
     let server = server();
     let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
@@ -178,7 +178,7 @@ async fn a_failure_is_told_and_tried_again_after_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_gone_has_failed_whoever_has_its_name() {
+async fn a_pod_that_is_gone_has_failed_even_if_another_has_its_name() {
     let server = server();
     let running = Running::start(&server, ControllerMode::Full, None);
     // Names that look like ours, and success before ours was made.
@@ -195,7 +195,7 @@ async fn a_pod_that_is_gone_has_failed_whoever_has_its_name() {
     sleep(SOON).await;
     let ours = |pod: &Value| pod["metadata"]["labels"][MARK].is_string();
     let made = pods(&server).into_iter().find(ours).expect("a pod of ours");
-    assert_eq!(phase(&server, VOLUME), "Released", "a stranger's success is none");
+    assert_eq!(phase(&server, VOLUME), "Released", "another pod's success does not count");
     // Within one of our looks, another pod takes the name.
     remove(&server, &made);
     let forged = json!({"metadata": {"name": name(&made)}, "spec": made["spec"]});
@@ -224,9 +224,9 @@ async fn a_pod_that_never_ends_is_given_up_and_none_follows_before_it_is_gone() 
     assert!((expected..expected + SOON * 2).contains(&elapsed), "{elapsed:?}");
     let volume = send(&server, Method::Get, VOLUME, Value::Null);
     let message = volume["status"]["message"].as_str().unwrap_or_default();
-    let told_first =
+    let first_reported =
         "Recycle failed: failed to recycle volume: recycler pod did not end within 316 s; ";
-    assert!(message.starts_with(told_first), "{message}");
+    assert!(message.starts_with(first_reported), "{message}");
     // Its node is away: it ends when the node is back.
     let later = |count: u32| Duration::from_secs(45) * count;
     sleep(later(3)).await;
@@ -234,7 +234,7 @@ async fn a_pod_that_never_ends_is_given_up_and_none_follows_before_it_is_gone() 
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(!left[0]["metadata"]["deletionTimestamp"].is_null(), "{left:?}");
     let waiting = "Recycle failed: old recycler pod found, will retry later";
-    assert_eq!(told(&server, "VolumeFailedRecycle"), [waiting]);
+    assert_eq!(reported(&server, "VolumeFailedRecycle"), [waiting]);
     remove(&server, &stuck);
     let next = pod(&server).await;
     assert_ne!(name(&next), name(&stuck));
@@ -244,7 +244,7 @@ async fn a_pod_that_never_ends_is_given_up_and_none_follows_before_it_is_gone() 
 }
 
 /// A pod of a former leader, at work on its node.
-async fn leave_over(server: &Server) -> Value {
+async fn leave_over(server: &ApiServer) -> Value {
     let running = Running::start(server, ControllerMode::Full, None);
     release(server, &Value::Null).await;
     let left = pod(server).await;
@@ -262,7 +262,7 @@ async fn a_pod_of_a_former_leader_is_removed_before_another_is_made() {
     sleep(SOON).await;
     let still = pods(&server);
     assert_eq!(still.len(), 1, "{still:?}");
-    assert!(!still[0]["metadata"]["deletionTimestamp"].is_null(), "it was told to end");
+    assert!(!still[0]["metadata"]["deletionTimestamp"].is_null(), "it was terminated");
     remove(&server, &left);
     let next = pod(&server).await;
     assert_ne!(name(&next), name(&left));
@@ -282,7 +282,7 @@ async fn a_volume_that_changes_before_its_pod_is_made_gets_none() {
     sleep(SOON).await;
     assert_eq!(pods(&server), [] as [Value; 0]);
     assert_eq!(phase(&server, VOLUME), "Released");
-    // What only looks like a change is none: it begins anew on the volume as it is.
+    // What only looks like a change is none: it begins again on the volume as it is.
     merge(&server, VOLUME, json!({"spec": {"persistentVolumeReclaimPolicy": "Recycle"}}));
     report(&server, &pod(&server).await, &json!({"phase": "Succeeded"}));
     until(&server, VOLUME, "Available").await;
@@ -305,12 +305,12 @@ async fn a_volume_that_is_given_away_meanwhile_is_left_alone() {
     until(&server, &format!("{CLAIMS}/b"), "Bound").await;
     sleep(SOON).await;
     assert_eq!(phase(&server, VOLUME), "Bound");
-    assert_eq!(told(&server, "VolumeRecycled"), [""; 0]);
-    assert_eq!(told(&server, "VolumeFailedRecycle"), [""; 0]);
+    assert_eq!(reported(&server, "VolumeRecycled"), [""; 0]);
+    assert_eq!(reported(&server, "VolumeFailedRecycle"), [""; 0]);
     running.stop().await;
 }
 
-/// The files of one volume inside those of another: whoever removes all of the outer ones removes the inner ones.
+/// The files of one volume inside those of another: removing all of the outer ones removes the inner ones.
 #[tokio::test(start_paused = true)]
 async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
     let server = server();
@@ -324,7 +324,7 @@ async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
     sleep(Duration::from_mins(2)).await;
     assert_eq!(pods(&server), [] as [Value; 0]);
     assert_eq!(phase(&server, VOLUME), "Released");
-    let events = told(&server, "VolumeFailedRecycle");
+    let events = reported(&server, "VolumeFailedRecycle");
     assert!(
         events[0].contains("the files of volume \"pv-b\" are inside or around its path"),
         "{events:?}"
@@ -338,7 +338,7 @@ async fn a_volume_is_not_emptied_while_another_has_files_inside_it() {
 
 /// Its files would be removed under it, or those that it has written.
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_is_named_in_a_volume_waits_until_nobody_empties_it() {
+async fn a_claim_that_is_named_in_a_volume_waits_until_no_pod_recycles_it() {
     let server = server();
     let running = Running::start(&server, ControllerMode::Full, None);
     release(&server, &Value::Null).await;
@@ -359,14 +359,14 @@ async fn a_claim_that_is_named_in_a_volume_waits_until_nobody_empties_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn storage_without_a_recycler_and_a_pod_that_is_refused_are_told() {
-    let refused: Reviewer = Arc::new(|review| {
+async fn storage_without_a_recycler_and_a_denied_pod_are_reported() {
+    let denied: Reviewer = Arc::new(|review| {
         Box::pin(async move {
             if review.request()["kind"]["kind"] != "Pod" {
-                return Outcome::allow();
+                return ReviewOutcome::allow();
             }
             let status = json!({"message": "no folders of nodes here", "code": 403});
-            Outcome::Deny { webhook: "a.example".to_owned(), status, warnings: Vec::new() }
+            ReviewOutcome::Deny { webhook: "a.example".to_owned(), status, warnings: Vec::new() }
         })
     });
     let denied = "Recycle failed: unexpected error creating recycler pod:  admission webhook \
@@ -377,7 +377,7 @@ async fn storage_without_a_recycler_and_a_pod_that_is_refused_are_told() {
         [(folder, denied), (driver, "No recycler plugin found for the volume!")]
     {
         let server = server();
-        let through = server.with_reviewer(Arc::clone(&refused));
+        let through = server.with_reviewer(Arc::clone(&denied));
         let running = Running::start(&through, ControllerMode::Full, None);
         release(&server, &source).await;
         until_failed(&server, message).await;
@@ -409,20 +409,20 @@ async fn a_claim_that_is_named_in_a_volume_waits_for_the_pod_of_a_former_leader(
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
 
 #[tokio::test(start_paused = true)]
-async fn who_loses_the_lead_stops_and_the_next_begins_anew() {
+async fn who_loses_the_lead_stops_and_the_next_starts_again() {
     let server = server();
     let first = Running::start(&server, ControllerMode::Full, Some(election("first")));
     release(&server, &Value::Null).await;
     let left = pod(&server).await;
     place(&server, &left);
-    // Somebody takes the lease away, and holds it for its whole duration.
+    // Another process takes the lease, and holds it for its whole duration.
     merge(&server, LEASE, json!({"spec": {"holderIdentity": "thief"}}));
     sleep(Duration::from_secs(5)).await;
-    tell(&server, &left, "Started", "Normal");
+    report(&server, &left, "Started", "Normal");
     report(&server, &left, &json!({"phase": "Succeeded"}));
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(told(&server, "RecyclerPod"), [""; 0]);
-    assert_eq!(phase(&server, VOLUME), "Released", "whoever does not lead reports nothing");
+    assert_eq!(reported(&server, "RecyclerPod"), [""; 0]);
+    assert_eq!(phase(&server, VOLUME), "Released", "a replica that does not lead reports nothing");
     let still = pods(&server);
     assert_eq!(still.iter().map(name).collect::<Vec<_>>(), [name(&left)]);
     assert!(still[0]["metadata"]["deletionTimestamp"].is_null(), "nor does it delete");
@@ -438,7 +438,7 @@ async fn who_loses_the_lead_stops_and_the_next_begins_anew() {
 }
 
 /// A server on whose way writes of the lease are stuck while `is_stuck`.
-fn stuck_lease(server: &Server, is_stuck: &Arc<AtomicBool>) -> Server {
+fn stuck_lease(server: &ApiServer, is_stuck: &Arc<AtomicBool>) -> ApiServer {
     let is_stuck = Arc::clone(is_stuck);
     let reviewer: Reviewer = Arc::new(move |review| {
         let is_lease = review.request()["kind"]["kind"] == "Lease";
@@ -447,7 +447,7 @@ fn stuck_lease(server: &Server, is_stuck: &Arc<AtomicBool>) -> Server {
             if is_stuck {
                 std::future::pending::<()>().await;
             }
-            Outcome::allow()
+            ReviewOutcome::allow()
         })
     });
     server.with_reviewer(reviewer)

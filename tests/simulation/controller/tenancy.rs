@@ -7,7 +7,7 @@ use bindery::config::Configuration;
 use bindery::controller::mode::ControllerMode;
 use bindery::model::TenantLabel;
 use bindery::model::annotations::TENANT;
-use bindery_sim::{Method, Outcome, Phase, Request, Reviewer, Server, User};
+use bindery_sim::{Method, ReviewOutcome, Phase, ApiRequest, Reviewer, ApiServer, RequestUser};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -20,7 +20,7 @@ fn labelling() -> Configuration {
     configuration
 }
 
-fn start(server: &Server, configuration: Configuration) -> Running {
+fn start(server: &ApiServer, configuration: Configuration) -> Running {
     Running::under(
         configuration,
         Client::new(server.clone(), "default"),
@@ -35,7 +35,7 @@ fn claims(namespace: &str) -> String {
 }
 
 /// Namespaces of these names, each of this tenant, if it has one.
-fn namespaces(server: &Server, tenants: &[(&str, &str)]) {
+fn namespaces(server: &ApiServer, tenants: &[(&str, &str)]) {
     for (name, tenant) in tenants {
         let labels = if tenant.is_empty() { json!({}) } else { json!({TENANT: tenant}) };
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
@@ -43,15 +43,15 @@ fn namespaces(server: &Server, tenants: &[(&str, &str)]) {
     }
 }
 
-fn tenant_of(server: &Server, volume: &str) -> Value {
+fn tenant_of(server: &ApiServer, volume: &str) -> Value {
     let object = send(server, Method::Get, &format!("{VOLUMES}/{volume}"), Value::Null);
     object["metadata"]["labels"][TENANT].clone()
 }
 
 /// Deletes a claim; then an administrator clears the reservation of its volume.
-async fn free(server: &Server, claim: &str, volume: &str) {
+async fn free(server: &ApiServer, claim: &str, volume: &str) {
     let patch = |path: String, patch: Value| {
-        let response = server.with(|cluster| cluster.handle(Request::merge_patch(path, patch)));
+        let response = server.with(|cluster| cluster.handle(ApiRequest::merge_patch(path, patch)));
         assert!(response.code < 300, "{response:?}");
     };
     patch(claim.to_owned(), json!({"metadata": {"finalizers": null}}));
@@ -85,9 +85,9 @@ async fn a_volume_that_is_cleared_goes_to_no_other_tenant() {
     running.stop().await;
 }
 
-/// What nobody labels goes to whoever comes first: the same without the setting.
+/// An unlabelled volume goes to the first claim: the same without the setting.
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_nobody_labels_goes_to_another_tenant() {
+async fn an_unlabelled_volume_goes_to_another_tenant() {
     let server = server();
     namespaces(&server, &[("blue-1", "blue"), ("evil", "red")]);
     send(&server, Method::Post, VOLUMES, volume("pv-a", "10Gi"));
@@ -115,17 +115,17 @@ async fn a_crash_after_the_reservation_leaves_no_volume_without_its_label() {
                 || request["resource"]["resource"] == "persistentvolumeclaims");
         Box::pin(async move {
             if !is_later {
-                return Outcome::allow();
+                return ReviewOutcome::allow();
             }
-            Outcome::Deny { webhook: "later".to_owned(), status: Value::Null, warnings: Vec::new() }
+            ReviewOutcome::Deny { webhook: "later".to_owned(), status: Value::Null, warnings: Vec::new() }
         })
     });
     send(&server, Method::Post, &claims("blue-1"), claim("a", "5Gi"));
     let available = json!({"status": {"phase": "Available"}});
     let path = format!("{VOLUMES}/pv-a/status");
-    let response = server.with(|cluster| cluster.handle(Request::merge_patch(path, available)));
+    let response = server.with(|cluster| cluster.handle(ApiRequest::merge_patch(path, available)));
     assert!(response.code < 300, "{response:?}");
-    let held = server.for_user(User::named("first", &[])).with_reviewer(only_first_step);
+    let held = server.for_user(RequestUser::named("first", &[])).with_reviewer(only_first_step);
     let first = start(&held, labelling());
     let reference = || {
         let object = send(&server, Method::Get, &format!("{VOLUMES}/pv-a"), Value::Null);

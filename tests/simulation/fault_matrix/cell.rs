@@ -1,4 +1,4 @@
-//! A cell of the matrix: which write meets what, and what whoever goes on sees of it.
+//! A cell of the matrix: which write meets what, and what the next process sees of it.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(super) enum Fate {
     DiesUnanswered,
     /// It lands, the reply comes, and the process dies before it sends anything else.
     DiesAnswered,
-    /// Somebody else has written the object just before: 409.
+    /// Another client has written the object just before: 409.
     Conflict,
     /// 500; nothing was written.
     Failure,
@@ -61,7 +61,7 @@ pub(super) enum Side {
     Claims,
 }
 
-/// What whoever goes on after the write sees, until it has led for a while: the process itself, or after
+/// What the process sees that goes on after the write, until it has led for a while: the process itself, or after
 /// a crash its successor. A list is never old, so that a successor whose view is to be has waited for the
 /// lead, with its watches open, since before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

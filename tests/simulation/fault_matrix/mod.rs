@@ -1,9 +1,9 @@
 //! The crash matrix: every decision path, with a fault at every write that the controller makes on it, and
-//! every view that whoever goes on may have. Each run comes to the end of the run without a fault, and
+//! every view that the next process may have. Each run comes to the end of the run without a fault, and
 //! breaks no invariant on the way.
 //!
 //! `CELL=PATH/WRITE/FATE/SIGHT cargo test --locked --test simulation fault_matrix::a_fault_at_any_write` runs one cell
-//! alone and tells all its writes; a pair of faults is `PATH/WRITE/FATE/SIGHT+WRITE/FATE/SIGHT`, the second
+//! alone and prints all its writes; a pair of faults is `PATH/WRITE/FATE/SIGHT+WRITE/FATE/SIGHT`, the second
 //! counted from the first. `CRASH_EVERY=1` runs all cells rather than a sample, `CRASH_CELLS=TEXT` only those
 //! in whose names the text occurs; `CRASH_PAIRS` says how many pairs there are.
 
@@ -12,7 +12,7 @@ mod path;
 mod paths;
 mod play;
 mod reference;
-mod way;
+mod transport;
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -20,14 +20,14 @@ use std::time::Instant;
 
 use bindery_sim::Chance;
 
-use crate::random_faults::{kind, story};
+use crate::random_faults::{kind, scenario};
 use crate::runs::{chosen, count, each, text};
 use cell::{Cell, Fate, Side, Sight, Strike};
 use path::Path;
 use play::{Report, refer, run};
 use reference::{Reference, is_counted};
 
-/// Every so manieth cell is run where nobody asks for more: a prime, so that each write meets other fates
+/// Every so manieth cell is run by default: a prime, so that each write meets other fates
 /// and views.
 const EVERY: u64 = 11;
 
@@ -46,13 +46,13 @@ const ENDS_OTHERWISE: [&str; 4] = [
 ];
 
 /// Cells that once found something, whatever the sample: a Lost claim that was called Bound on an old view of
-/// its volume; a claim beside another binder that nobody asked when its volume came to be Available.
+/// its volume; a claim beside another binder that was not asked when its volume came to be Available.
 const REGRESSIONS: [&str; 2] = [
     "volume-gone-and-back/6/dies-answered/volumes-before",
     "beside-another-binder/1/dies-before/volumes-old",
 ];
 
-/// Pairs of faults where nobody asks for more.
+/// Pairs of faults by default.
 const PAIRS: u64 = 300;
 
 /// So few pairs that chance alone may keep the second fault from most.
@@ -61,11 +61,11 @@ const FEW: u64 = 100;
 /// All paths; each is run without a fault once, whichever test comes first.
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::of(|_| true));
 
-/// Writes that a failure tells.
-const TOLD: usize = 60;
+/// Writes that a failure shows.
+const SHOWN: usize = 60;
 
-/// Failures that are told in full.
-const FAILURES_TOLD: usize = 3;
+/// Failures that are shown in full.
+const FAILURES_SHOWN: usize = 3;
 
 #[test]
 fn a_fault_at_any_write_changes_nothing_in_the_end() {
@@ -74,8 +74,8 @@ fn a_fault_at_any_write_changes_nothing_in_the_end() {
         let cell = Cell::parse(&cell);
         let table = Table::of(|path| path.name == cell.path);
         let report = table.run(&cell);
-        eprintln!("{}", story(&report.history, usize::MAX));
-        assert!(report.breaches.is_empty(), "{}", told(&cell, &report));
+        eprintln!("{}", scenario(&report.history, usize::MAX));
+        assert!(report.breaches.is_empty(), "{}", reported(&cell, &report));
         return;
     }
     let table = &*TABLE;
@@ -114,7 +114,7 @@ fn two_faults_change_nothing_in_the_end() {
         let cell = table.pair(u64::try_from(seed).expect("a seed"));
         let report = table.run(&cell);
         let is_well = report.breaches.is_empty() || may_end_otherwise(&cell) && only_ends(&report);
-        (report.struck, (!is_well).then(|| told(&cell, &report)))
+        (report.struck, (!is_well).then(|| reported(&cell, &report)))
     });
     let both = outcomes.iter().filter(|(struck, _)| *struck == 2).count();
     eprintln!("{pairs} pairs of faults; the second came in {both}");
@@ -156,8 +156,8 @@ impl Table {
             if kinds != path.writes || !is_sent || !reference.breaches.is_empty() {
                 let Path { name, writes, .. } = path;
                 let breaches = &reference.breaches;
-                let story = story(&reference.history, TOLD);
-                writeln!(wrong, "{name}: {kinds:?}, not {writes:?}; {breaches:?}\n{story}")
+                let scenario = scenario(&reference.history, SHOWN);
+                writeln!(wrong, "{name}: {kinds:?}, not {writes:?}; {breaches:?}\n{scenario}")
                     .expect("a string takes it");
             }
         }
@@ -193,14 +193,14 @@ impl Table {
             let text = format!("reached: {}, not {}", report.is_reached, self.reaches(cell));
             report.breaches.push(text);
         }
-        (!report.breaches.is_empty()).then(|| told(cell, &report))
+        (!report.breaches.is_empty()).then(|| reported(cell, &report))
     }
 
     fn reaches(&self, cell: &Cell) -> bool {
         cell.strikes.iter().all(|strike| self.row(cell).1.reaches(*strike))
     }
 
-    /// Counts cells, and tells how many each path has.
+    /// Counts cells, and returns how many each path has.
     fn count(&self, cells: &[Cell]) -> Count {
         let mut whole = Count::default();
         for path in &self.paths {
@@ -252,11 +252,11 @@ fn strike(chance: &mut Chance, writes: usize) -> Strike {
 }
 
 /// What was broken, the last writes, and the command that runs the cell again.
-fn told(cell: &Cell, report: &Report) -> String {
+fn reported(cell: &Cell, report: &Report) -> String {
     let breaches = report.breaches.join("\n  ");
-    let story = story(&report.history, TOLD);
+    let scenario = scenario(&report.history, SHOWN);
     format!(
-        "{cell}:\n  {breaches}\nthe last writes:\n{story}alone: CELL={cell} cargo test --locked --test simulation \
+        "{cell}:\n  {breaches}\nthe last writes:\n{scenario}alone: CELL={cell} cargo test --locked --test simulation \
          a_fault_at_any_write"
     )
 }
@@ -265,7 +265,7 @@ fn told(cell: &Cell, report: &Report) -> String {
 fn summary(failures: &[String]) -> String {
     let mut summary = format!("{} cells fail\n", failures.len());
     for (number, failure) in failures.iter().enumerate() {
-        let most = if number < FAILURES_TOLD { usize::MAX } else { 2 };
+        let most = if number < FAILURES_SHOWN { usize::MAX } else { 2 };
         let lines: Vec<&str> = failure.lines().take(most).collect();
         writeln!(summary, "{}\n", lines.join("\n")).expect("a string takes it");
     }

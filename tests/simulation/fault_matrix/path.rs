@@ -1,7 +1,7 @@
 //! A decision path as data: what there is, what users do, and which writes the controller makes of it.
 
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Cluster, Method, Request, User};
+use bindery_sim::{ApiRequest, ClusterState, Method, RequestUser};
 use serde_json::{Value, json};
 
 use crate::users::Kubelet;
@@ -61,32 +61,32 @@ impl Path {
 }
 
 impl Act {
-    /// Does it; a cluster that refuses it fails the test.
-    pub(super) fn perform(&self, cluster: &mut Cluster) {
+    /// Does it; a cluster that rejects it fails the test.
+    pub(super) fn perform(&self, cluster: &mut ClusterState) {
         let request = match self {
             Self::Make(path, object) => {
-                let request = Request::new(Method::Post, *path, whole(cluster, object));
+                let request = ApiRequest::new(Method::Post, *path, whole(cluster, object));
                 // Only who made its storage may delete it.
                 let is_provisioned =
                     object["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"]
                         .is_string();
-                if is_provisioned { request.by(User::named(USER, &[])) } else { request }
+                if is_provisioned { request.by(RequestUser::named(USER, &[])) } else { request }
             }
-            Self::Change(path, patch) => Request::merge_patch(path, whole(cluster, patch)),
-            Self::Delete(path) => Request::new(Method::Delete, path, Value::Null),
+            Self::Change(path, patch) => ApiRequest::merge_patch(path, whole(cluster, patch)),
+            Self::Delete(path) => ApiRequest::new(Method::Delete, path, Value::Null),
         };
-        let told = format!("{request:?}");
+        let reported = format!("{request:?}");
         let response = cluster.handle(request);
-        assert!(response.code < 300, "{told}: {:?}", response.object());
+        assert!(response.code < 300, "{reported}: {:?}", response.object());
     }
 }
 
 /// The body with its references filled in.
-fn whole(cluster: &mut Cluster, body: &Value) -> Value {
+fn whole(cluster: &mut ClusterState, body: &Value) -> Value {
     match body {
         Value::String(text) => match text.strip_prefix("uid of ") {
             Some(path) => {
-                let found = cluster.handle(Request::new(Method::Get, path, Value::Null));
+                let found = cluster.handle(ApiRequest::new(Method::Get, path, Value::Null));
                 found.object().map(|object| object["metadata"]["uid"].clone()).expect("an object")
             }
             None => body.clone(),
@@ -99,12 +99,12 @@ fn whole(cluster: &mut Cluster, body: &Value) -> Value {
     }
 }
 
-/// A volume of 10Gi, in the class "shelf" unless `more` says otherwise.
+/// A volume of 10Gi, in the class "archive" unless `more` says otherwise.
 pub(super) fn volume(name: &str, more: &Value) -> Act {
     let mut volume = json!({
         "metadata": {"name": name},
         "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
-                 "storageClassName": "shelf", "nfs": {"server": "nfs.example.com", "path": format!("/{name}")}},
+                 "storageClassName": "archive", "nfs": {"server": "nfs.example.com", "path": format!("/{name}")}},
     });
     json_patch::merge(&mut volume, more);
     Act::Make(VOLUMES, volume)
@@ -114,7 +114,7 @@ pub(super) fn volume(name: &str, more: &Value) -> Act {
 pub(super) fn claim(name: &str, more: &Value) -> Act {
     let mut claim = json!({
         "metadata": {"name": name},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "shelf",
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "archive",
                  "resources": {"requests": {"storage": "5Gi"}}},
     });
     json_patch::merge(&mut claim, more);

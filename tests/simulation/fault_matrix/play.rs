@@ -1,4 +1,4 @@
-//! One run of a decision path: the controller, whoever succeeds it, and the faults of a cell.
+//! One run of a decision path: the controller, its successor, and the faults of a cell.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::{Accepted, Cluster, Method, Request, Server};
+use bindery_sim::{Accepted, ApiRequest, ApiServer, ClusterState, Method};
 use jiff::SignedDuration;
 use kube::Client;
 use serde_json::json;
@@ -15,17 +15,17 @@ use tokio::time::{Instant, sleep};
 use super::cell::{Sight, Strike};
 use super::path::Path;
 use super::reference::{Reference, is_hidden};
-use super::way::{Script, Struck, Way};
+use super::transport::{Script, ScriptedTransport, Struck};
 use crate::core_only;
 use crate::invariants::ending::{self, Ending};
-use crate::process::{LEASE, Process, door};
+use crate::process::{LEASE, Process, server_for};
 use crate::record::{Record, name, now, terms};
 use crate::users::Users;
 
 /// How often users and robots look.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long a sight stays as it is, from when somebody leads: longer than a write that no reply comes to.
+/// How long a sight stays as it is, from when a replica leads: longer than a write that no reply comes to.
 pub(super) const HOLD: SignedDuration = SignedDuration::from_secs(6);
 
 /// Nothing is written for so long where the controller has come to its end: longer than the pause after a
@@ -113,7 +113,7 @@ fn on_own_clock<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-/// When whoever goes on sees again.
+/// When the next process sees again.
 enum Dawn {
     /// Once the successor has led for a while.
     Awaited,
@@ -122,10 +122,10 @@ enum Dawn {
 
 struct Play<'a> {
     path: &'a Path,
-    server: Server,
+    server: ApiServer,
     users: Users,
     script: Arc<Script>,
-    processes: Vec<(Process, Way)>,
+    processes: Vec<(Process, ScriptedTransport)>,
     started: usize,
     record: Arc<Mutex<Record>>,
     begin: Instant,
@@ -142,7 +142,7 @@ struct Play<'a> {
 impl<'a> Play<'a> {
     fn new(path: &'a Path, strikes: &[Strike]) -> Self {
         let begin = Instant::now();
-        let mut cluster = Cluster::new(1, now(begin));
+        let mut cluster = ClusterState::new(1, now(begin));
         let record = Arc::new(Mutex::new(Record::new(terms(PROCESSES_MAX), begin)));
         let witness = Arc::clone(&record);
         cluster.on_accepted(Box::new(move |write| {
@@ -153,7 +153,7 @@ impl<'a> Play<'a> {
         users.set_kubelet(path.kubelet);
         Self {
             path,
-            server: Server::new(cluster),
+            server: ApiServer::new(cluster),
             users,
             script: Script::new(strikes),
             processes: Vec::new(),
@@ -184,7 +184,7 @@ impl<'a> Play<'a> {
             "spec": {"holderIdentity": name(0), "leaseDurationSeconds": TIMING.duration.as_secs()},
         });
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", LEASE.0);
-        self.server.with(|cluster| cluster.handle(Request::new(Method::Post, path, lease)));
+        self.server.with(|cluster| cluster.handle(ApiRequest::new(Method::Post, path, lease)));
         // The heir first, so that it has seen what there was, and nothing else.
         let first = self.prepare(name(0));
         self.provide_heir().await;
@@ -198,15 +198,15 @@ impl<'a> Play<'a> {
             return;
         }
         let heir = self.prepare(name(self.started.max(1)));
-        let way = heir.1.clone();
+        let transport = heir.1.clone();
         self.start(heir);
         // Long enough for its lists.
         sleep(Duration::from_millis(50)).await;
         if let Sight::Old(_) = strike.sight {
-            way.blind(strike.sight);
+            transport.blind(strike.sight);
             self.old_since = self.server.with(|cluster| cluster.version());
         }
-        self.script.set_heir(Some(way));
+        self.script.set_heir(Some(transport));
     }
 
     /// Keeps what users do next from the heir, if the first strike wants that.
@@ -220,14 +220,15 @@ impl<'a> Play<'a> {
         }
     }
 
-    fn prepare(&self, name: String) -> (String, Way) {
-        let way = Way::new(&door(&self.server, &name), &name, &self.script);
-        (name, way)
+    fn prepare(&self, name: String) -> (String, ScriptedTransport) {
+        let transport =
+            ScriptedTransport::new(&server_for(&self.server, &name), &name, &self.script);
+        (name, transport)
     }
 
-    fn start(&mut self, (name, way): (String, Way)) {
-        let client = Client::new(way.clone(), "default");
-        self.processes.push((Process::start(client, &name, self.path.mode, TIMING), way));
+    fn start(&mut self, (name, transport): (String, ScriptedTransport)) {
+        let client = Client::new(transport.clone(), "default");
+        self.processes.push((Process::start(client, &name, self.path.mode, TIMING), transport));
         self.started += 1;
     }
 
@@ -248,7 +249,7 @@ impl<'a> Play<'a> {
                 }
                 if is_late {
                     self.breaches.extend(left);
-                    self.breaches.extend(is_open.then(|| "nobody goes on".to_owned()));
+                    self.breaches.extend(is_open.then(|| "no process goes on".to_owned()));
                     return false;
                 }
             }
@@ -292,7 +293,8 @@ impl<'a> Play<'a> {
     async fn go_on_after(&mut self, struck: Struck) {
         self.struck += 1;
         if struck.strike.fate.is_crash() {
-            let is_dead = |(process, _): &(Process, Way)| process.name == struck.process;
+            let is_dead =
+                |(process, _): &(Process, ScriptedTransport)| process.name == struck.process;
             for (dead, _) in self.processes.extract_if(.., |process| is_dead(process)) {
                 dead.kill();
             }
@@ -348,7 +350,7 @@ impl<'a> Play<'a> {
                 self.server.with(|cluster| {
                     let path = "/api/v1/namespaces";
                     let newest = json!({"metadata": {"generateName": "newest-"}});
-                    cluster.handle(Request::new(Method::Post, path, newest));
+                    cluster.handle(ApiRequest::new(Method::Post, path, newest));
                     cluster.compact(cluster.version());
                 });
                 self.server.end_watches();
@@ -356,10 +358,10 @@ impl<'a> Play<'a> {
         }
         let waits = self.script.coming();
         let old = waits.is_some_and(|strike| matches!(strike.sight, Sight::Old(_)));
-        for (process, way) in &self.processes {
+        for (process, transport) in &self.processes {
             // An heir of the next strike stays as it is.
             if !(old && self.processes.len() > 1 && process.name == name(self.started - 1)) {
-                way.enlighten();
+                transport.enlighten();
             }
         }
     }

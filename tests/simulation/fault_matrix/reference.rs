@@ -79,12 +79,12 @@ impl Reference {
     }
 }
 
-/// Whether a write that was refused is not sent again: that a recycling failed is written once, and what
+/// Whether a rejected write is not sent again: that a recycling failed is written once, and what
 /// follows is the next recycling.
 fn is_dropped(write: &Accepted, fate: Fate) -> bool {
     let policy = &write.object()["spec"]["persistentVolumeReclaimPolicy"];
-    let is_refused = matches!(fate, Fate::Failure | Fate::Busy);
-    is_refused && kind(write) == Some("volume Failed") && *policy == "Recycle"
+    let is_denied = matches!(fate, Fate::Failure | Fate::Busy);
+    is_denied && kind(write) == Some("volume Failed") && *policy == "Recycle"
 }
 
 /// Whether the sight hides what happens to objects of the resource.

@@ -99,7 +99,7 @@ fn judge_claim(
     found
 }
 
-/// Other claims that were bound to the volume, and whom nobody but a controller can have ousted.
+/// Other claims that were bound to the volume, and which only a controller can have removed.
 fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
     let is_holder = |other: &&Value| {
         uid(other) != uid(claim)
@@ -110,12 +110,12 @@ fn other_holders(seen: &Seen, claim: &Value, volume: &Value) -> Found {
             // Its phase may have been on its way when a person gave the volume away.
             && !seen.bound_for(uid(volume), uid(other)).is_some_and(|bound| bound.is_ended_by_others)
     };
-    let told = |other: &Value| {
+    let reported = |other: &Value| {
         let text =
             format!("claims {} and {} are bound to {}", path(other), path(claim), path(volume));
         (Invariant::OneHolder, text)
     };
-    seen.claims().filter(is_holder).map(told).collect()
+    seen.claims().filter(is_holder).map(reported).collect()
 }
 
 /// Whether the marks of a volume (as it was before) keep it from the namespace that it is reserved for.
@@ -154,11 +154,11 @@ fn misfits(volume: &Value, claim: &Value) -> Found {
     if class(volume) != class(claim) {
         why.push("has another class");
     }
-    let told = |why| {
+    let reported = |why| {
         let text = format!("volume {} is chosen for claim {}: it {why}", path(volume), path(claim));
         (Invariant::ChosenFits, text)
     };
-    why.into_iter().map(told).collect()
+    why.into_iter().map(reported).collect()
 }
 
 fn uid(object: &Value) -> &str {

@@ -63,7 +63,7 @@ pub(super) fn judge(write: &Accepted) -> Found {
     found
 }
 
-/// Events are nobody's state: they may be written blindly. What makes an object, by whatever method, overwrites
+/// Events are no state: they may be written blindly. What makes an object, by whatever method, overwrites
 /// nothing.
 fn judge_blind(write: &Accepted) -> Found {
     if ![VOLUMES, CLAIMS, LEASES, "pods"].contains(&write.resource) {
@@ -102,11 +102,11 @@ fn judge_foreign_fields(write: &Accepted) -> Found {
         };
         **pointer != "/metadata/resourceVersion" && !ours.iter().any(below)
     };
-    let told = |pointer: &String| {
+    let reported = |pointer: &String| {
         let text = format!("{pointer} of {} {} changes", write.resource, path(after));
         (Invariant::ForeignFieldsKept, text)
     };
-    let mut found: Found = changed.iter().filter(is_foreign).map(told).collect();
+    let mut found: Found = changed.iter().filter(is_foreign).map(reported).collect();
     found.extend(lost_finalizers(before, after).map(|finalizer| {
         let text = format!("{} {} loses finalizer {finalizer}", write.resource, path(after));
         (Invariant::ForeignFieldsKept, text)
@@ -164,11 +164,11 @@ impl Monitor {
                 (late > self.terms.way).then(|| format!("lost the lease {late:#} ago"))
             }
         };
-        let told = |why| (Invariant::HolderWrites, format!("{identity} {why} and writes"));
-        late.map(told).into_iter().collect()
+        let reported = |why| (Invariant::HolderWrites, format!("{identity} {why} and writes"));
+        late.map(reported).into_iter().collect()
     }
 
-    /// Judges whoever sends a write, before anything can happen to it on its way.
+    /// Judges the sender of a write, before anything can happen to it on its way.
     pub(crate) fn judge_sender(&mut self, identity: &str, at: Timestamp) {
         let why = match self.held.get(identity) {
             None => "has never held the lease".to_owned(),

@@ -1,7 +1,7 @@
 //! A rule for whose data is on a volume: no claim is given that of another.
 //!
 //! The data is that of the claim which was last bound to the volume. A person who changes the reservation, or
-//! creates the volume again, says whose it is: that claim's, or nobody's.
+//! creates the volume again, says whose it is: that claim's, or no claim's.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ impl Owners {
             return Vec::new();
         }
         let owner = self.0.get(&volume).filter(|owner| **owner != claim);
-        let told = |owner| {
+        let reported = |owner| {
             let text = format!("volume {volume} with the data of {owner} is given to {claim}");
             (Invariant::DataStays, text)
         };
-        owner.map(told).into_iter().collect()
+        owner.map(reported).into_iter().collect()
     }
 
     /// Takes a write in.

@@ -1,4 +1,4 @@
-//! What only shows at the end, when no fault happens any more and nobody edits: I7, I11, I14.
+//! What only shows at the end, when faults and edits have ended: I7, I11, I14.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use super::{
 };
 
 /// Whether the cluster has come to rest: no binding is half made, nothing waits to be released.
-/// `poison` names objects (`namespace/name`, or the name of a volume) that no controller can bring to
+/// `unreadable` names objects (`namespace/name`, or the name of a volume) that no controller can bring to
 /// rest; what they hold up besides themselves is a breach of its own.
-pub(crate) fn at_rest(objects: &[Arc<Value>], poison: &BTreeSet<String>) -> Vec<Breach> {
+pub(crate) fn at_rest(objects: &[Arc<Value>], unreadable: &BTreeSet<String>) -> Vec<Breach> {
     let of_kind = |kind: &str| {
         let found = objects.iter().filter(|object| object["kind"] == *kind);
         found.map(|object| (path(object), &**object)).collect::<BTreeMap<String, &Value>>()
@@ -28,9 +28,9 @@ pub(crate) fn at_rest(objects: &[Arc<Value>], poison: &BTreeSet<String>) -> Vec<
                 .filter_map(|claim| claim_moves(claim, &volumes).map(|why| (path(claim), why))),
         );
     let invariant =
-        if poison.is_empty() { Invariant::ComesToRest } else { Invariant::PoisonContained };
+        if unreadable.is_empty() { Invariant::ComesToRest } else { Invariant::UnreadableContained };
     restless
-        .filter(|(name, _)| !poison.contains(name))
+        .filter(|(name, _)| !unreadable.contains(name))
         .map(|(name, why)| Breach { invariant, version: 0, text: format!("{name} {why}") })
         .collect()
 }
@@ -75,14 +75,14 @@ impl Ending {
     pub(crate) fn differences(&self, other: &Self) -> Vec<Breach> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let differs = |name: &&String| self.0.get(*name) != other.0.get(*name);
-        let told = |name: &String| {
+        let reported = |name: &String| {
             let [one, other] = [self, other].map(|ending| {
                 ending.0.get(name).map_or_else(|| "nothing".to_owned(), ToString::to_string)
             });
             let text = format!("{name}: {one} in one run, {other} in the other");
             Breach { invariant: Invariant::ComesToRest, version: 0, text }
         };
-        names.into_iter().filter(differs).map(told).collect()
+        names.into_iter().filter(differs).map(reported).collect()
     }
 }
 
@@ -95,12 +95,12 @@ pub(crate) fn repeats(one: &[Accepted], other: &[Accepted]) -> Option<Breach> {
     let parted = (0..one.len().max(other.len()))
         .find(|index| one.get(*index).map(line) != other.get(*index).map(line))?;
     let version = one.get(parted).or_else(|| other.get(parted)).map_or(0, |write| write.version);
-    let told = |history: &[Accepted]| {
+    let reported = |history: &[Accepted]| {
         history.get(parted).map_or("nothing".to_owned(), |write| {
             format!("{} {:?} {}: {}", write.user, write.method, path(write.object()), write.sent)
         })
     };
-    let text = format!("{} in one run, {} in the other", told(one), told(other));
+    let text = format!("{} in one run, {} in the other", reported(one), reported(other));
     Some(Breach { invariant: Invariant::Repeatable, version, text })
 }
 
@@ -132,7 +132,7 @@ fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'s
     let uid = text(volume, "/spec/claimRef/uid");
     let phase = text(volume, "/status/phase");
     if uid.is_empty() {
-        return (phase != "Available").then_some("is kept for nobody and not Available");
+        return (phase != "Available").then_some("is reserved for no claim and not Available");
     }
     let claim = claims.get(&reserved_for(volume));
     let Some(claim) = claim.filter(|claim| text(claim, "/metadata/uid") == uid) else {
@@ -146,9 +146,9 @@ fn volume_moves(volume: &Value, claims: &BTreeMap<String, &Value>) -> Option<&'s
     }
     if !named.is_empty() {
         // A surplus copy that a provisioner made waits, Released, for its provisioner.
-        return (phase != "Released").then_some("is kept for a claim that took another");
+        return (phase != "Released").then_some("is reserved for a claim that took another");
     }
-    // A volume on its way out is given to nobody; Kubernetes leaves it to the claim all the same, until
+    // A volume on its way out is given to no claim; Kubernetes leaves it to the claim all the same, until
     // the claim takes another (`index.go` and `syncVolume`).
     let may_bind = [volume, claim]
         .into_iter()

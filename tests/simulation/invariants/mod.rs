@@ -51,7 +51,7 @@ pub(crate) enum Invariant {
     /// I10: phases change only as Kubernetes' binder changes them.
     PhaseTransitions,
     /// I11: one bad object stops no other.
-    PoisonContained,
+    UnreadableContained,
     /// I12: no object is written in a hot loop.
     WriteRate,
     /// I13: fields of others survive.
@@ -62,7 +62,7 @@ pub(crate) enum Invariant {
     DataStays,
     /// The storage of a provisioned volume is deleted before the volume is gone.
     StorageNotLeaked,
-    /// Nobody empties a volume that a pod has mounted or a claim has.
+    /// No pod empties a volume that a pod has mounted or a claim has.
     EmptiedUnused,
     /// A process of which a task ended ends whole, and no other ends.
     EndsWhole,
@@ -95,7 +95,7 @@ impl fmt::Display for Breach {
 pub(crate) struct Terms {
     /// The users that play controllers, each with the identity that it writes into the lease.
     pub(crate) controllers: BTreeMap<String, String>,
-    /// Namespace and name of the lease; without one nobody has to hold it.
+    /// Namespace and name of the lease; without one no process has to hold it.
     pub(crate) lease: Option<(String, String)>,
     /// How long a request may be on its way: a write may be accepted so much later than the state on
     /// which it was sent.

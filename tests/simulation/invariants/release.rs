@@ -21,7 +21,7 @@ pub(super) fn judge(seen: &Seen, write: &Accepted) -> Found {
             }
             found
         }
-        // What was marked already goes with its last finalizer, whoever takes it off.
+        // What was marked already goes with its last finalizer.
         (VOLUMES, Some(before), None) if !is_marked(before) => judge_delete(seen, before),
         (CLAIMS, Some(before), Some(after)) => judge_claim_phase(before, after),
         _ => Vec::new(),
@@ -41,7 +41,7 @@ fn policy(volume: &Value) -> &str {
 }
 
 /// Why the volume may not be released: its claim exists, and the volume is no surplus copy that a
-/// provisioner made for it, nor one that somebody deletes before the claim had it.
+/// provisioner made for it, nor one that a user deletes before the claim had it.
 fn held_by(seen: &Seen, volume: &Value) -> Option<String> {
     let claim = seen.claim_of_uid(text(volume, "/spec/claimRef/uid"))?;
     let named = text(claim, "/spec/volumeName");
@@ -63,11 +63,11 @@ fn judge_release(seen: &Seen, before: &Value, after: &Value) -> Found {
     if phase(before) == phase(after) || !is_given_up {
         return Vec::new();
     }
-    let told = |claim| {
+    let reported = |claim| {
         let text = format!("volume {} is {} while claim {claim} exists", path(after), phase(after));
         (Invariant::ReleasedOnlyWithoutClaim, text)
     };
-    held_by(seen, after).map(told).into_iter().collect()
+    held_by(seen, after).map(reported).into_iter().collect()
 }
 
 fn judge_delete(seen: &Seen, volume: &Value) -> Found {
@@ -84,7 +84,7 @@ fn judge_delete(seen: &Seen, volume: &Value) -> Found {
 }
 
 /// A reservation is taken back only if its claim took another volume or was never bound to this one under
-/// it; a recycled volume is empty, so its reservation goes as well. Whoever takes the reservation of a bound
+/// it; a recycled volume is empty, so its reservation goes as well. A user who takes the reservation of a bound
 /// claim back by hand has given the volume free for everybody: one that the controller makes for the same
 /// claim after that is a new one.
 fn judge_unreserve(seen: &Seen, before: &Value, after: &Value) -> Found {

@@ -14,7 +14,7 @@ use super::{CLAIMS, NAMESPACES, PODS, PROVISIONED_BY, VOLUMES, annotation, path,
 pub(super) struct BoundFor {
     /// `None` while it still is.
     pub(super) until: Option<Timestamp>,
-    /// Whether somebody else ended it.
+    /// Whether another component ended it.
     pub(super) is_ended_by_others: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     ever_bound: BTreeSet<(String, String)>,
     /// The version at which a claim of that uid became Bound.
     bound_since: BTreeMap<String, u64>,
-    /// The version at which somebody else made or changed a volume's reservation, by uid.
+    /// The version at which another client made or changed a volume's reservation, by uid.
     foreign_edit: BTreeMap<String, u64>,
     /// When a volume's reservation last changed, by uid.
     reserved_at: BTreeMap<String, Timestamp>,
@@ -91,7 +91,7 @@ impl Seen {
         self.bound_for(volume, claim).is_some_and(is_since)
     }
 
-    /// Whether the claim became Bound after anybody else last touched the volume's reservation.
+    /// Whether the claim became Bound after another client last touched the volume's reservation.
     pub(super) fn is_bound_by_us(&self, volume: &str, claim: &str) -> bool {
         let since = self.bound_since.get(claim).copied().unwrap_or_default();
         since > self.foreign_edit.get(volume).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Rules for what is behind a volume: its files are not removed while somebody has them, and its storage
+//! Rules for what is behind a volume: its files are not removed while they are in use, and its storage
 //! is not left over when the volume is gone.
 
 use bindery_sim::{Accepted, Method};
@@ -17,7 +17,7 @@ pub(super) fn judge_emptied(seen: &Seen, write: &Accepted, terms: &Terms) -> Fou
     }
     let uid = write.object()["metadata"]["labels"][EMPTIES].as_str().unwrap_or_default();
     let Some(volume) = seen.volume_of_uid(uid) else { return Vec::new() };
-    // Whoever has just got the volume came while the request was on its way.
+    // A claim that has just got the volume came while the request was on its way.
     let is_new = seen.reserved_at(uid).is_some_and(|at| write.at.duration_since(at) <= terms.way);
     let holder = text(volume, "/spec/claimRef/uid");
     if is_new || holder.is_empty() {
@@ -25,23 +25,23 @@ pub(super) fn judge_emptied(seen: &Seen, write: &Accepted, terms: &Terms) -> Fou
     }
     let claim = seen.claim_of_uid(holder).map(|claim| format!("claim {} exists", path(claim)));
     let pod = seen.user_of(holder).map(|pod| format!("pod {pod} has it mounted"));
-    let told = |why| {
+    let reported = |why| {
         let text = format!("volume {} is emptied while {why}", path(volume));
         (Invariant::EmptiedUnused, text)
     };
-    claim.into_iter().chain(pod).map(told).collect()
+    claim.into_iter().chain(pod).map(reported).collect()
 }
 
-/// Judges the end of a volume, whoever brings it about: only who made its storage knows how to delete it.
+/// Judges the end of a volume, by any writer: only the maker of its storage knows how to delete it.
 pub(super) fn judge_leak(seen: &Seen, write: &Accepted) -> Found {
     let (VOLUMES, Some(before), None) = (write.resource, &write.before, &write.after) else {
         return Vec::new();
     };
     let keeper = seen.keeper_of(text(before, "/metadata/uid"));
-    let told = |maker: &str| {
+    let reported = |maker: &str| {
         let volume: &Value = before;
         let text = format!("volume {} is gone before {maker} deleted its storage", path(volume));
         (Invariant::StorageNotLeaked, text)
     };
-    keeper.filter(|maker| *maker != write.user).map(told).into_iter().collect()
+    keeper.filter(|maker| *maker != write.user).map(reported).into_iter().collect()
 }

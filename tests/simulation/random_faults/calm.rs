@@ -1,17 +1,17 @@
-//! A cluster at rest: nobody reads it again and again, and whoever comes is served at once.
+//! A cluster at rest: no replica reads it again and again, and a new claim is served at once.
 //!
 //! What a binder that lags does in the end a resync does as well, minutes later; so that only the time
-//! tells that a wake-up is missing.
+//! shows that a wake-up is missing.
 
 use std::time::Duration;
 
-use bindery_sim::{Method, Request, Server, User};
+use bindery_sim::{ApiRequest, ApiServer, Method, RequestUser};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::replica::Replica;
 use crate::invariants::Invariant;
-use crate::users::poison::is_unreadable;
+use crate::users::unreadable::is_unreadable;
 
 /// How long nothing happens: twice the resync of Kubernetes' own binder, and a little.
 const REST: Duration = Duration::from_secs(35);
@@ -36,12 +36,12 @@ enum Pair {
     Together,
     /// The claim names the volume, which comes later.
     ClaimNames,
-    /// The volume is kept for the claim, which comes later.
+    /// The volume is reserved for the claim, which comes later.
     VolumeKept,
 }
 
 /// Looks at a cluster that has come to rest. What is broken, in words.
-pub(super) async fn look(server: &Server, replicas: &[Replica]) -> Vec<String> {
+pub(super) async fn look(server: &ApiServer, replicas: &[Replica]) -> Vec<String> {
     for replica in replicas {
         replica.requests.take_reads();
     }
@@ -49,10 +49,10 @@ pub(super) async fn look(server: &Server, replicas: &[Replica]) -> Vec<String> {
     let mut broken = Vec::new();
     for replica in replicas {
         for (address, count) in replica.requests.take_reads() {
-            let get = Request::new(Method::Get, address.as_str(), Value::Null);
+            let get = ApiRequest::new(Method::Get, address.as_str(), Value::Null);
             let found = server.with(|cluster| cluster.handle(get));
-            let is_poison = found.object().is_some_and(is_unreadable);
-            if count > if is_poison { TRIALS_COUNT_MAX } else { READS_COUNT_MAX } {
+            let is_unreadable_kind = found.object().is_some_and(is_unreadable);
+            if count > if is_unreadable_kind { TRIALS_COUNT_MAX } else { READS_COUNT_MAX } {
                 let invariant = Invariant::ReadRate;
                 broken.push(format!("{invariant:?}: {address} is read {count} times in {REST:?}"));
             }
@@ -70,7 +70,7 @@ pub(super) async fn look(server: &Server, replicas: &[Replica]) -> Vec<String> {
 }
 
 /// Makes a claim and a volume of a class of their own.
-async fn is_bound_at_once(server: &Server, pair: Pair) -> bool {
+async fn is_bound_at_once(server: &ApiServer, pair: Pair) -> bool {
     let name = format!("{pair:?}").to_lowercase();
     let (volume, claim) = (volume(&name, pair), claim(&name, pair));
     let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -87,7 +87,7 @@ async fn is_bound_at_once(server: &Server, pair: Pair) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < AT_ONCE {
         sleep(Duration::from_millis(10)).await;
-        let request = Request::new(Method::Get, format!("{claims}/{name}"), Value::Null);
+        let request = ApiRequest::new(Method::Get, format!("{claims}/{name}"), Value::Null);
         let reply = server.with(|cluster| cluster.handle(request));
         if reply.object().is_some_and(|claim| claim["status"]["phase"] == "Bound") {
             return true;
@@ -96,8 +96,9 @@ async fn is_bound_at_once(server: &Server, pair: Pair) -> bool {
     false
 }
 
-fn create(server: &Server, (path, object): (&str, Value)) {
-    let request = Request::new(Method::Post, path, object).by(User::named("latecomer", &[]));
+fn create(server: &ApiServer, (path, object): (&str, Value)) {
+    let request =
+        ApiRequest::new(Method::Post, path, object).by(RequestUser::named("latecomer", &[]));
     let reply = server.with(|cluster| cluster.handle(request));
     assert_eq!(reply.code, 201, "{reply:?}");
 }

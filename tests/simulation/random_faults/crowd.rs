@@ -1,4 +1,4 @@
-//! Thousands of released volumes keep nobody waiting, neither at the start nor later.
+//! Thousands of released volumes delay no claim, neither at the start nor later.
 //!
 //! Kubernetes' own binder reads the claim of each again and again, and claims that could be bound at once
 //! wait for minutes.
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery_sim::faults::{Fault, Faults};
-use bindery_sim::{Method, Request, Server};
+use bindery_sim::{ApiRequest, ApiServer, Method};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -23,7 +23,7 @@ const RELEASED_COUNT: usize = 5_000;
 const AT_THE_START: Duration = Duration::from_secs(2);
 
 #[tokio::test(start_paused = true)]
-async fn thousands_of_released_volumes_starve_nobody() {
+async fn thousands_of_released_volumes_delay_no_claim() {
     let server = server();
     (0..RELEASED_COUNT).for_each(|number| release(&server, number));
     let mut faults = Faults::none().with(Fault::Latency, 1000);
@@ -46,7 +46,7 @@ async fn thousands_of_released_volumes_starve_nobody() {
 }
 
 /// A volume as it is left when its claim is gone.
-fn release(server: &Server, number: usize) {
+fn release(server: &ApiServer, number: usize) {
     let name = format!("pv-{number}");
     let mut object = volume(&name, "10Gi");
     object["spec"]["persistentVolumeReclaimPolicy"] = json!("Retain");
@@ -57,6 +57,6 @@ fn release(server: &Server, number: usize) {
     send(server, Method::Post, VOLUMES, object);
     let status = json!({"status": {"phase": "Released"}});
     let path = format!("{VOLUMES}/{name}/status");
-    let reply = server.with(|cluster| cluster.handle(Request::merge_patch(path, status)));
+    let reply = server.with(|cluster| cluster.handle(ApiRequest::merge_patch(path, status)));
     assert_eq!(reply.code, 200, "{reply:?}");
 }

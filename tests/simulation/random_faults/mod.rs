@@ -1,6 +1,6 @@
 //! The real controller, with its lease, over the simulated server: under seeds, with every fault on.
 //!
-//! `SEED=7 cargo test --locked --test simulation seeds_without_a_breach` lives one seed alone and tells its last writes;
+//! `SEED=7 cargo test --locked --test simulation seeds_without_a_breach` runs one seed alone and prints its last writes;
 //! `SIMULATION_SEEDS` says how many there are else.
 
 mod calm;
@@ -8,7 +8,7 @@ mod crowd;
 mod play;
 mod replica;
 mod tally;
-mod way;
+mod transport;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -19,43 +19,43 @@ use bindery_sim::Accepted;
 use serde_json::Value;
 
 use crate::runs::{count, each, number};
-use play::{Life, live};
+use play::{SeedRun, live};
 use tally::Tally;
 pub(crate) use tally::kind;
 
-/// Lives where nobody asks for more.
+/// Seeds by default.
 const SEEDS: u64 = 300;
 
 /// So few that not everything need occur in them.
 const FEW: u64 = 100;
 
-/// Writes that a failure tells.
-const TOLD: usize = 60;
+/// Writes that a failure shows.
+const SHOWN: usize = 60;
 
 #[test]
 fn seeds_without_a_breach_and_everything_occurs() {
     if let Some(seed) = number("SEED") {
-        let life = live(seed);
-        eprintln!("{}", story(&life.history, usize::MAX));
-        assert!(life.breaches.is_empty(), "{}", failure(seed, &life));
+        let run_of_seed = live(seed);
+        eprintln!("{}", scenario(&run_of_seed.history, usize::MAX));
+        assert!(run_of_seed.breaches.is_empty(), "{}", failure(seed, &run_of_seed));
         return;
     }
     let seeds = count("SIMULATION_SEEDS", SEEDS);
     let start = Instant::now();
     let run = run(seeds);
     let took = start.elapsed();
-    let told = format!(
+    let reported = format!(
         "{seeds} seeds in {} ms, {} simulated seconds; {:?}",
         took.as_millis(),
         run.seconds,
         run.tally
     );
-    eprintln!("{told}");
+    eprintln!("{reported}");
     if let Some(first) = run.first {
         let kinds: Vec<String> = run.kinds.into_iter().collect();
         eprintln!("broken: {} seeds, the first is {first}; {}", run.failed, kinds.join(" "));
     }
-    assert!(run.failures.is_empty(), "{} of {told}\n{}", run.failed, run.failures.join("\n\n"));
+    assert!(run.failures.is_empty(), "{} of {reported}\n{}", run.failed, run.failures.join("\n\n"));
     assert_eq!(run.tally.unreachable(), 0, "a list or watch was answered from an older state");
     let missing = run.tally.missing();
     assert!(seeds < FEW || missing.is_empty(), "never happened: {missing:?}");
@@ -84,50 +84,50 @@ struct Run {
     seconds: u64,
 }
 
-/// Failures that are told in full.
-const FAILURES_TOLD: usize = 3;
+/// Failures that are shown in full.
+const FAILURES_SHOWN: usize = 3;
 
 /// Lives each seed once.
 fn run(seeds: u64) -> Run {
     let whole = Mutex::new(Run::default());
     each(usize::try_from(seeds).expect("a number of seeds"), |seed| {
         let seed = u64::try_from(seed).expect("a seed");
-        let life = live(seed);
+        let run_of_seed = live(seed);
         let mut whole = whole.lock().expect("whole");
-        whole.tally.add(&life.tally);
-        whole.seconds += life.lasted.as_secs();
-        if !life.breaches.is_empty() {
+        whole.tally.add(&run_of_seed.tally);
+        whole.seconds += run_of_seed.lasted.as_secs();
+        if !run_of_seed.breaches.is_empty() {
             whole.failed += 1;
             whole.first = Some(whole.first.map_or(seed, |first| first.min(seed)));
-            let words = life
+            let words = run_of_seed
                 .breaches
                 .iter()
                 .filter_map(|breach| breach.split([' ', ':']).next().map(str::to_owned));
             whole.kinds.extend(words);
-            let told = if whole.failures.len() < FAILURES_TOLD {
-                failure(seed, &life)
+            let reported = if whole.failures.len() < FAILURES_SHOWN {
+                failure(seed, &run_of_seed)
             } else {
-                format!("seed {seed}: {:?}", life.breaches.first())
+                format!("seed {seed}: {:?}", run_of_seed.breaches.first())
             };
-            whole.failures.push(told);
+            whole.failures.push(reported);
         }
     });
     whole.into_inner().expect("whole")
 }
 
 /// The breaches, the last writes, and the command that lives the seed again.
-fn failure(seed: u64, life: &Life) -> String {
-    let breaches = life.breaches.join("\n  ");
-    let story = story(&life.history, TOLD);
+fn failure(seed: u64, run_of_seed: &SeedRun) -> String {
+    let breaches = run_of_seed.breaches.join("\n  ");
+    let scenario = scenario(&run_of_seed.history, SHOWN);
     format!(
-        "seed {seed}:\n  {breaches}\nthe last writes:\n{story}alone: SEED={seed} cargo test --locked --test simulation \
+        "seed {seed}:\n  {breaches}\nthe last writes:\n{scenario}alone: SEED={seed} cargo test --locked --test simulation \
          seeds_without_a_breach"
     )
 }
 
 /// The last writes, a line each.
-pub(crate) fn story(history: &[Accepted], most: usize) -> String {
-    let mut told = String::new();
+pub(crate) fn scenario(history: &[Accepted], most: usize) -> String {
+    let mut reported = String::new();
     let skipped = history.len().saturating_sub(most);
     for write in &history[skipped..] {
         let object = write.object();
@@ -141,11 +141,11 @@ pub(crate) fn story(history: &[Accepted], most: usize) -> String {
             write.sent.to_string()
         };
         writeln!(
-            told,
+            reported,
             "{} {} {}: {:?} {} {space}/{name}{gone} {sent}",
             write.version, write.at, write.user, write.method, write.resource
         )
         .expect("a string takes it");
     }
-    told
+    reported
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery_sim::faults::Faults;
-use bindery_sim::{Accepted, Chance, Cluster, Method, Request, Server};
+use bindery_sim::{Accepted, ApiRequest, ApiServer, Chance, ClusterState, Method};
 use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -20,11 +20,11 @@ use super::tally::Tally;
 use crate::core_only;
 use crate::invariants::{Invariant, Terms, ending};
 use crate::record::{Record, dawn, name, now, terms};
-use crate::users::poison::{is_unreadable, poisoned};
+use crate::users::unreadable::{is_unreadable, unreadable_names};
 use crate::users::{Kubelet, Users};
 
 /// How a seed went.
-pub(crate) struct Life {
+pub(crate) struct SeedRun {
     /// What was broken, in words.
     pub(crate) breaches: Vec<String>,
     /// The writes to volumes and claims, oldest first, with the name of their user.
@@ -39,7 +39,7 @@ pub(crate) struct Life {
 const ACTIONS: u64 = 36;
 
 /// How long a request without an answer hangs: longer than any deadline of the controller's (5 s), so
-/// that a late write lands when nobody waits for it.
+/// that a late write lands when its answer is no longer awaited.
 const PATIENCE: Duration = Duration::from_secs(7);
 
 /// The longest delay of an event, and of a late write besides.
@@ -61,7 +61,7 @@ const SHORT: Timing = Timing {
     period: Duration::from_secs(1),
 };
 
-/// One on which no request may take its whole time, so that nobody recycles: that takes five seconds.
+/// One on which no request may take its whole time, so that no volume is recycled: that takes five seconds.
 const HASTY: Timing = Timing {
     duration: Duration::from_secs(6),
     deadline: Duration::from_secs(4),
@@ -82,7 +82,7 @@ const END_MAX: Duration = Duration::from_secs(200);
 const LIFE_MAX: Duration = Duration::from_mins(2);
 
 /// Lives one seed on a clock of its own. One that never ends ends the tests.
-pub(crate) fn live(seed: u64) -> Life {
+pub(crate) fn live(seed: u64) -> SeedRun {
     let (_alive, watched) = mpsc::channel::<()>();
     spawn(move || {
         if watched.recv_timeout(LIFE_MAX) == Err(RecvTimeoutError::Timeout) {
@@ -116,7 +116,7 @@ struct Known {
 }
 
 struct Play {
-    server: Server,
+    server: ApiServer,
     users: Users,
     chance: Chance,
     replicas: Vec<Replica>,
@@ -134,7 +134,7 @@ impl Play {
     fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
         let begin = Instant::now();
-        let mut cluster = Cluster::new(seed, dawn());
+        let mut cluster = ClusterState::new(seed, dawn());
         let record = Record::new(Terms { way: WAY, ..terms(PROCESSES_MAX) }, begin);
         let known = Arc::new(Mutex::new(Known { record, tally: Tally::default() }));
         let witness = Arc::clone(&known);
@@ -152,7 +152,7 @@ impl Play {
             _ => Timing::default(),
         };
         let mut play = Self {
-            server: Server::new(cluster),
+            server: ApiServer::new(cluster),
             users: Users::new(chance.next_number()),
             replicas: Vec::new(),
             started: 0,
@@ -176,7 +176,7 @@ impl Play {
         for _ in 0..ACTIONS {
             let pause = 200 + self.chance.below(1600);
             self.pass(Duration::from_millis(pause)).await;
-            // Often several before anybody can answer.
+            // Often several before any replica can answer.
             for _ in 0..=self.chance.below(3) {
                 let Self { server, users, .. } = self;
                 server.with(|cluster| users.act(cluster));
@@ -191,15 +191,15 @@ impl Play {
             0 | 1 => {
                 let gone = self.take_one();
                 self.known().tally.note("kill");
-                let way = gone.kill();
-                self.known().tally.note_faults(&way);
+                let transport = gone.kill();
+                self.known().tally.note_faults(&transport);
                 self.start();
             }
             2 => {
                 let gone = self.take_one();
                 self.known().tally.note("stop");
-                let way = gone.stop();
-                self.known().tally.note_faults(&way);
+                let transport = gone.stop();
+                self.known().tally.note_faults(&transport);
                 self.start();
             }
             3 | 4 => self.cut_off_leader(),
@@ -221,7 +221,7 @@ impl Play {
         }
     }
 
-    /// Cuts whoever leads off from the server for longer than its lease; nobody tells it.
+    /// Cuts the leader off from the server for longer than its lease, unannounced.
     fn cut_off_leader(&mut self) {
         let holder = self.server.with(|cluster| {
             let objects = cluster.objects();
@@ -233,12 +233,12 @@ impl Play {
         let Some(leader) = self.replicas.iter().find(|replica| replica.name() == holder) else {
             return;
         };
-        let way = leader.way.clone();
+        let transport = leader.transport.clone();
         let cut = self.timing.duration + Duration::from_secs(3);
-        way.cut_off(true);
+        transport.cut_off(true);
         tokio::spawn(async move {
             sleep(cut).await;
-            way.cut_off(false);
+            transport.cut_off(false);
         });
         self.known().tally.note("cut off the leader");
     }
@@ -248,15 +248,15 @@ impl Play {
         let part = *self.chance.pick(&["watch=", "/leases/", ""]).expect("three");
         if let Some(replica) = self.chance.pick(&self.replicas) {
             replica.requests.doom(Some(part));
-            // Whoever watches asks at once.
+            // Watching replicas ask at once.
             self.server.end_watches();
         }
     }
 
-    /// No fault happens any more, and everybody hears of everything.
+    /// No fault happens any more, and every replica receives everything.
     async fn recover(&mut self) {
         for replica in &self.replicas {
-            replica.way.set(Faults::none());
+            replica.transport.set(Faults::none());
             replica.requests.doom(None);
         }
         self.faults = Faults::none();
@@ -265,7 +265,7 @@ impl Play {
         // A watch that stands at the newest version would go on from there.
         self.server.with(|cluster| {
             let namespace = json!({"metadata": {"name": "newest"}});
-            cluster.handle(Request::new(Method::Post, "/api/v1/namespaces", namespace));
+            cluster.handle(ApiRequest::new(Method::Post, "/api/v1/namespaces", namespace));
             cluster.compact(cluster.version());
         });
         self.server.end_watches();
@@ -288,7 +288,7 @@ impl Play {
         self.breaches.extend(calm::look(&self.server, &self.replicas).await);
         if self.server.with(|cluster| cluster.objects()).iter().any(|object| is_unreadable(object))
         {
-            self.known().tally.note("poison to the end");
+            self.known().tally.note("unreadable to the end");
         }
     }
 
@@ -296,7 +296,7 @@ impl Play {
     fn restless(&self) -> Vec<String> {
         self.server.with(|cluster| {
             let objects = cluster.objects();
-            let at_rest = ending::at_rest(&objects, &poisoned(&objects));
+            let at_rest = ending::at_rest(&objects, &unreadable_names(&objects));
             let left: Vec<String> = at_rest.iter().map(ToString::to_string).collect();
             if !left.is_empty() {
                 return left;
@@ -308,17 +308,17 @@ impl Play {
         })
     }
 
-    fn end(mut self) -> Life {
+    fn end(mut self) -> SeedRun {
         for replica in std::mem::take(&mut self.replicas) {
-            let way = replica.stop();
-            self.known().tally.note_faults(&way);
+            let transport = replica.stop();
+            self.known().tally.note_faults(&transport);
         }
         let mut known = self.known();
         let (mut breaches, history) = known.record.close();
         let tally = std::mem::take(&mut known.tally);
         drop(known);
         breaches.extend(std::mem::take(&mut self.breaches));
-        Life { breaches, history, tally, lasted: self.begin.elapsed() }
+        SeedRun { breaches, history, tally, lasted: self.begin.elapsed() }
     }
 
     /// Time passes: clocks go on, robots look.
@@ -370,7 +370,7 @@ impl Play {
             known.lock().expect("whole").record.monitor.judge_sender(&identity, now(begin));
         });
         let replica = Replica::start(&self.server, &name, self.timing, faults, seed);
-        replica.requests.tell_writes(on_write);
+        replica.requests.watch_writes(on_write);
         self.replicas.push(replica);
     }
 

@@ -6,39 +6,43 @@ use std::time::Duration;
 
 use bindery::client::lease::Timing;
 use bindery::controller::mode::ControllerMode;
-use bindery_sim::faults::{Faults, Faulty};
-use bindery_sim::{Method, Server};
+use bindery_sim::faults::{Faults, FaultyTransport};
+use bindery_sim::{ApiServer, Method};
 use kube::Client;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
-use super::way::Way;
+use super::transport::ObservedTransport;
 use crate::controller::{VOLUMES, send, server, volume};
 
-use crate::process::{Process, door};
+use crate::process::{Process, server_for};
 
 /// A running process.
 pub(super) struct Replica {
     process: Process,
     /// Its way to the server.
-    pub(super) way: Faulty,
+    pub(super) transport: FaultyTransport,
     /// What it asks on that way.
-    pub(super) requests: Way,
+    pub(super) requests: ObservedTransport,
 }
 
 impl Replica {
     /// Starts a process with these faults on its way.
     pub(super) fn start(
-        server: &Server,
+        server: &ApiServer,
         name: &str,
         timing: Timing,
         faults: Faults,
         seed: u64,
     ) -> Self {
-        let way = Faulty::new(door(server, name), faults, seed);
-        let requests = Way::new(way.clone());
+        let transport = FaultyTransport::new(server_for(server, name), faults, seed);
+        let requests = ObservedTransport::new(transport.clone());
         let client = Client::new(requests.clone(), "default");
-        Self { process: Process::start(client, name, ControllerMode::Full, timing), way, requests }
+        Self {
+            process: Process::start(client, name, ControllerMode::Full, timing),
+            transport,
+            requests,
+        }
     }
 
     /// Its user, and its identity in the lease.
@@ -47,18 +51,18 @@ impl Replica {
     }
 
     /// Kills it wherever it is; what it has sent is on its way.
-    pub(super) fn kill(self) -> Faulty {
+    pub(super) fn kill(self) -> FaultyTransport {
         self.process.kill();
-        self.way
+        self.transport
     }
 
     /// Asks it to stop, which it may take its time for.
-    pub(super) fn stop(self) -> Faulty {
+    pub(super) fn stop(self) -> FaultyTransport {
         self.process.stop();
-        self.way
+        self.transport
     }
 
-    /// Whether it ended, though nobody asked it to.
+    /// Whether it ended without being asked to.
     pub(super) fn has_ended(&self) -> bool {
         self.process.has_ended()
     }
@@ -67,10 +71,10 @@ impl Replica {
 #[test]
 fn a_process_ends_whole_whichever_of_its_tasks_panics() {
     for part in ["watch=", "/leases/", "/status"] {
-        let (tell, told) = mpsc::channel();
+        let (report, reported) = mpsc::channel();
         // On a thread of its own: a loop that never waits would hold up the test for ever.
-        thread::spawn(move || tell.send(has_ended_after_a_panic(part)));
-        let has_ended = told.recv_timeout(Duration::from_mins(1));
+        thread::spawn(move || report.send(has_ended_after_a_panic(part)));
+        let has_ended = reported.recv_timeout(Duration::from_mins(1));
         assert_eq!(has_ended, Ok(true), "a request to {part} panics");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bindery_sim::faults::{Fault, Faulty};
+use bindery_sim::faults::{Fault, FaultyTransport};
 use bindery_sim::{Accepted, Method};
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ const EVENTS: [&str; 28] = [
     "make a pod",
     "remove a pod",
     "give an emptied volume free",
-    "poison told",
-    "poison to the end",
+    "unreadable reported",
+    "unreadable to the end",
 ];
 
 /// What the controller gives no occasion for: it never lets a list or watch be answered from an older
@@ -61,13 +61,13 @@ impl Tally {
             self.note(event);
         }
         if write.object()["reason"] == "Unreadable" {
-            self.note("poison told");
+            self.note("unreadable reported");
         }
     }
 
     /// What happened on the way of a process that is gone or has come to its end.
-    pub(super) fn note_faults(&mut self, way: &Faulty) {
-        for (fault, count) in way.tally() {
+    pub(super) fn note_faults(&mut self, transport: &FaultyTransport) {
+        for (fault, count) in transport.tally() {
             *self.faults.entry(fault).or_default() += count;
         }
     }

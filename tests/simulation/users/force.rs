@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bindery_sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Does one of them, and says which; nothing if there is nothing to do it to.
-pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Option<&'static str> {
+pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Option<&'static str> {
     let (is_done, what) = match chance.below(9) {
         0 | 1 => (take_away(chance, cluster), "claim removed by force"),
         2..5 => (hand_over(chance, cluster), "volume handed over"),
@@ -24,7 +24,7 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Option<&'static
 
 /// Takes a bound claim away from a pod that has it mounted: finalizers off, and deleted. Now and then the
 /// claim is made again under its name at once. Whether there was one.
-fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn take_away(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
     let mut claims = all(cluster, "PersistentVolumeClaim");
     claims.retain(|claim| text(claim, "/status/phase") == "Bound" && !is_terminating(claim));
     let Some(claim) = chance.pick(&claims) else { return false };
@@ -62,7 +62,7 @@ fn take_away(chance: &mut Chance, cluster: &mut Cluster) -> bool {
 
 /// Makes a claim for a released volume, and gives it the volume in one edit, uid and all: from then on
 /// the volume goes with it. Whether there was one.
-fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn hand_over(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
     let mut volumes = all(cluster, "PersistentVolume");
     volumes.retain(|volume| text(volume, "/status/phase") == "Released" && !is_terminating(volume));
     let Some(volume) = chance.pick(&volumes) else { return false };
@@ -84,9 +84,9 @@ fn hand_over(chance: &mut Chance, cluster: &mut Cluster) -> bool {
 }
 
 /// Exports a bound volume, deletes it and its claim, and creates it again from the export: it names the claim
-/// that is gone, and carries the binder's mark. Now and then somebody took the uid out before. Whether there was
+/// that is gone, and carries the binder's mark. Now and then a user took the uid out before. Whether there was
 /// one.
-fn bring_back(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn bring_back(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
     let mut volumes = all(cluster, "PersistentVolume");
     volumes.retain(|volume| {
         let is_provisioned = !annotation(volume, "pv.kubernetes.io/provisioned-by").is_empty();
@@ -114,7 +114,7 @@ fn bring_back(chance: &mut Chance, cluster: &mut Cluster) -> bool {
 
 /// Takes the volume of a bound claim away, whatever protects it: the claim is Lost. Whether there was one. Not
 /// one that was provisioned: its storage would be left over.
-fn lose_volume(chance: &mut Chance, cluster: &mut Cluster) -> bool {
+fn lose_volume(chance: &mut Chance, cluster: &mut ClusterState) -> bool {
     let mut claims = all(cluster, "PersistentVolumeClaim");
     claims.retain(|claim| text(claim, "/status/phase") == "Bound");
     let mut volumes = all(cluster, "PersistentVolume");

@@ -1,7 +1,7 @@
 //! The kubelet, as far as recycler pods go: it runs them, says how they ended, and removes those that are
 //! to go.
 
-use bindery_sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, ClusterState, Method};
 use serde_json::json;
 
 use super::{all, is_terminating, pod_path, send, text};
@@ -26,7 +26,7 @@ pub(crate) enum Kubelet {
 }
 
 /// Looks at every recycler pod once.
-pub(super) fn look(kubelet: &mut Kubelet, chance: &mut Chance, cluster: &mut Cluster) {
+pub(super) fn look(kubelet: &mut Kubelet, chance: &mut Chance, cluster: &mut ClusterState) {
     for pod in all(cluster, "Pod") {
         let is_placed = !text(&pod, "/spec/nodeName").is_empty();
         if pod["metadata"]["labels"][MARK].is_null() || !is_placed {

@@ -3,22 +3,22 @@
 //!
 //! [`Users::act`] does one thing a person does; [`Users::run_robots`] lets provisioner, scheduler,
 //! kubelet and protection controllers each look at the cluster once. They write past any fault, each under its own
-//! name, and what the server refuses them does not happen. There are few names, so that they are used
+//! name, and what the server rejects them does not happen. There are few names, so that they are used
 //! again and again.
 
 mod force;
 mod kubelet;
 mod people;
-pub(crate) mod poison;
 mod protection;
 pub(crate) mod provisioner;
 mod scheduler;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
-use bindery_sim::{Chance, Cluster, Method, Request, User};
+use bindery_sim::{ApiRequest, Chance, ClusterState, Method, RequestUser};
 use serde_json::{Value, json};
 
 pub(crate) use kubelet::Kubelet;
@@ -35,7 +35,7 @@ const NODES: &str = "/api/v1/nodes";
 /// The namespaces in which people work.
 const SPACES: [&str; 2] = ["default", "db"];
 
-/// Whose a namespace is, or a volume: the namespace `db` is red, `default` is nobody's.
+/// Whose a namespace is, or a volume: the namespace `db` is red, `default` has no tenant.
 const OF_TENANT: &str = "bindery.dev/tenant";
 
 /// The nodes of the cluster.
@@ -49,7 +49,7 @@ const CLASS_ROWS: [(&str, &str, &str); 4] = [
     ("fast", DRIVER, "Immediate"),
     ("later", DRIVER, "WaitForFirstConsumer"),
     ("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
-    ("shelf", "kubernetes.io/no-provisioner", "Immediate"),
+    ("archive", "kubernetes.io/no-provisioner", "Immediate"),
 ];
 
 /// People and robots.
@@ -69,8 +69,8 @@ impl Users {
         self.kubelet = kubelet;
     }
 
-    /// Makes what a cluster has before anybody works in it: namespaces, nodes, classes.
-    pub(crate) fn found(cluster: &mut Cluster) {
+    /// Makes what a new cluster has: namespaces, nodes, classes.
+    pub(crate) fn found(cluster: &mut ClusterState) {
         let namespace = json!({"metadata": {"name": "db", "labels": {OF_TENANT: "red"}}});
         send(cluster, "admin", Method::Post, "/api/v1/namespaces", namespace);
         for name in NODE_NAMES {
@@ -88,19 +88,19 @@ impl Users {
     }
 
     /// One thing that a person does; nothing may come of it.
-    pub(crate) fn act(&mut self, cluster: &mut Cluster) -> Action {
+    pub(crate) fn act(&mut self, cluster: &mut ClusterState) -> Action {
         people::act(&mut self.chance, cluster)
     }
 
     /// One of the rare things that a person does by force, if there is something to do it to; in words.
-    pub(crate) fn act_by_force(&mut self, cluster: &mut Cluster) -> Option<&'static str> {
+    pub(crate) fn act_by_force(&mut self, cluster: &mut ClusterState) -> Option<&'static str> {
         force::act(&mut self.chance, cluster)
     }
 
     /// Each robot looks at the cluster once. Whether anything was written.
     ///
-    /// The one that takes protection off comes first: whoever relies on another to be quicker loses.
-    pub(crate) fn run_robots(&mut self, cluster: &mut Cluster) -> bool {
+    /// The one that takes protection off comes first: a controller that relies on another to be quicker loses.
+    pub(crate) fn run_robots(&mut self, cluster: &mut ClusterState) -> bool {
         let before = cluster.version();
         protection::look(cluster);
         provisioner::look(cluster);
@@ -110,15 +110,15 @@ impl Users {
     }
 }
 
-/// Sends a request as a user. The object, unless the server refuses it.
+/// Sends a request as a user. The object, unless the server rejects it.
 fn send(
-    cluster: &mut Cluster,
+    cluster: &mut ClusterState,
     user: &str,
     method: Method,
     path: &str,
     body: Value,
 ) -> Option<Value> {
-    let mut request = Request::new(method, path, body).by(User::named(user, &[]));
+    let mut request = ApiRequest::new(method, path, body).by(RequestUser::named(user, &[]));
     if method == Method::Patch {
         "application/merge-patch+json".clone_into(&mut request.content_type);
     }
@@ -127,7 +127,7 @@ fn send(
 }
 
 /// Everything of a kind, in the order of its names.
-fn all(cluster: &Cluster, kind: &str) -> Vec<Arc<Value>> {
+fn all(cluster: &ClusterState, kind: &str) -> Vec<Arc<Value>> {
     cluster.objects().into_iter().filter(|object| object["kind"] == *kind).collect()
 }
 

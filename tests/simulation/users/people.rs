@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery_sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{
     ADMIN, CLASS_ROWS, NODE_NAMES, OF_TENANT, SPACES, TENANT, VOLUMES, all, claim_path,
-    claims_path, name, pod_path, pods_path, poison, reference, send, text, volume_path,
+    claims_path, name, pod_path, pods_path, reference, send, text, unreadable, volume_path,
 };
 
 /// One thing that a person does.
@@ -20,7 +20,7 @@ pub(crate) enum Action {
     DeleteClaim,
     /// The claim goes and comes again under its name, at once.
     RecreateClaim,
-    /// A label that selectors look at, or an annotation that is nobody else's business.
+    /// A label that selectors look at, or an annotation without a meaning.
     Label,
     /// A reservation is cleared, whole or down to the name.
     ClearReservation,
@@ -34,11 +34,11 @@ pub(crate) enum Action {
     DeletePod,
     /// Another class is the default, or none.
     ChangeDefaultClass,
-    /// A volume or a claim comes that nobody can read.
-    CreatePoison,
-    /// A volume becomes such that nobody can read it.
+    /// An unreadable volume or claim comes.
+    AddUnreadable,
+    /// A volume becomes unreadable.
     Spoil,
-    /// What nobody can read is repaired, or else removed.
+    /// What is unreadable is repaired, or else removed.
     Repair,
 }
 
@@ -72,7 +72,7 @@ impl Action {
         Self::FinishPod,
         Self::DeletePod,
         Self::ChangeDefaultClass,
-        Self::CreatePoison,
+        Self::AddUnreadable,
         Self::Spoil,
         Self::Repair,
     ];
@@ -104,7 +104,7 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 const NAMES: u64 = 10;
 
 /// Does one thing, and says which.
-pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
+pub(super) fn act(chance: &mut Chance, cluster: &mut ClusterState) -> Action {
     let action = *pick(chance, &Action::WEIGHTED);
     let (volumes, claims) =
         (all(cluster, "PersistentVolume"), all(cluster, "PersistentVolumeClaim"));
@@ -157,9 +157,9 @@ pub(super) fn act(chance: &mut Chance, cluster: &mut Cluster) -> Action {
         (Action::CreatePod, _, Some(claim)) => create_pod(chance, cluster, claim),
         (Action::FinishPod | Action::DeletePod, ..) => end_pod(chance, cluster, action),
         (Action::ChangeDefaultClass, ..) => change_default_class(chance, cluster),
-        (Action::CreatePoison, volume, claim) => create_poison(chance, cluster, volume, claim),
-        (Action::Spoil, Some(volume), _) => poison::spoil(cluster, volume),
-        (Action::Repair, ..) => poison::repair(cluster, ADMIN),
+        (Action::AddUnreadable, volume, claim) => add_unreadable(chance, cluster, volume, claim),
+        (Action::Spoil, Some(volume), _) => unreadable::spoil(cluster, volume),
+        (Action::Repair, ..) => unreadable::repair(cluster, ADMIN),
         // There is nothing yet to do it to.
         (
             Action::DeleteVolume
@@ -186,18 +186,18 @@ fn chance_name(chance: &mut Chance) -> u64 {
     chance.below(NAMES)
 }
 
-fn delete(cluster: &mut Cluster, user: &str, path: &str) {
+fn delete(cluster: &mut ClusterState, user: &str, path: &str) {
     send(cluster, user, Method::Delete, path, Value::Null);
 }
 
-/// Mostly one that many share, so that there is something to contend for.
+/// Mostly one that many share, so that there is something to compete for.
 fn class(chance: &mut Chance) -> Value {
     match chance.below(20) {
         0 => Value::Null,
         1..8 => json!(""),
         8 => json!("named-only"),
         9..12 => json!("local"),
-        12..16 => json!("shelf"),
+        12..16 => json!("archive"),
         _ => json!(pick(chance, &CLASS_ROWS).0),
     }
 }
@@ -206,34 +206,34 @@ fn volume_mode(chance: &mut Chance) -> Value {
     if chance.happens(80) { json!("Block") } else { Value::Null }
 }
 
-fn create_volume(chance: &mut Chance, cluster: &mut Cluster, claim: Option<&Value>) {
+fn create_volume(chance: &mut Chance, cluster: &mut ClusterState, claim: Option<&Value>) {
     let volume = new_volume(chance, claim);
     send(cluster, ADMIN, Method::Post, VOLUMES, volume);
 }
 
 /// Under a name that good ones have as well.
-fn create_poison(
+fn add_unreadable(
     chance: &mut Chance,
-    cluster: &mut Cluster,
+    cluster: &mut ClusterState,
     volume: Option<&Value>,
     claim: Option<&Value>,
 ) {
     if chance.happens(500) {
         let volume = new_volume(chance, claim);
         if let Some(volume) = send(cluster, ADMIN, Method::Post, VOLUMES, volume) {
-            poison::spoil_volume(chance, cluster, &volume);
+            unreadable::spoil_volume(chance, cluster, &volume);
         }
     } else {
         let name = format!("data-{}", chance_name(chance));
         let claim = new_claim(chance, &name, volume);
         let space = *pick(chance, &SPACES);
         if let Some(claim) = send(cluster, TENANT, Method::Post, &claims_path(space), claim) {
-            poison::spoil_claim(chance, cluster, &claim);
+            unreadable::spoil_claim(chance, cluster, &claim);
         }
     }
 }
 
-/// Whoever lost its volume is thought of before all others.
+/// A claim that lost its volume comes before all others.
 fn lost(claims: &[Arc<Value>]) -> Option<&Value> {
     claims.iter().map(|claim| &**claim).find(|claim| text(claim, "/status/phase") == "Lost")
 }
@@ -247,7 +247,7 @@ fn come_back(volume: &mut Value, claim: &Value) {
     }
 }
 
-/// Half of all volumes are meant for the claims that there are, and some are kept for one of them; a volume
+/// Half of all volumes are meant for the claims that there are, and some are reserved for one of them; a volume
 /// that was lost mostly comes back under its name.
 fn new_volume(chance: &mut Chance, claim: Option<&Value>) -> Value {
     let wanted = claim.filter(|_| chance.happens(500));
@@ -328,7 +328,7 @@ fn new_claim(chance: &mut Chance, name: &str, volume: Option<&Value>) -> Value {
     claim
 }
 
-fn label(chance: &mut Chance, cluster: &mut Cluster, volume: &Value, claim: Option<&Value>) {
+fn label(chance: &mut Chance, cluster: &mut ClusterState, volume: &Value, claim: Option<&Value>) {
     let tier = json!({"metadata": {"labels": {"tier": pick(chance, &TIERS)}}});
     send(cluster, ADMIN, Method::Patch, &volume_path(volume), tier);
     if let Some(claim) = claim {
@@ -338,7 +338,7 @@ fn label(chance: &mut Chance, cluster: &mut Cluster, volume: &Value, claim: Opti
     }
 }
 
-fn create_pod(chance: &mut Chance, cluster: &mut Cluster, claim: &Value) {
+fn create_pod(chance: &mut Chance, cluster: &mut ClusterState, claim: &Value) {
     let source = json!({"name": "data", "persistentVolumeClaim": {"claimName": name(claim)}});
     let pod = json!({
         "metadata": {"name": format!("pod-{}", chance_name(chance))},
@@ -351,7 +351,7 @@ fn create_pod(chance: &mut Chance, cluster: &mut Cluster, claim: &Value) {
     send(cluster, TENANT, Method::Post, &pods_path(space), pod);
 }
 
-fn end_pod(chance: &mut Chance, cluster: &mut Cluster, action: Action) {
+fn end_pod(chance: &mut Chance, cluster: &mut ClusterState, action: Action) {
     let pods = all(cluster, "Pod");
     let Some(pod) = chance.pick(&pods) else { return };
     if action == Action::DeletePod {
@@ -362,7 +362,7 @@ fn end_pod(chance: &mut Chance, cluster: &mut Cluster, action: Action) {
     }
 }
 
-fn change_default_class(chance: &mut Chance, cluster: &mut Cluster) {
+fn change_default_class(chance: &mut Chance, cluster: &mut ClusterState) {
     let chosen = pick(chance, &CLASS_ROWS).0;
     let is_any = chance.happens(500);
     for (class, _, _) in CLASS_ROWS {

@@ -1,13 +1,13 @@
 //! The controllers that take the protection finalizers off. Kubernetes: `pkg/controller/volume/
 //! pvprotection` and `pvcprotection`.
 
-use bindery_sim::{Cluster, Method};
+use bindery_sim::{ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{all, claim_path, is_terminating, send, text, used_by, volume_path};
 
 /// Looks at every volume and claim once.
-pub(super) fn look(cluster: &mut Cluster) {
+pub(super) fn look(cluster: &mut ClusterState) {
     for volume in all(cluster, "PersistentVolume") {
         // Only the phase counts: neither the reservation nor the claim is looked at.
         let is_used = text(&volume, "/status/phase") == "Bound";
@@ -25,7 +25,7 @@ pub(super) fn look(cluster: &mut Cluster) {
 }
 
 /// The finalizer is called after the controller, or the other way round.
-fn protect(cluster: &mut Cluster, user: &str, path: &str, object: &Value, is_used: bool) {
+fn protect(cluster: &mut ClusterState, user: &str, path: &str, object: &Value, is_used: bool) {
     let finalizer = format!("kubernetes.io/{user}");
     let held = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
     let is_held = held.iter().any(|one| *one == *finalizer);

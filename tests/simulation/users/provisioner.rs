@@ -1,7 +1,7 @@
 //! The provisioner of one driver, outside the binder. Kubernetes:
 //! `sig-storage-lib-external-provisioner`.
 
-use bindery_sim::{Cluster, Method};
+use bindery_sim::{ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{
@@ -17,7 +17,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const FINALIZER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 
 /// Answers every claim that asks for it, and deletes what was released.
-pub(super) fn look(cluster: &mut Cluster) {
+pub(super) fn look(cluster: &mut ClusterState) {
     let volumes = all(cluster, "PersistentVolume");
     for claim in all(cluster, "PersistentVolumeClaim") {
         let made = format!("pvc-{}", text(&claim, "/metadata/uid"));
@@ -65,8 +65,8 @@ fn provisioned(claim: &Value, made: &str) -> Value {
     })
 }
 
-/// First the storage, which nobody sees; then the object, and the finalizer that kept it till now.
-fn delete(cluster: &mut Cluster, volume: &Value) {
+/// First the storage, which is not visible; then the object, and the finalizer that kept it till now.
+fn delete(cluster: &mut ClusterState, volume: &Value) {
     let path = volume_path(volume);
     let uid = json!({"preconditions": {"uid": volume["metadata"]["uid"]}});
     send(cluster, USER, Method::Delete, &path, uid);

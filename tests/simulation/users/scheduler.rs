@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery::model::Quantity;
 use bindery::model::annotations::ALLOWED_NAMESPACES;
-use bindery_sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,14 +20,14 @@ const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// What a pod's claim still needs.
 enum Need {
     Nothing,
-    /// The binder, or somebody who makes the claim, has to act first.
+    /// The binder, or the user who makes the claim, has to act first.
     Waits,
     /// A node: a volume there, or a provisioner that makes one.
     Node,
 }
 
 /// Tries each waiting pod once.
-pub(super) fn look(chance: &mut Chance, cluster: &mut Cluster) {
+pub(super) fn look(chance: &mut Chance, cluster: &mut ClusterState) {
     for pod in all(cluster, "Pod") {
         let is_over = matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed");
         if text(&pod, "/spec/nodeName").is_empty() && !is_terminating(&pod) && !is_over {
@@ -36,7 +36,7 @@ pub(super) fn look(chance: &mut Chance, cluster: &mut Cluster) {
     }
 }
 
-fn schedule(chance: &mut Chance, cluster: &mut Cluster, pod: &Value) {
+fn schedule(chance: &mut Chance, cluster: &mut ClusterState, pod: &Value) {
     let claims = all(cluster, "PersistentVolumeClaim");
     let wanted = used_by(pod);
     let used: Vec<&Arc<Value>> =
@@ -80,7 +80,7 @@ fn need(claim: &Value) -> Need {
 }
 
 /// Reserves the smallest volume that fits on the node, or asks for one to be made there.
-fn place(cluster: &mut Cluster, claim: &Value, node: &str, volumes: &[Arc<Value>]) {
+fn place(cluster: &mut ClusterState, claim: &Value, node: &str, volumes: &[Arc<Value>]) {
     let uid = &claim["metadata"]["uid"];
     if volumes.iter().any(|volume| volume["spec"]["claimRef"]["uid"] == *uid) {
         return;

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_sim::{Cluster, Method};
+use bindery_sim::{ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{Action, Users, all, annotation, claims_path, send, text};
 
-fn cluster() -> Cluster {
-    let mut cluster = Cluster::new(9, "2026-11-21T05:00:00Z".parse().expect("a time"));
+fn cluster() -> ClusterState {
+    let mut cluster = ClusterState::new(9, "2026-11-21T05:00:00Z".parse().expect("a time"));
     cluster.keep_history();
     Users::found(&mut cluster);
     cluster
 }
 
 /// A cluster after so many actions, and what was done.
-fn lived(seed: u64, actions: usize) -> (Cluster, BTreeSet<Action>) {
+fn lived(seed: u64, actions: usize) -> (ClusterState, BTreeSet<Action>) {
     let (mut cluster, mut users, mut done) = (cluster(), Users::new(seed), BTreeSet::new());
     for _ in 0..actions {
         done.insert(users.act(&mut cluster));
@@ -50,7 +50,7 @@ fn the_provisioner_answers_who_asks_and_deletes_what_is_released() {
         "storageClassName": "fast"}});
     let path = claims_path("default");
     send(&mut cluster, "tenant", Method::Post, &path, claim).expect("created");
-    assert!(!users.run_robots(&mut cluster), "nobody asked");
+    assert!(!users.run_robots(&mut cluster), "no work is left");
     let asked = json!({"metadata": {"annotations": {
         "volume.kubernetes.io/storage-provisioner": super::DRIVER}}});
     let path = format!("{path}/data");
@@ -89,7 +89,7 @@ fn the_scheduler_reserves_for_a_delayed_claim_and_places_the_pod_when_it_is_boun
         let free = json!({"status": {"phase": "Available"}});
         send(&mut cluster, "binder", Method::Patch, &path, free).expect("free");
     }
-    let of = |cluster: &Cluster, kind: &str, name: &str| {
+    let of = |cluster: &ClusterState, kind: &str, name: &str| {
         let found = all(cluster, kind).into_iter().find(|one| super::name(one) == name);
         found.expect("there")
     };

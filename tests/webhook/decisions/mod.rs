@@ -199,7 +199,7 @@ const TENANTS: &[Row] = &[
         claim(r#"{"metadata":{"labels":{"a":"b"}}}"#),
         Said::Nothing,
     ),
-    // An account that may not read volumes is told of those that say themselves that they are for the claim.
+    // An account that may not read volumes is shown those that say themselves that they are for the claim.
     (
         "prebind-capacity",
         "volume pv-a 1Gi RWO phase=Available for=db/data",
@@ -262,8 +262,8 @@ async fn said_by(stage: &Stage, scene: &Scene, (id, given, by, send, _): &Row) -
     let mut said = Said::Nothing;
     for endpoint in endpoints {
         let answer = stage.validate(endpoint, review.body()).await;
-        let refusal = answer["status"]["message"].as_str().unwrap_or_default();
-        if refusal.lines().any(|line| line.starts_with(&mark)) {
+        let denial = answer["status"]["message"].as_str().unwrap_or_default();
+        if denial.lines().any(|line| line.starts_with(&mark)) {
             said = Said::Denied;
         } else if answer["warnings"].to_string().contains(&mark) {
             said = Said::Warned;
@@ -286,7 +286,7 @@ async fn each_rule_says_what_the_row_has() {
     for row in TRUSTED {
         let trusted = Trusted { binders: binders.clone(), ..Trusted::default() };
         assert_eq!(said(insisting_on(row.0, trusted), row).await, row.4, "{row:?}");
-        // Anybody else is told.
+        // Every other user is shown it.
         let found = said(insisting_on(row.0, Trusted::default()), row).await;
         assert_eq!(found, Said::Denied, "{row:?}");
     }
@@ -314,10 +314,10 @@ async fn each_rule_says_the_same_of_what_no_watch_has_shown() {
 
 /// Through `/finalize` as through everything else, and while it is deleted; an empty label opens no tenant's volumes.
 #[tokio::test]
-async fn a_tenants_label_is_guarded_through_finalize_and_told_as_it_is() {
+async fn a_tenants_label_is_guarded_through_finalize_and_reported_as_it_is() {
     let scene = Scene::of("namespace db bindery.dev/tenant:red");
     let stage = Stage::before(&scene).await;
-    for (label, told) in [
+    for (label, reported) in [
         (json!("blue"), "its PVCs could take the PersistentVolumes of tenant \"blue\""),
         (json!(""), "its PVCs could no longer have the PersistentVolumes of its tenant"),
         (Value::Null, "its PVCs could no longer have the PersistentVolumes of its tenant"),
@@ -338,7 +338,7 @@ async fn a_tenants_label_is_guarded_through_finalize_and_told_as_it_is() {
             assert!(endpoints(&body).contains(&Endpoint::Tenancy), "{part:?}");
             let answer = stage.validate(Endpoint::Tenancy, &body).await;
             let message = answer["status"]["message"].as_str().unwrap_or_default();
-            assert!(message.contains(told), "{label} by {part:?}: {answer}");
+            assert!(message.contains(reported), "{label} by {part:?}: {answer}");
         }
     }
 }

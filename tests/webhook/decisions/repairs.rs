@@ -1,4 +1,4 @@
-//! Repairs at their edges, as a table: what stands in one place of the object afterwards.
+//! Repairs at their edges, as a table: what one field of the object is afterwards.
 
 use bindery::rules::mutations::{MUTATIONS, all_on};
 use bindery::rules::{Persona, Policy, RULES, Send, Trusted};
@@ -70,7 +70,7 @@ const RESTORED: &[Edited] = &[
         "/spec/claimRef/uid",
         "",
     ),
-    // One of two of the binder's annotations stays: somebody means the rest.
+    // One of two of the binder's annotations stays: the rest is intended.
     (
         PAIR,
         Persona::Admin,

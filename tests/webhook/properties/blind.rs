@@ -1,4 +1,4 @@
-//! A webhook whose watches have not told everything yet: every hazard is found by live reads all the same.
+//! A webhook whose watches have not delivered everything yet: every hazard is found by live reads all the same.
 //!
 //! Watches lag behind: a claim is made a moment after its class. What is not seen is not absent, so that
 //! a rule or a repair that needs another object has to ask for it, and may not rest on what others ask.
@@ -85,9 +85,9 @@ fn every_repair_is_made_by_those_who_see_nothing_yet() {
     }
 }
 
-/// A wrong tenant would be worse than none: whoever reserves is told, and is not held up.
+/// A wrong tenant would be worse than none: the user who reserves gets a warning, and is not held up.
 #[test]
-fn a_volume_stays_without_its_label_where_nobody_can_say_whose_the_namespace_is() {
+fn a_volume_stays_unlabelled_where_the_tenant_of_the_namespace_is_unknown() {
     let repair = mutations::find(TENANT_LABEL).unwrap();
     for example in repair.mutated {
         let gap = Knowledge { order: 0, hidden: u8::MAX, is_connected: false };
@@ -103,7 +103,7 @@ fn a_volume_stays_without_its_label_where_nobody_can_say_whose_the_namespace_is(
 }
 
 #[test]
-fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
+fn every_allowed_counterpart_passes_on_an_older_view() {
     for rule in RULES {
         for example in rule.allowed {
             for gap in gaps() {
@@ -125,8 +125,8 @@ fn every_legitimate_twin_passes_those_who_have_not_seen_it_yet() {
 }
 
 #[test]
-fn what_could_not_be_checked_is_told_once_and_whole() {
-    let mut told = 0;
+fn what_could_not_be_checked_is_reported_once_and_whole() {
+    let mut reported = 0;
     for rule in RULES {
         for example in rule.denied {
             block_on(async {
@@ -143,10 +143,10 @@ fn what_could_not_be_checked_is_told_once_and_whole() {
                     let of_it: Vec<_> = of_it.collect();
                     assert!(of_it.len() <= 1, "{}: {answer}", example.title);
                     assert!(of_it.iter().all(|it| it.to_string().contains(unchecked)), "{answer}");
-                    told += of_it.len();
+                    reported += of_it.len();
                 }
             });
         }
     }
-    assert!(told > 20, "{told}");
+    assert!(reported > 20, "{reported}");
 }

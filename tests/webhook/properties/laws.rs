@@ -56,14 +56,14 @@ fn every_answer_keeps_the_laws() {
             count(&tally.asked);
             let answers = world.all(review.body()).await;
             let asked = Asked { world, case, review, answers };
-            what_a_repair_has_put_right_is_not_refused(&asked, &tally).await?;
+            what_a_mutation_has_corrected_is_not_denied(&asked, &tally).await?;
             a_second_mutation_changes_nothing(&asked, &tally).await?;
             an_edit_leaves_everything_else_alone(&asked)?;
             edits_are_made_only_where_the_registrations_ask(&asked)?;
             a_dry_run_gets_the_same_answers(&asked).await?;
             an_answer_about_a_claim_names_only_what_the_request_names(&asked, &tally)?;
-            a_warning_is_short_and_one_line_and_only_refusals_have_a_status(&asked)?;
-            no_refusal_is_told_by_two_entries(&asked).await
+            a_warning_is_short_and_one_line_and_only_denials_have_a_status(&asked)?;
+            no_denial_is_reported_by_two_endpoints(&asked).await
         })
     });
     let Tally { asked, edited, repaired, about_claims } = tally;
@@ -72,7 +72,7 @@ fn every_answer_keeps_the_laws() {
     assert!(found.iter().zip(wanted).all(|(found, wanted)| *found >= wanted), "{found:?}");
 }
 
-async fn what_a_repair_has_put_right_is_not_refused(asked: &Asked, tally: &Tally) -> Law {
+async fn what_a_mutation_has_corrected_is_not_denied(asked: &Asked, tally: &Tally) -> Law {
     let Asked { world, review, answers: [_, _, answer], .. } = asked;
     let Some(edited) = admitted(world, review, answer) else { return Ok(()) };
     for (repair, rule) in [
@@ -86,7 +86,7 @@ async fn what_a_repair_has_put_right_is_not_refused(asked: &Asked, tally: &Tally
         count(&tally.repaired);
         for endpoint in [Endpoint::Guard, Endpoint::Advise] {
             let verdict = world.validate(endpoint, edited.body()).await;
-            prop_assert!(!is_refused_by(&verdict, rule), "{repair}: {verdict}");
+            prop_assert!(!is_denied_by(&verdict, rule), "{repair}: {verdict}");
         }
     }
     if is_edited_by(answer, "restore-binding") {
@@ -198,7 +198,7 @@ fn an_answer_about_a_claim_names_only_what_the_request_names(asked: &Asked, tall
 }
 
 /// kubectl shows warnings to people, and the API server cuts or drops what is no header.
-fn a_warning_is_short_and_one_line_and_only_refusals_have_a_status(asked: &Asked) -> Law {
+fn a_warning_is_short_and_one_line_and_only_denials_have_a_status(asked: &Asked) -> Law {
     for answer in &asked.answers {
         let is_allowed = answer["allowed"] == json!(true);
         prop_assert_eq!(&answer["uid"], &asked.review.request()["uid"]);
@@ -212,21 +212,21 @@ fn a_warning_is_short_and_one_line_and_only_refusals_have_a_status(asked: &Asked
     Ok(())
 }
 
-/// The registrations send each rule each request once: what guard judged, advise does not tell
+/// The registrations send each rule each request once: what guard judged, advise does not report
 /// again.
-async fn no_refusal_is_told_by_two_entries(asked: &Asked) -> Law {
+async fn no_denial_is_reported_by_two_endpoints(asked: &Asked) -> Law {
     let Asked { world, review, .. } = asked;
     let Some(review) = admitted(world, review, &json!({"allowed": true})) else { return Ok(()) };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for endpoint in endpoints(review.body()) {
         let answer = world.validate(endpoint, review.body()).await;
         let text = answer["status"]["message"].as_str().unwrap_or_default().to_owned();
-        told.extend(text.lines().map(str::to_owned));
+        reported.extend(text.lines().map(str::to_owned));
     }
-    let count = told.len();
-    told.sort();
-    told.dedup();
-    prop_assert_eq!(told.len(), count, "{:?}", told);
+    let count = reported.len();
+    reported.sort();
+    reported.dedup();
+    prop_assert_eq!(reported.len(), count, "{:?}", reported);
     Ok(())
 }
 
@@ -299,9 +299,9 @@ fn every_answer_repeats_the_uid_whatever_it_is() {
 
 /// Whatever the bytes are, there is an answer or a reason, and never a panic.
 #[test]
-fn damaged_bodies_are_answered_or_refused() {
+fn damaged_bodies_are_answered_or_rejected() {
     let damage = vec((any::<u16>(), damage()), 1..6);
-    let (read, refused) = (Cell::new(0), Cell::new(0));
+    let (read, denied) = (Cell::new(0), Cell::new(0));
     holds(250, (case(), damage), |(case, damage)| {
         block_on(async {
             let world = World::of(&case.given, case.knowledge);
@@ -327,14 +327,14 @@ fn damaged_bodies_are_answered_or_refused() {
                     world.service.mutate(&asked, &body, left).await?;
                 }
                 Err(error) => {
-                    refused.set(refused.get() + 1);
+                    denied.set(denied.get() + 1);
                     prop_assert!(!error.to_string().is_empty());
                 }
             }
             Ok(())
         })
     });
-    assert!(read.get() > 20 && refused.get() > 50, "{} {}", read.get(), refused.get());
+    assert!(read.get() > 20 && denied.get() > 50, "{} {}", read.get(), denied.get());
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -354,7 +354,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// The review of what is stored if `answer` is followed; none where the API server refuses that.
+/// The review of what is stored if `answer` is followed; none where the API server denies that.
 fn admitted(world: &World, review: &Review, answer: &Value) -> Option<Review> {
     let mut object = review.request()["object"].clone();
     apply(answer, &mut object);
@@ -365,7 +365,7 @@ fn admitted(world: &World, review: &Review, answer: &Value) -> Option<Review> {
     }
 }
 
-fn is_refused_by(answer: &Value, rule: &str) -> bool {
+fn is_denied_by(answer: &Value, rule: &str) -> bool {
     let text = answer["status"]["message"].as_str().unwrap_or_default();
     text.lines().any(|line| line.starts_with(&format!("[{rule}] ")))
 }

@@ -24,7 +24,7 @@ use crate::stage::Scene;
 static METRICS: LazyLock<Arc<WebhookMetrics>> =
     LazyLock::new(|| Arc::new(WebhookMetrics::register().unwrap()));
 
-/// Nobody waits in these tests: what is not answered at once fails.
+/// These tests do not wait: what is not answered at once fails.
 const LEFT: Duration = Duration::from_secs(10);
 
 pub(super) struct World {
@@ -113,7 +113,7 @@ fn response(bytes: &[u8]) -> Value {
     review["response"].clone()
 }
 
-/// What the watches told, in an order of their own; some objects were seen twice, some not at all.
+/// What the watches delivered, in an order of their own; some objects were seen twice, some not at all.
 fn observed(scene: &Scene, knowledge: Knowledge) -> Vec<Observed> {
     let objects = scene.server.with(|cluster| cluster.objects());
     let watched = objects.iter().filter_map(|object| {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bindery_sim::{Server, Stream};
+use bindery_sim::{ApiServer, Stream};
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::watch;
@@ -51,7 +51,7 @@ impl Gate {
     }
 
     /// kube's client of `server`, through the gate.
-    pub(crate) fn client(&self, server: &Server) -> Client {
+    pub(crate) fn client(&self, server: &ApiServer) -> Client {
         let (gate, server) = (self.clone(), server.clone());
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let (gate, mut server) = (gate.clone(), server.clone());

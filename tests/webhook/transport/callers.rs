@@ -1,4 +1,4 @@
-//! An operator who wants API servers to prove themselves: who shows what, and who is heard.
+//! An operator who wants API servers to prove themselves: who shows what, and who is answered.
 
 use std::fs;
 use std::path::Path;
@@ -48,8 +48,8 @@ fn port(names: &[&str]) -> Port {
 }
 
 impl Port {
-    /// Whether a caller with this certificate is heard.
-    async fn hears(&self, shown: Option<(String, String)>) -> bool {
+    /// Whether a caller with this certificate is answered.
+    async fn answers(&self, shown: Option<(String, String)>) -> bool {
         let shown = shown.map(|(certificate, key)| {
             let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
             let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
@@ -73,42 +73,42 @@ impl Port {
 }
 
 #[tokio::test]
-async fn only_who_shows_a_certificate_of_the_authority_is_heard() {
+async fn only_clients_with_a_certificate_of_the_ca_are_answered() {
     let port = port(&[]);
-    assert!(port.hears(Some(port.issued_to("anybody"))).await);
-    assert!(!port.hears(None).await, "without a certificate");
-    let stranger = Authority::new().issue(2020, 2050);
-    assert!(!port.hears(Some(stranger)).await, "of another authority");
+    assert!(port.answers(Some(port.issued_to("client"))).await);
+    assert!(!port.answers(None).await, "without a certificate");
+    let outsider = Authority::new().issue(2020, 2050);
+    assert!(!port.answers(Some(outsider)).await, "of another authority");
     let expired = port.calling.issue(2020, 2021);
-    assert!(!port.hears(Some(expired)).await, "out of its time");
+    assert!(!port.answers(Some(expired)).await, "out of its time");
     let server = port.calling.issue_as(|parameters| {
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     });
-    assert!(!port.hears(Some(server)).await, "for servers");
+    assert!(!port.answers(Some(server)).await, "for servers");
     // The server counts a failure after it sent the alert that the client learned of it by.
-    let refused = || {
+    let denied = || {
         let all = port.counts.all().into_iter();
         all.filter(|(event, _)| event.contains("Handshake")).map(|(_, count)| count).sum::<usize>()
     };
-    eventually("four are counted", || refused() >= 4).await;
-    assert_eq!(refused(), 4);
+    eventually("four are counted", || denied() >= 4).await;
+    assert_eq!(denied(), 4);
 }
 
 #[tokio::test]
 async fn where_names_are_wanted_others_are_turned_away() {
     let port = port(&["apiserver", "front.example.com"]);
-    assert!(port.hears(Some(port.issued_to("apiserver"))).await);
-    assert!(!port.hears(Some(port.issued_to("apiserver2"))).await);
-    assert!(!port.hears(Some(port.issued_to(""))).await);
+    assert!(port.answers(Some(port.issued_to("apiserver"))).await);
+    assert!(!port.answers(Some(port.issued_to("apiserver2"))).await);
+    assert!(!port.answers(Some(port.issued_to(""))).await);
     let of_host = port.calling.issue_as(|parameters| {
         let host = "front.example.com".try_into().unwrap();
         parameters.subject_alt_names = vec![SanType::DnsName(host)];
     });
-    assert!(port.hears(Some(of_host)).await);
+    assert!(port.answers(Some(of_host)).await);
 }
 
 #[test]
-fn an_authority_of_callers_that_cannot_be_read_is_told() {
+fn an_unreadable_client_ca_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = Authority::new().issue(2020, 2050);
     fs::write(folder.path().join("tls.crt"), &certificate).unwrap();
@@ -119,6 +119,6 @@ fn an_authority_of_callers_that_cannot_be_read_is_told() {
         matches!(ServingPair::load(&files), Err(PairError::Missing { path }) if path == authority)
     );
     fs::write(&authority, "hello").unwrap();
-    let told = ServingPair::load(&files);
-    assert!(matches!(told, Err(PairError::NoCertificate { path }) if path == authority));
+    let reported = ServingPair::load(&files);
+    assert!(matches!(reported, Err(PairError::NoCertificate { path }) if path == authority));
 }

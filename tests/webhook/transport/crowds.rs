@@ -80,7 +80,7 @@ async fn two_thousand_resting_connections_do_not_slow_a_review() {
             let connector = connector.clone();
             joining.spawn(async move {
                 let mut client = Client::connect(address, &connector).await.unwrap();
-                // Whoever has asked nothing is cut off after a while.
+                // A client that has asked nothing is cut off after a while.
                 client.ask().await;
                 client
             });

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::fixture::{ASKED, Client, Served, eventually, review_request};
 
-/// How long the port asks to close before it refuses.
+/// How long the port asks to close before it rejects.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// When the drain began.
@@ -36,9 +36,9 @@ async fn ask_until_gone(
         let mut client = match Client::connect(served.server.address(), &connector).await {
             Ok(client) => client,
             Err(error) => {
-                // Refusals are expected only at the end of the delay.
+                // Rejections are expected only at the end of the delay.
                 let since = draining.get().map(Instant::elapsed);
-                assert!(since.is_some_and(|since| since >= DELAY), "refused too early: {error}");
+                assert!(since.is_some_and(|since| since >= DELAY), "rejected too early: {error}");
                 return answered;
             }
         };

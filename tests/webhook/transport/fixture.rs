@@ -302,7 +302,7 @@ impl Client {
     }
 }
 
-/// One reply whose length its `content-length` tells.
+/// One reply, of the length in its `content-length`.
 pub(crate) async fn read_reply(io: &mut (impl AsyncRead + Unpin)) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     loop {

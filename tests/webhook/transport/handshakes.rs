@@ -66,8 +66,8 @@ async fn only_http_1_1_is_negotiated() {
         client.ask().await;
     }
     let connector = served.authority.client(rustls::ALL_VERSIONS, &["h2"]);
-    let refused = Client::connect(served.server.address(), &connector).await.err().unwrap();
-    assert!(refused.to_string().contains("NoApplicationProtocol"), "{refused}");
+    let denied = Client::connect(served.server.address(), &connector).await.err().unwrap();
+    assert!(denied.to_string().contains("NoApplicationProtocol"), "{denied}");
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ impl Hold {
     }
 }
 
-/// Connects from the addresses until each has so many connections or is refused.
+/// Connects from the addresses until each has so many connections or is rejected.
 async fn fill(to: SocketAddr, addresses: &[u8], each: usize, hold: Hold) -> Vec<TcpStream> {
     let mut filling = JoinSet::new();
     for last in addresses.iter().copied() {
@@ -105,7 +105,7 @@ async fn five_addresses_cannot_keep_an_api_server_out() {
 
 /// The same while they shake hands and over TLS, with few places.
 #[tokio::test]
-async fn handshakes_that_never_end_give_way_too() {
+async fn unfinished_handshakes_yield_too() {
     let limits = Limits { connections: 12, connections_per_peer: 4, ..Limits::reviews() };
     let served = Served::start(limits);
     let address = served.server.address();
@@ -120,7 +120,7 @@ async fn handshakes_that_never_end_give_way_too() {
 
 /// The connections of an API server that rest stay while those who brought nothing can go.
 #[tokio::test]
-async fn an_api_server_keeps_its_connections_while_others_give_way() {
+async fn an_api_server_keeps_its_connections_while_others_are_closed() {
     let limits = Limits { connections: 128, connections_per_peer: 64, ..Limits::reviews() };
     let served = Served::start(limits);
     let (address, connector) = (served.server.address(), served.authority.usual_client());

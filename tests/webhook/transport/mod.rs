@@ -1,4 +1,4 @@
-//! The HTTPS port over real sockets with real certificates: handshakes, reloads, refusals, crowds
+//! The HTTPS port over real sockets with real certificates: handshakes, reloads, rejections, crowds
 //! and the drain. Deadlines of minutes are tested in virtual time, beside the code.
 
 mod callers;
@@ -7,5 +7,5 @@ mod drain;
 pub(crate) mod fixture;
 mod handshakes;
 mod lockout;
-mod refusals;
+mod rejections;
 mod reload;

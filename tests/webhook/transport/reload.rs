@@ -123,16 +123,16 @@ struct Bad {
     kind: &'static str,
     certificate: Option<String>,
     key: Option<String>,
-    /// What is told of it.
-    told: &'static str,
+    /// What is logged of it.
+    reported: &'static str,
 }
 
 /// Every way in which people and machines get a renewal wrong.
 fn bad_pairs(authority: &Authority, (certificate, key): (&str, &str)) -> Vec<Bad> {
     let mut all = Vec::new();
-    let mut of = |kind, told, certificate: Option<&str>, key: Option<&str>| {
+    let mut of = |kind, reported, certificate: Option<&str>, key: Option<&str>| {
         let (certificate, key) = (certificate.map(str::to_owned), key.map(str::to_owned));
-        all.push(Bad { kind, certificate, key, told });
+        all.push(Bad { kind, certificate, key, reported });
     };
     let half = |text: &str| text[..text.len() / 2].to_owned();
     let garbled = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
@@ -192,10 +192,10 @@ async fn a_bad_renewal_is_reported_and_the_last_good_pair_stays() {
     let first = live.certificate();
     let (certificate, key) = followed.authority.issue(2020, 2051);
     for bad in bad_pairs(&followed.authority, (&certificate, &key)) {
-        let Bad { kind, certificate, key, told } = bad;
+        let Bad { kind, certificate, key, reported } = bad;
         followed.mount.swap(certificate.as_deref(), key.as_deref());
         let outcome = format!("{:?}", followed.next());
-        assert!(outcome.contains(told), "{kind}: {outcome} instead of {told}");
+        assert!(outcome.contains(reported), "{kind}: {outcome} instead of {reported}");
         let mut new = Client::connect(server.address(), &connector).await.unwrap();
         assert_eq!(new.certificate(), first, "{kind}");
         new.ask().await;
@@ -261,7 +261,7 @@ fn an_expired_pair_is_served_at_the_start_and_says_so_and_a_missing_one_is_not()
         reports.recv().unwrap(),
         Reload::Swapped { validity: Validity::Expired, not_after: 1_609_459_200 }
     ));
-    // A pair that is no better replaces it all the same: both are refused by clients.
+    // A pair that is no better replaces it all the same: both are rejected by clients.
     let (certificate, key) = authority.issue(2020, 2022);
     mount.swap(Some(&certificate), Some(&key));
     let next = reports.recv_timeout(Duration::from_secs(5)).unwrap();

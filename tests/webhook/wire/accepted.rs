@@ -1,4 +1,4 @@
-//! Requests that are odd but judged: nothing that an API server can send is refused for its shape.
+//! Requests that are odd but judged: nothing that an API server can send is rejected for its shape.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn odd_objects_are_judged() {
         r#"{"spec":{"capacity":{"storage":-1}}}"#.to_owned(),
         r#"{"spec":{"capacity":{"storage":" 10Gi "}}}"#.to_owned(),
         format!(r#"{{"spec":{{"capacity":{{"storage":"{}"}}}}}}"#, "9".repeat(400)),
-        // Enumerations of a newer API, and texts that nobody expects.
+        // Enumerations of a newer API, and unexpected texts.
         r#"{"spec":{"accessModes":["ReadWriteSometimes"],"volumeMode":"Object","persistentVolumeReclaimPolicy":"Sell"},"status":{"phase":"Odd"}}"#.to_owned(),
         r#"{"metadata":{"name":"\ud83d\ude00\u0000"}}"#.to_owned(),
         r#"{"metadata":{"deletionTimestamp":7}}"#.to_owned(),
@@ -98,7 +98,7 @@ async fn content_types_and_transfers_that_clients_use_are_taken() {
 }
 
 #[tokio::test]
-async fn requests_follow_each_other_on_one_connection_even_after_a_refusal() {
+async fn requests_follow_each_other_on_one_connection_even_after_an_error() {
     let stage = Stage::before(&Scene::of("class std default")).await;
     let mut connection = stage.connect().await;
     for round in 0..3 {

@@ -1,4 +1,4 @@
-//! Objects of a size that an API server can send, and larger: judged, or refused by their bytes.
+//! Objects of a size that an API server can send, and larger: judged, or rejected by their bytes.
 
 use std::fmt::Write;
 
@@ -186,7 +186,7 @@ async fn a_bound_volume_is_judged_whole_however_much_it_holds() {
 }
 
 #[tokio::test]
-async fn twenty_mebibytes_are_judged_and_one_byte_more_is_refused() {
+async fn twenty_mebibytes_are_judged_and_one_byte_more_is_rejected() {
     const LIMIT: usize = 20 * 1024 * 1024;
     let scene = Scene::of("pair pv-a db/data 10Gi RWO");
     let stage = Stage::before(&scene).await;

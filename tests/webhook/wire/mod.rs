@@ -1,11 +1,11 @@
-//! Bytes through the real accept loop: what is refused, with which status and which one line; and
+//! Bytes through the real accept loop: what is rejected, with which status and which one line; and
 //! what is odd but judged all the same.
 //!
-//! Refusals that only a full house gives are in `transport::refusals`, on ports with small limits.
+//! Rejections that only a full server gives are in `transport::rejections`, on ports with small limits.
 
 mod accepted;
 mod large;
-mod refused;
+mod rejected;
 
 use crate::stage::{Reply, Stage};
 
@@ -42,7 +42,7 @@ fn claim_review(object: &str) -> String {
     review(&claims("CREATE", &format!(r#","object":{object}"#)))
 }
 
-/// The one line of a refusal, after the promises that all refusals keep.
+/// The one line of a rejection, after the promises that all rejections keep.
 fn line(reply: &Reply) -> &str {
     assert!(reply.head.contains("content-type: text/plain; charset=utf-8"), "{reply:?}");
     let line = reply.body.strip_suffix('\n').unwrap_or_else(|| panic!("no line: {reply:?}"));

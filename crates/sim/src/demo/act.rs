@@ -1,4 +1,4 @@
-//! What somebody does: the kubectl command that it stands for, and the request that kubectl would
+//! A user's action: the kubectl command that it stands for, and the request that kubectl would
 //! make of it. Both come from one value, so that they cannot disagree.
 
 use http::Request;
@@ -6,19 +6,19 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::DemoError;
-use super::examples::{Example, collection};
-use crate::User;
+use super::examples::{ExampleFile, collection};
+use crate::RequestUser;
 use bindery::rules::judging::actor::BREAK_GLASS;
 use bindery::rules::judging::filter::OWN_CONTROLLER;
 
 /// Who acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Asker {
+pub(super) enum Caller {
     /// The cluster's administrator.
     Admin,
     /// A user who may do everything in namespace `qa` and nothing elsewhere.
     Tenant,
-    /// The administrator, impersonating the group that nobody is in.
+    /// The administrator, impersonating the group that has no members.
     BreakGlass,
     /// The controller that lets go of claims that no pod uses.
     ClaimProtection,
@@ -30,11 +30,11 @@ pub(super) enum Asker {
     Controller,
 }
 
-impl Asker {
+impl Caller {
     /// The user as the API server knows them.
-    pub(super) fn user(self) -> User {
+    pub(super) fn user(self) -> RequestUser {
         let account = |name: &str| {
-            User::named(
+            RequestUser::named(
                 format!("system:serviceaccount:kube-system:{name}"),
                 &[
                     "system:serviceaccounts",
@@ -44,17 +44,17 @@ impl Asker {
             )
         };
         match self {
-            Self::Admin => User::admin(),
-            Self::Tenant => User::named("quinn", &["team-qa", "system:authenticated"]),
-            Self::BreakGlass => User::named("admin", &["system:masters", BREAK_GLASS]),
+            Self::Admin => RequestUser::admin(),
+            Self::Tenant => RequestUser::named("quinn", &["team-qa", "system:authenticated"]),
+            Self::BreakGlass => RequestUser::named("admin", &["system:masters", BREAK_GLASS]),
             Self::ClaimProtection => account("pvc-protection-controller"),
             Self::VolumeProtection => account("pv-protection-controller"),
             Self::Binder => account("persistent-volume-binder"),
-            Self::Controller => User::named(OWN_CONTROLLER, &["system:authenticated"]),
+            Self::Controller => RequestUser::named(OWN_CONTROLLER, &["system:authenticated"]),
         }
     }
 
-    /// What kubectl has to be told to ask as this user.
+    /// The flags with which kubectl asks as this user.
     fn flags(self) -> String {
         match self {
             Self::BreakGlass => {
@@ -69,7 +69,7 @@ impl Asker {
         }
     }
 
-    /// Who it is, if it is a controller and not somebody who types.
+    /// Who it is, if it is a controller and not a person.
     fn controller(self) -> Option<&'static str> {
         match self {
             Self::Admin | Self::Tenant | Self::BreakGlass => None,
@@ -83,14 +83,14 @@ impl Asker {
 
 /// An object that is acted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum DeedTarget {
     /// A volume of this name.
     Volume(&'static str),
     /// A claim of this namespace and name.
     Claim(&'static str, &'static str),
 }
 
-impl Target {
+impl DeedTarget {
     /// Its path.
     pub(super) fn path(self) -> String {
         match self {
@@ -109,8 +109,8 @@ impl Target {
         }
     }
 
-    /// As kubectl tells what it did.
-    fn told(self) -> (&'static str, &'static str) {
+    /// As kubectl prints what it did.
+    fn reported(self) -> (&'static str, &'static str) {
         match self {
             Self::Volume(name) => ("persistentvolume", name),
             Self::Claim(_, name) => ("persistentvolumeclaim", name),
@@ -122,30 +122,30 @@ impl Target {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
     /// Creates the object of a file.
-    Create(&'static Example),
+    Create(&'static ExampleFile),
     /// Replaces an object by that of a file.
-    Replace(&'static Example),
+    Replace(&'static ExampleFile),
     /// Changes an object by a JSON merge patch.
-    Patch(Target, &'static str),
+    Patch(DeedTarget, &'static str),
     /// The same through `/status`.
-    PatchStatus(Target, &'static str),
+    PatchStatus(DeedTarget, &'static str),
     /// Puts an annotation; `{until}` stands for a time that has not come yet.
-    Annotate(Target, &'static str, &'static str),
+    Annotate(DeedTarget, &'static str, &'static str),
     /// Deletes an object.
-    Delete(Target),
+    Delete(DeedTarget),
 }
 
-/// Somebody does something.
+/// A user or a controller acts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Act {
     /// Who.
-    pub(super) by: Asker,
+    pub(super) by: Caller,
     /// What.
     pub(super) deed: Deed,
 }
 
 impl Act {
-    /// The line that stands for it: a command, or what a controller does unasked. `until` is the
+    /// The printed form: a command, or what a controller does by itself. `until` is the
     /// time that `{until}` stands for.
     pub(super) fn line(&self, until: &str) -> String {
         if let Some(controller) = self.by.controller() {
@@ -214,7 +214,7 @@ impl Act {
             Deed::Patch(..) | Deed::PatchStatus(..) => named("patched"),
             Deed::Annotate(..) => named("annotated"),
             Deed::Delete(target) => {
-                let (kind, name) = target.told();
+                let (kind, name) = target.reported();
                 format!("{kind} \"{name}\" deleted")
             }
         }
@@ -234,7 +234,7 @@ impl Act {
         format!("Error from server ({reason}): {doing}{message}")
     }
 
-    /// Whether somebody sees what comes back.
+    /// Whether the answer is shown.
     pub(super) fn is_typed(&self) -> bool {
         self.by.controller().is_none()
     }

@@ -2,7 +2,7 @@
 //! TLS, and what becomes of the answers.
 //!
 //! As kube-apiserver does it: mutating endpoints one after another, each on the object that the last
-//! one left; then the validating ones; the failure policy decides where nobody answers. Not here:
+//! one left; then the validating ones; the failure policy decides where no webhook answers. Not here:
 //! calling a mutating endpoint a second time after a later one, and calling validating ones side by
 //! side; neither changes a verdict of ours.
 
@@ -19,7 +19,7 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 use super::DemoError;
-use crate::{Outcome, Phase, Review, Reviewer};
+use crate::{Phase, Review, ReviewOutcome, Reviewer};
 use bindery::api::registration::{Registration, WebhookTarget, is_registered, name};
 use bindery::api::review;
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
@@ -27,17 +27,17 @@ use bindery::rules::judging::rule::address;
 use bindery::rules::{Endpoint, Parameters, Policy, ReadAccess};
 
 /// The registered endpoints and how they are reached.
-pub(super) struct Admission {
+pub(super) struct AdmissionChain {
     client: Client,
     mutating: Vec<Registered>,
     validating: Vec<Registered>,
-    heard: Mutex<Heard>,
-    refused: Mutex<Option<Value>>,
+    tally: Mutex<ReviewTally>,
+    denied: Mutex<Option<Value>>,
 }
 
 /// What passed between API server and webhook since it was last asked.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ReviewTally {
     /// How many reviews were answered.
     pub(super) reviews: usize,
     /// Whether an answer changed the object.
@@ -63,7 +63,7 @@ struct Answer {
     patch: Option<json_patch::Patch>,
 }
 
-impl Admission {
+impl AdmissionChain {
     /// Reads the registration for the webhook at `base`, whose certificate the authority signed.
     pub(super) fn new(base: &str, ca_pem: &str) -> Result<Self, DemoError> {
         let registration = Registration {
@@ -95,8 +95,8 @@ impl Admission {
             client: client(base, ca_pem)?,
             mutating: mutating.collect::<Result<_, _>>()?,
             validating: validating.collect::<Result<_, _>>()?,
-            heard: Mutex::default(),
-            refused: Mutex::default(),
+            tally: Mutex::default(),
+            denied: Mutex::default(),
         })
     }
 
@@ -105,23 +105,23 @@ impl Admission {
         let admission = Arc::clone(self);
         Arc::new(move |review: Arc<Review>| {
             let admission = Arc::clone(&admission);
-            let outcome: Pin<Box<dyn Future<Output = Outcome> + Send>> =
+            let outcome: Pin<Box<dyn Future<Output = ReviewOutcome> + Send>> =
                 Box::pin(async move { admission.outcome(&review).await });
             outcome
         })
     }
 
-    /// What was heard since the last time.
-    pub(super) fn take_heard(&self) -> Heard {
-        std::mem::take(&mut self.heard())
+    /// What happened since the last time.
+    pub(super) fn take_tally(&self) -> ReviewTally {
+        std::mem::take(&mut self.tally())
     }
 
-    /// The first review that was refused, if any was.
-    pub(super) fn first_refused(&self) -> Option<Value> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The first review that was denied, if any was.
+    pub(super) fn first_denied(&self) -> Option<Value> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn outcome(&self, review: &Review) -> Outcome {
+    async fn outcome(&self, review: &Review) -> ReviewOutcome {
         let endpoints = match review.phase() {
             Phase::Mutating => &self.mutating,
             Phase::Validating => &self.validating,
@@ -136,9 +136,9 @@ impl Admission {
             let answer = match self.put_to(endpoint, &mut body).await {
                 Ok(answer) => answer,
                 Err(error) => {
-                    self.heard().failures.push(format!("{}: {error}", endpoint.name));
+                    self.tally().failures.push(format!("{}: {error}", endpoint.name));
                     if endpoint.is_failing_closed {
-                        return Outcome::Fail { webhook: endpoint.name.clone(), error };
+                        return ReviewOutcome::Fail { webhook: endpoint.name.clone(), error };
                     }
                     continue;
                 }
@@ -148,12 +148,12 @@ impl Admission {
             if !answer.is_allowed {
                 self.remember(&body);
                 let webhook = endpoint.name.clone();
-                return Outcome::Deny { webhook, status: answer.status, warnings };
+                return ReviewOutcome::Deny { webhook, status: answer.status, warnings };
             }
         }
-        self.heard().is_patched |= is_patched;
+        self.tally().is_patched |= is_patched;
         let object = is_patched.then(|| body["request"]["object"].take());
-        Outcome::Allow { object, warnings }
+        ReviewOutcome::Allow { object, warnings }
     }
 
     /// Asks an endpoint, and makes its edits in the review's object.
@@ -175,17 +175,17 @@ impl Admission {
         let text = asked.map_err(|_| "no answer in time".to_owned())?;
         let text = text.map_err(|error| error.to_string())?;
         let answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        self.heard().reviews += 1;
+        self.tally().reviews += 1;
         Answer::read(answer, &body["request"]["uid"])
     }
 
     fn remember(&self, body: &Value) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.get_or_insert_with(|| body.clone());
+        let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        denied.get_or_insert_with(|| body.clone());
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tally(&self) -> MutexGuard<'_, ReviewTally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -204,7 +204,7 @@ impl Registered {
             .ok_or_else(unknown)?;
         let url = url.ok_or_else(unknown)?;
         let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(10);
-        // Kubernetes tells the webhook how long it will wait in the query.
+        // Kubernetes passes to the webhook how long it will wait in the query.
         let target = format!("{url}?timeout={seconds}s");
         let timeout = Duration::from_secs(seconds);
         let is_failing_closed = failure_policy == Some("Fail");
@@ -259,14 +259,14 @@ fn patch(text: &str) -> Result<json_patch::Patch, String> {
 
 /// An HTTPS client that trusts the authority alone. kube's, as it brings TLS, pooling and HTTP/1.1.
 fn client(base: &str, ca_pem: &str) -> Result<Client, DemoError> {
-    let told = |reason: String| DemoError::Client(reason);
+    let reported = |reason: String| DemoError::Client(reason);
     let authority = CertificateDer::from_pem_slice(ca_pem.as_bytes())
-        .map_err(|error| told(error.to_string()))?;
-    let base = base.parse().map_err(|error: http::uri::InvalidUri| told(error.to_string()))?;
+        .map_err(|error| reported(error.to_string()))?;
+    let base = base.parse().map_err(|error: http::uri::InvalidUri| reported(error.to_string()))?;
     let mut config = Config::new(base);
     config.root_cert = Some(vec![authority.to_vec()]);
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| told(error.to_string()))
+    Client::try_from(config).map_err(|error| reported(error.to_string()))
 }
 
 #[cfg(test)]

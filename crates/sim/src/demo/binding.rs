@@ -9,11 +9,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::DemoError;
-use super::act::Asker::{self, Admin, Tenant};
-use super::examples::{CLAIM_TOO_LARGE, CLAIMS, Example, VOLUME_ARCHIVE_1, VOLUMES, collection};
+use super::act::Caller::{self, Admin, Tenant};
+use super::examples::{
+    CLAIM_TOO_LARGE, CLAIMS, ExampleFile, VOLUME_ARCHIVE_1, VOLUMES, collection,
+};
 use super::play::ask;
 use super::print::{Printer, Word};
-use super::stage::Stage;
+use super::setup::DemoSetup;
 use super::stopwatch::Stopwatch;
 use super::table::{milliseconds, row, table};
 use bindery::api::event;
@@ -26,7 +28,7 @@ use bindery::model::{ClaimKey, VolumeName};
 
 /// One scene of the bind loop.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct BindingScene {
     /// What it shows, as a sentence without full stop.
     title: &'static str,
     /// In one word.
@@ -41,11 +43,11 @@ type Expected = (&'static str, Option<&'static str>);
 /// One step of a scene.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Somebody creates the objects of a file.
-    Create(Asker, &'static Example),
+    /// A user creates the objects of a file.
+    Create(Caller, &'static ExampleFile),
     /// Claims are listed, once those have their volume that should.
     Get(&'static [Expected]),
-    /// The controller has told of a claim, so has decided; its words must say these.
+    /// The controller has recorded an event of a claim, so has decided; the event must say these.
     Events(&'static str, &'static [&'static str]),
     /// A claim is explained; the text must say these.
     Explain(&'static str, &'static [&'static str]),
@@ -55,13 +57,13 @@ enum Step {
 const NAMESPACE: &str = "qa";
 
 /// All scenes.
-pub(super) const SCENES: &[Scene] = &[
-    Scene {
+pub(super) const SCENES: &[BindingScene] = &[
+    BindingScene {
         title: "The controller starts: the claim that names its volume gets it, another waits",
         word: Word::Bound,
         steps: &[Step::Get(&[("history", Some("pv-archive-0")), ("ledger", None)])],
     },
-    Scene {
+    BindingScene {
         title: "The claim came first; now its volume comes",
         word: Word::Bound,
         steps: &[
@@ -69,7 +71,7 @@ pub(super) const SCENES: &[Scene] = &[
             Step::Get(&[("ledger", Some("pv-archive-1"))]),
         ],
     },
-    Scene {
+    BindingScene {
         title: "Volumes come, then claims: each gets the smallest that is large enough",
         word: Word::Bound,
         steps: &[
@@ -82,12 +84,12 @@ pub(super) const SCENES: &[Scene] = &[
             ]),
         ],
     },
-    Scene {
+    BindingScene {
         title: "No volume is large enough for a claim: why it waits, and what would help",
         word: Word::Waits,
         steps: &[
             Step::Create(Tenant, &CLAIM_TOO_LARGE),
-            // First, as a claim of which nobody has decided yet is Pending too.
+            // First, as an undecided claim is Pending too.
             Step::Events("films", &["no persistent volumes available for this claim"]),
             Step::Get(&[("films", None)]),
             Step::Explain(
@@ -98,16 +100,16 @@ pub(super) const SCENES: &[Scene] = &[
     },
 ];
 
-/// How long a claim may take to be bound, which takes milliseconds, or to be told of: a second.
+/// How long a claim may take to be bound, which takes milliseconds, or to get an event: a second.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often it is asked for events.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Plays `scenes` with a controller in `mode`; tells how many ended otherwise than documented.
+/// Plays `scenes` with a controller in `mode`; returns how many ended otherwise than documented.
 pub(super) async fn play(
-    stage: &Stage,
-    scenes: &[Scene],
+    setup: &DemoSetup,
+    scenes: &[BindingScene],
     (mode, patience): (ControllerMode, Duration),
     printer: &mut Printer<'_>,
 ) -> Result<usize, DemoError> {
@@ -116,23 +118,24 @@ pub(super) async fn play(
         "Now the controller of bindery binds in the same cluster, beside the webhook. BOUND AFTER: \
          from when claim, volume and controller were there until a watch showed the claim Bound.",
     )?;
-    let mut stopwatch = Stopwatch::start(&stage.client(Admin));
-    let controller = Controller::start(stage, mode);
-    let mut story = Story { stage, stopwatch: &mut stopwatch, start: Instant::now(), patience };
+    let mut stopwatch = Stopwatch::start(&setup.client(Admin));
+    let controller = Controller::start(setup, mode);
+    let mut scenario =
+        Scenario { setup, stopwatch: &mut stopwatch, start: Instant::now(), patience };
     let (mut unexpected, mut times) = (0, Vec::new());
     for scene in scenes {
-        let told = story.play(scene).await?;
+        let reported = scenario.play(scene).await?;
         printer.head(scene.word, scene.title)?;
-        told.lines.iter().try_for_each(|line| match line {
+        reported.lines.iter().try_for_each(|line| match line {
             Line::Whole(line) => printer.whole(line),
             Line::Text(line) => printer.text(line),
         })?;
-        for fault in &told.faults {
+        for fault in &reported.faults {
             printer.text(&format!("NOT AS DOCUMENTED: {fault}"))?;
         }
         printer.flush()?;
-        times.extend(told.times);
-        unexpected += usize::from(!told.faults.is_empty());
+        times.extend(reported.times);
+        unexpected += usize::from(!reported.faults.is_empty());
     }
     controller.stop().await?;
     let verdict = match unexpected {
@@ -157,7 +160,7 @@ struct Controller {
 }
 
 impl Controller {
-    fn start(stage: &Stage, mode: ControllerMode) -> Self {
+    fn start(setup: &DemoSetup, mode: ControllerMode) -> Self {
         let (stop, stopped) = oneshot::channel();
         let settings = ControllerSettings {
             mode,
@@ -168,7 +171,7 @@ impl Controller {
             events: true,
             certificates: None,
         };
-        let client = stage.client(Asker::Controller);
+        let client = setup.client(Caller::Controller);
         let task = tokio::spawn(run(client, settings, async {
             let _ = stopped.await;
         }));
@@ -183,8 +186,8 @@ impl Controller {
 }
 
 /// What goes on.
-struct Story<'a> {
-    stage: &'a Stage,
+struct Scenario<'a> {
+    setup: &'a DemoSetup,
     stopwatch: &'a mut Stopwatch,
     /// When the controller was started.
     start: Instant,
@@ -207,59 +210,64 @@ impl Line {
 
 /// What a scene came to.
 #[derive(Default)]
-struct Told {
+struct Reported {
     lines: Vec<Line>,
     faults: Vec<String>,
     /// How long each claim took that was bound in it.
     times: Vec<Duration>,
 }
 
-impl Story<'_> {
-    async fn play(&mut self, scene: &Scene) -> Result<Told, DemoError> {
-        let mut told = Told::default();
+impl Scenario<'_> {
+    async fn play(&mut self, scene: &BindingScene) -> Result<Reported, DemoError> {
+        let mut reported = Reported::default();
         for step in scene.steps {
             match step {
-                Step::Create(by, file) => self.create(&mut told, *by, file).await?,
-                Step::Get(claims) => self.get(&mut told, claims).await,
-                Step::Events(claim, says) => self.events(&mut told, claim, says).await?,
-                Step::Explain(claim, says) => self.explain(&mut told, claim, says).await?,
+                Step::Create(by, file) => self.create(&mut reported, *by, file).await?,
+                Step::Get(claims) => self.get(&mut reported, claims).await,
+                Step::Events(claim, says) => self.events(&mut reported, claim, says).await?,
+                Step::Explain(claim, says) => self.explain(&mut reported, claim, says).await?,
             }
         }
-        Ok(told)
+        Ok(reported)
     }
 
-    async fn create(&self, told: &mut Told, by: Asker, file: &Example) -> Result<(), DemoError> {
-        told.lines.push(Line::command(&format!("kubectl create -f {}", file.path)));
+    async fn create(
+        &self,
+        reported: &mut Reported,
+        by: Caller,
+        file: &ExampleFile,
+    ) -> Result<(), DemoError> {
+        reported.lines.push(Line::command(&format!("kubectl create -f {}", file.path)));
         for object in file.objects()? {
             let request = http::Request::post(collection(&object)?)
                 .header("content-type", "application/json")
                 .body(object.to_string().into_bytes().into())
                 .map_err(|error| DemoError::Examples(error.to_string()))?;
-            let reply = ask(self.stage, by, request).await?;
-            told.faults.extend(reply.heard.failures);
+            let reply = ask(self.setup, by, request).await?;
+            reported.faults.extend(reply.tally.failures);
             let warnings = reply.warnings.iter().map(|text| Line::Text(format!("Warning: {text}")));
-            told.lines.extend(warnings);
+            reported.lines.extend(warnings);
             if reply.is_done {
                 let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                told.lines.push(Line::Text(format!("{kind}/{name} created")));
+                reported.lines.push(Line::Text(format!("{kind}/{name} created")));
             } else {
                 let why = reply.object["message"].as_str().unwrap_or_default();
-                told.faults.push(format!("it was refused: {why}"));
+                reported.faults.push(format!("it was rejected: {why}"));
             }
         }
         Ok(())
     }
 
-    async fn get(&mut self, told: &mut Told, claims: &[Expected]) {
+    async fn get(&mut self, reported: &mut Reported, claims: &[Expected]) {
         let names: Vec<&str> = claims.iter().map(|(name, _)| *name).collect();
         let command = format!("kubectl -n {NAMESPACE} get pvc {}", names.join(" "));
-        told.lines.push(Line::command(&command));
+        reported.lines.push(Line::command(&command));
         let mut rows = Vec::new();
         for (name, volume) in claims {
             let key = ClaimKey::new(NAMESPACE, *name);
             let Some(seen) = self.stopwatch.wait(&key, *volume, self.patience).await else {
-                told.faults.push(format!("claim \"{key}\" is not there"));
+                reported.faults.push(format!("claim \"{key}\" is not there"));
                 continue;
             };
             let took = self.stopwatch.took(&seen, self.start);
@@ -268,19 +276,24 @@ impl Story<'_> {
             if volume.map_or(found.is_some(), |volume| !seen.has(volume)) {
                 let (wanted, found) = (volume.unwrap_or("none"), found.unwrap_or("none"));
                 let phase = &seen.claim.phase;
-                told.faults.push(format!(
+                reported.faults.push(format!(
                     "claim \"{key}\" should have volume {wanted}; it is {phase} with volume {found}"
                 ));
             }
-            told.times.extend(took);
+            reported.times.extend(took);
         }
-        told.lines.extend(table(&rows).into_iter().map(Line::Whole));
+        reported.lines.extend(table(&rows).into_iter().map(Line::Whole));
     }
 
-    async fn events(&self, told: &mut Told, claim: &str, says: &[&str]) -> Result<(), DemoError> {
+    async fn events(
+        &self,
+        reported: &mut Reported,
+        claim: &str,
+        says: &[&str],
+    ) -> Result<(), DemoError> {
         let command =
             format!("kubectl -n {NAMESPACE} events --for pvc/{claim} -o jsonpath={{..message}}");
-        told.lines.push(Line::command(&command));
+        reported.lines.push(Line::command(&command));
         let path = explain::events_path(&ClaimKey::new(NAMESPACE, claim));
         let start = Instant::now();
         let events = loop {
@@ -295,14 +308,19 @@ impl Story<'_> {
         let messages: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
         let text = messages.join(" ");
         let missing = says.iter().filter(|part| !text.contains(**part));
-        told.faults.extend(missing.map(|part| format!("no event of the claim says {part:?}")));
-        told.lines.push(Line::Text(text));
+        reported.faults.extend(missing.map(|part| format!("no event of the claim says {part:?}")));
+        reported.lines.push(Line::Text(text));
         Ok(())
     }
 
-    async fn explain(&self, told: &mut Told, claim: &str, says: &[&str]) -> Result<(), DemoError> {
+    async fn explain(
+        &self,
+        reported: &mut Reported,
+        claim: &str,
+        says: &[&str],
+    ) -> Result<(), DemoError> {
         let command = format!("bindery explain -n {NAMESPACE} pvc/{claim}");
-        told.lines.push(Line::command(&command));
+        reported.lines.push(Line::command(&command));
         let mut lists = Vec::new();
         for watched in ResourceKind::STORAGE {
             lists.push(self.get_text(watched.path()).await?);
@@ -310,8 +328,8 @@ impl Story<'_> {
         let explained = explain::claim_of_lists(&lists, &ClaimKey::new(NAMESPACE, claim));
         let text = explained.map_err(|failure| DemoError::Explanation(failure.message))?;
         let missing = says.iter().filter(|part| !text.contains(**part));
-        told.faults.extend(missing.map(|part| format!("the text does not say {part:?}")));
-        told.lines.extend(text.lines().map(|line| {
+        reported.faults.extend(missing.map(|part| format!("the text does not say {part:?}")));
+        reported.lines.extend(text.lines().map(|line| {
             let kind = if line.starts_with("kubectl ") { Line::Whole } else { Line::Text };
             kind(line.to_owned())
         }));
@@ -322,7 +340,7 @@ impl Story<'_> {
     async fn get_text(&self, path: &str) -> Result<String, DemoError> {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|error| DemoError::Client(error.to_string()))?;
-        let text = self.stage.client(Admin).request_text(request).await;
+        let text = self.setup.client(Admin).request_text(request).await;
         text.map_err(|error| DemoError::Client(error.to_string()))
     }
 }

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::DemoError;
-use crate::{Method, Request, Server};
+use crate::{ApiRequest, ApiServer, Method};
 use bindery::document;
 
 /// A file of `examples/`.
 #[derive(Debug)]
-pub(super) struct Example {
+pub(super) struct ExampleFile {
     /// Where a user finds it in the repository.
     pub(super) path: &'static str,
     /// What it says.
@@ -20,7 +20,7 @@ pub(super) struct Example {
 
 macro_rules! examples {
     ($($name:ident = $path:literal;)*) => {
-        $(pub(super) static $name: Example = Example {
+        $(pub(super) static $name: ExampleFile = ExampleFile {
             path: concat!("examples/", $path),
             text: include_str!(concat!("../../../../examples/", $path)),
         };)*
@@ -42,7 +42,7 @@ examples! {
     CLAIM_TOO_LARGE = "binding/claim-too-large.yaml";
 }
 
-impl Example {
+impl ExampleFile {
     /// Its objects.
     pub(super) fn objects(&self) -> Result<Vec<Value>, DemoError> {
         let documents = document::read(self.text)
@@ -66,7 +66,7 @@ impl Example {
 ///
 /// A server gives uids of its own. Volumes come last, and a claimRef that names a uid of the file
 /// gets the one that its claim was given; the uid of a claim that is gone stays.
-pub(super) fn load(server: &Server) -> Result<(), DemoError> {
+pub(super) fn load(server: &ApiServer) -> Result<(), DemoError> {
     let (volumes, others): (Vec<_>, Vec<_>) =
         CLUSTER.objects()?.into_iter().partition(|object| object["kind"] == "PersistentVolume");
     let mut uids = BTreeMap::new();
@@ -106,16 +106,16 @@ pub(super) fn collection(object: &Value) -> Result<String, DemoError> {
 }
 
 /// Creates `object` and then writes its status, which a create leaves out.
-fn create(server: &Server, object: &Value) -> Result<Value, DemoError> {
+fn create(server: &ApiServer, object: &Value) -> Result<Value, DemoError> {
     let collection = collection(object)?;
-    let created = send(server, Request::new(Method::Post, &*collection, object.clone()))?;
+    let created = send(server, ApiRequest::new(Method::Post, &*collection, object.clone()))?;
     let Some(status) = object.get("status") else { return Ok(created) };
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let target = format!("{collection}/{name}/status");
-    send(server, Request::merge_patch(target, json!({"status": status})))
+    send(server, ApiRequest::merge_patch(target, json!({"status": status})))
 }
 
-fn send(server: &Server, request: Request) -> Result<Value, DemoError> {
+fn send(server: &ApiServer, request: ApiRequest) -> Result<Value, DemoError> {
     let target = request.target.clone();
     let response = server.with(|cluster| cluster.handle(request));
     let object = response.object().cloned().unwrap_or_default();
@@ -129,17 +129,17 @@ fn send(server: &Server, request: Request) -> Result<Value, DemoError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cluster;
+    use crate::ClusterState;
 
-    fn loaded() -> Server {
+    fn loaded() -> ApiServer {
         let now = "2026-11-21T05:00:00Z".parse().expect("a time");
-        let server = Server::new(Cluster::new(1, now));
+        let server = ApiServer::new(ClusterState::new(1, now));
         load(&server).expect("the examples are loaded");
         server
     }
 
-    fn get(server: &Server, path: &str) -> Value {
-        send(server, Request::new(Method::Get, path, Value::Null)).expect("there")
+    fn get(server: &ApiServer, path: &str) -> Value {
+        send(server, ApiRequest::new(Method::Get, path, Value::Null)).expect("there")
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_file_of_two_objects_is_not_one_object() {
-        let two = Example { path: "x", text: "kind: A\n---\nkind: B\n" };
+        let two = ExampleFile { path: "x", text: "kind: A\n---\nkind: B\n" };
         let error = two.object().expect_err("two");
         assert!(error.to_string().contains("x has 2 objects"), "{error}");
     }

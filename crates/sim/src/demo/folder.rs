@@ -1,6 +1,6 @@
 //! The folder of one demo: certificate, key, and a review for curl.
 //!
-//! Nobody else can look into it, and it is removed with everything in it when the demo ends, however
+//! No other user can look into it, and it is removed with everything in it when the demo ends, however
 //! it ends.
 
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -32,29 +32,29 @@ impl Folder {
                 {
                     number += 1;
                 }
-                Err(reason) => return Err(refused(&path, reason)),
+                Err(reason) => return Err(denied(&path, reason)),
             }
         }
     }
 
-    /// Writes a new file that nobody else can read, and returns its path.
+    /// Writes a new file that no other user can read, and returns its path.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, DemoError> {
         let path = self.0.join(name);
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
             Ok(()) => Ok(path),
-            Err(reason) => Err(refused(&path, reason)),
+            Err(reason) => Err(denied(&path, reason)),
         }
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // There is nobody left to tell, and nothing in it is worth anything.
+        // No one is left to notify, and nothing in it is worth anything.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-fn refused(path: &Path, reason: io::Error) -> DemoError {
+fn denied(path: &Path, reason: io::Error) -> DemoError {
     DemoError::Folder { path: path.display().to_string(), reason }
 }

@@ -18,7 +18,7 @@ mod play;
 mod print;
 mod scenes;
 mod serve;
-mod stage;
+mod setup;
 mod stopwatch;
 mod table;
 #[cfg(test)]
@@ -42,7 +42,7 @@ use bindery::telemetry::logging;
 use bindery::webhook::run::WebhookError;
 use folder::Folder;
 use print::Printer;
-use stage::Stage;
+use setup::DemoSetup;
 
 /// The arguments of the demonstration.
 #[derive(Clone, Debug, Parser)]
@@ -127,7 +127,7 @@ pub enum DemoError {
     /// There is no runtime or no signal handler.
     #[error("the demo cannot start: {0}; check the limits of this user")]
     Setup(io::Error),
-    /// What was to be told could not be written.
+    /// The output could not be written.
     #[error("the output cannot be written: {0}")]
     Output(#[from] io::Error),
 }
@@ -162,7 +162,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Plays the demo and tells it to `out`. SIGINT and SIGTERM end it at any time, cleanly.
+/// Plays the demo and writes it to `out`. SIGINT and SIGTERM end it at any time, cleanly.
 pub fn run_to(options: &DemoOptions, out: &mut dyn Write) -> Result<DemoOutcome, DemoError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(DemoError::Setup)?.block_on(async {
@@ -189,29 +189,29 @@ async fn run_until(
     let folder = Folder::create(&options.temporary)?;
     let mut printer = Printer::new(out, options.colour);
     let played = async {
-        let stage = Stage::raise(&folder).await?;
-        let refusing = play::play(&stage, scenes::SCENES, &mut printer).await?;
+        let setup = DemoSetup::raise(&folder).await?;
+        let denying = play::play(&setup, scenes::SCENES, &mut printer).await?;
         let binding = binding::play(
-            &stage,
+            &setup,
             binding::SCENES,
             (ControllerMode::Full, binding::PATIENCE),
             &mut printer,
         );
-        let unexpected = refusing + binding.await?;
-        Ok::<_, DemoError>((stage, unexpected))
+        let unexpected = denying + binding.await?;
+        Ok::<_, DemoError>((setup, unexpected))
     };
-    let (stage, unexpected) = tokio::select! {
+    let (setup, unexpected) = tokio::select! {
         biased;
         () = &mut stop => return Ok(DemoOutcome::Interrupted),
         played = played => played?,
     };
     match options.afterwards {
         Afterwards::End => {
-            stage.end().await?;
+            setup.end().await?;
             printer.paragraph(NEXT)?;
             printer.flush()?;
         }
-        Afterwards::Serve => serve::serve(stage, &folder, &mut printer, stop).await?,
+        Afterwards::Serve => serve::serve(setup, &folder, &mut printer, stop).await?,
     }
     Ok(if unexpected == 0 { DemoOutcome::AsDocumented } else { DemoOutcome::Otherwise(unexpected) })
 }

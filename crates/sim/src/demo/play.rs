@@ -7,25 +7,25 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::DemoError;
-use super::act::{Act, Asker};
-use super::admission::Heard;
+use super::act::{Act, Caller};
+use super::admission::ReviewTally;
 use super::print::{Printer, Word};
-use super::scenes::{Scene, Then};
-use super::stage::Stage;
+use super::scenes::{AdmissionScene, Then};
+use super::setup::DemoSetup;
 
 /// What the API server answers.
-pub(super) struct Reply {
+pub(super) struct CommandReply {
     pub(super) is_done: bool,
     /// The object, or why not.
     pub(super) object: Value,
     pub(super) warnings: Vec<String>,
     /// What the webhook had to do with it.
-    pub(super) heard: Heard,
+    pub(super) tally: ReviewTally,
 }
 
 /// What one act came to.
 struct Seen {
-    /// In one word; `None` if something else than the webhook refused it.
+    /// In one word; `None` if something else than the webhook denied it.
     word: Option<Word>,
     /// What kubectl would print.
     text: String,
@@ -36,7 +36,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn is_refused(&self) -> bool {
+    fn is_denied(&self) -> bool {
         self.word.is_none_or(|word| word == Word::Denied)
     }
 }
@@ -47,10 +47,10 @@ struct Ending {
     faults: Vec<String>,
 }
 
-/// Plays `scenes`; tells how many ended otherwise than documented.
+/// Plays `scenes`; returns how many ended otherwise than documented.
 pub(super) async fn play(
-    stage: &Stage,
-    scenes: &[Scene],
+    setup: &DemoSetup,
+    scenes: &[AdmissionScene],
     printer: &mut Printer<'_>,
 ) -> Result<usize, DemoError> {
     printer.paragraph(&format!(
@@ -58,18 +58,18 @@ pub(super) async fn play(
          server in memory that holds examples/cluster.yaml. Each command below is sent to that API \
          server, which asks the webhook as its registration says; what follows is what kubectl \
          would print.",
-        stage.webhook.address()
+        setup.webhook.address()
     ))?;
     let mut tally = BTreeMap::new();
     let (mut unexpected, mut reviews) = (0, 0);
     for scene in scenes {
-        let before = stage.version();
+        let before = setup.version();
         let mut seen = Vec::new();
         for act in scene.acts {
-            seen.push(perform(stage, act).await?);
+            seen.push(perform(setup, act).await?);
         }
-        let ending = ending(stage, scene, &seen, before);
-        print(stage, scene, (&seen, &ending), printer)?;
+        let ending = ending(setup, scene, &seen, before);
+        print(setup, scene, (&seen, &ending), printer)?;
         *tally.entry(ending.word).or_insert(0_usize) += 1;
         reviews += seen.iter().map(|one| one.reviews).sum::<usize>();
         unexpected += usize::from(!ending.faults.is_empty());
@@ -93,13 +93,13 @@ pub(super) async fn play(
 }
 
 /// Compares what was `seen` with what `scene` expects; `before` is the version at its beginning.
-fn ending(stage: &Stage, scene: &Scene, seen: &[Seen], before: u64) -> Ending {
+fn ending(setup: &DemoSetup, scene: &AdmissionScene, seen: &[Seen], before: u64) -> Ending {
     let mut faults: Vec<String> = seen.iter().flat_map(|one| one.faults.clone()).collect();
-    // A scene is about the last command that somebody types; all else only leads there or follows.
+    // A scene is about the last command of a user; all else only leads there or follows.
     let last = scene.acts.iter().rposition(Act::is_typed);
     let others = seen.iter().enumerate().filter(|(index, _)| Some(*index) != last);
-    for (_, other) in others.filter(|(_, other)| other.is_refused()) {
-        faults.push(format!("a step around it was refused: {}", other.text));
+    for (_, other) in others.filter(|(_, other)| other.is_denied()) {
+        faults.push(format!("a step around it was denied: {}", other.text));
     }
     let last = last.and_then(|index| seen.get(index));
     let word = last.and_then(|last| last.word);
@@ -108,25 +108,25 @@ fn ending(stage: &Stage, scene: &Scene, seen: &[Seen], before: u64) -> Ending {
         faults.push(format!("expected {}, came to {came}", scene.word.as_str()));
     }
     let text = last.map_or("", |last| &last.text);
-    let missing = scene.tells.iter().filter(|part| !text.contains(**part));
+    let missing = scene.reports.iter().filter(|part| !text.contains(**part));
     faults.extend(missing.map(|part| format!("the text does not say {part:?}")));
-    if scene.word == Word::Denied && stage.version() != before {
-        faults.push("it was refused and something was changed".to_owned());
+    if scene.word == Word::Denied && setup.version() != before {
+        faults.push("it was denied and something was changed".to_owned());
     }
-    faults.extend(scene.then.iter().filter_map(|then| check(stage, then)));
+    faults.extend(scene.then.iter().filter_map(|then| check(setup, then)));
     Ending { word: word.unwrap_or(scene.word), faults }
 }
 
 /// Prints a scene as a block.
 fn print(
-    stage: &Stage,
-    scene: &Scene,
+    setup: &DemoSetup,
+    scene: &AdmissionScene,
     (seen, ending): (&[Seen], &Ending),
     printer: &mut Printer<'_>,
 ) -> Result<(), DemoError> {
     printer.head(ending.word, scene.title)?;
     for (act, one) in scene.acts.iter().zip(seen) {
-        printer.whole(&act.line(&stage.until))?;
+        printer.whole(&act.line(&setup.until))?;
         if act.is_typed() {
             printer.text(&one.text)?;
         }
@@ -140,35 +140,35 @@ fn print(
 
 /// Sends a request of `by` to the API server.
 pub(super) async fn ask(
-    stage: &Stage,
-    by: Asker,
+    setup: &DemoSetup,
+    by: Caller,
     request: http::Request<Body>,
-) -> Result<Reply, DemoError> {
+) -> Result<CommandReply, DemoError> {
     let failed = |reason: String| DemoError::Client(reason);
-    let reply = stage.client(by).send(request).await;
+    let reply = setup.client(by).send(request).await;
     let reply = reply.map_err(|error| failed(error.to_string()))?;
     let (parts, body) = reply.into_parts();
     let warnings = parts.headers.get_all("warning").iter().filter_map(warning).collect();
     let object = read(body).await.map_err(failed)?;
-    let heard = stage.admission.take_heard();
-    Ok(Reply { is_done: parts.status.is_success(), object, warnings, heard })
+    let tally = setup.admission.take_tally();
+    Ok(CommandReply { is_done: parts.status.is_success(), object, warnings, tally })
 }
 
 /// Sends one act to the API server.
-async fn perform(stage: &Stage, act: &Act) -> Result<Seen, DemoError> {
-    let Reply { is_done, object, warnings, heard } =
-        ask(stage, act.by, act.request(&stage.until)?).await?;
+async fn perform(setup: &DemoSetup, act: &Act) -> Result<Seen, DemoError> {
+    let CommandReply { is_done, object, warnings, tally } =
+        ask(setup, act.by, act.request(&setup.until)?).await?;
     let mut lines: Vec<String> =
         warnings.iter().map(|warning| format!("Warning: {warning}")).collect();
     lines.push(if is_done { act.success(&object) } else { act.failure(&object) });
-    let refused_by_us = object["message"].as_str().unwrap_or_default();
-    let word = match (is_done, heard.is_patched, warnings.is_empty()) {
+    let denied_by_us = object["message"].as_str().unwrap_or_default();
+    let word = match (is_done, tally.is_patched, warnings.is_empty()) {
         (true, true, _) => Some(Word::Repaired),
         (true, false, false) => Some(Word::Warned),
         (true, false, true) => Some(Word::Allowed),
-        (false, _, _) => refused_by_us.starts_with("admission webhook").then_some(Word::Denied),
+        (false, _, _) => denied_by_us.starts_with("admission webhook").then_some(Word::Denied),
     };
-    Ok(Seen { word, text: lines.join("\n"), reviews: heard.reviews, faults: heard.failures })
+    Ok(Seen { word, text: lines.join("\n"), reviews: tally.reviews, faults: tally.failures })
 }
 
 /// The text of a `Warning` header: `299 - "text"`, with quotes and backslashes escaped.
@@ -183,9 +183,9 @@ async fn read(body: Body) -> Result<Value, String> {
 }
 
 /// What is wrong if something that should be true now is not.
-fn check(stage: &Stage, then: &Then) -> Option<String> {
+fn check(setup: &DemoSetup, then: &Then) -> Option<String> {
     let at = |target, pointer: &str| {
-        let object = stage.stored(target);
+        let object = setup.stored(target);
         object.and_then(|object| object.pointer(pointer).cloned())
     };
     match *then {
@@ -203,6 +203,6 @@ fn check(stage: &Stage, then: &Then) -> Option<String> {
             (uid.is_none() || at(volume, "/spec/claimRef/uid") != uid)
                 .then(|| format!("{volume:?} does not hold {claim:?}"))
         }
-        Then::Gone(target) => stage.stored(target).map(|_| format!("{target:?} still exists")),
+        Then::Gone(target) => setup.stored(target).map(|_| format!("{target:?} still exists")),
     }
 }

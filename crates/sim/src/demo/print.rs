@@ -7,7 +7,7 @@ use bindery::cli::output::Colour;
 /// What became of a scene, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Word {
-    /// The webhook refused it.
+    /// The webhook denied it.
     Denied,
     /// The webhook changed it to what was meant.
     Repaired,

@@ -2,11 +2,11 @@
 //!
 //! One story in one cluster: what a scene changes, later ones find.
 
-use super::act::Asker::{
+use super::act::Caller::{
     self, Admin, Binder, BreakGlass, ClaimProtection, Tenant, VolumeProtection,
 };
 use super::act::Deed::{self, Annotate, Create, Delete, Patch, PatchStatus, Replace};
-use super::act::{Act, Target};
+use super::act::{Act, DeedTarget};
 use super::examples::{
     CLAIM_DELAYED, CLAIM_EXPORTED, CLAIM_LEGACY, CLAIM_TAKEN_VOLUME, CLAIM_WRONG_CLASS,
     CLAIM_WRONG_MODE, VOLUME_DB_0,
@@ -15,7 +15,7 @@ use super::print::Word;
 
 /// One scene.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct AdmissionScene {
     /// Who does what, as a sentence without full stop.
     pub(super) title: &'static str,
     /// What its last act comes to.
@@ -23,7 +23,7 @@ pub(super) struct Scene {
     /// What is done.
     pub(super) acts: &'static [Act],
     /// What the text after the last act must say.
-    pub(super) tells: &'static [&'static str],
+    pub(super) reports: &'static [&'static str],
     /// What is true afterwards.
     pub(super) then: &'static [Then],
 }
@@ -32,147 +32,147 @@ pub(super) struct Scene {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     /// The text at a pointer (RFC 6901).
-    Is(Target, &'static str, &'static str),
+    Is(DeedTarget, &'static str, &'static str),
     /// There is nothing at a pointer.
-    Lacks(Target, &'static str),
+    Lacks(DeedTarget, &'static str),
     /// The first, a volume, is reserved for the second, a claim, by its uid.
-    Holds(Target, Target),
+    Holds(DeedTarget, DeedTarget),
     /// The object does not exist.
-    Gone(Target),
+    Gone(DeedTarget),
 }
 
-const DATABASE: Target = Target::Volume("pv-db-0");
-const DATABASE_CLAIM: Target = Target::Claim("db", "data");
-const REPORTS: Target = Target::Volume("pv-qa-0");
-const REPORTS_CLAIM: Target = Target::Claim("qa", "reports");
-const BLOCK: Target = Target::Volume("pv-block-0");
-const PAYROLL: Target = Target::Volume("pv-hr-0");
+const DATABASE: DeedTarget = DeedTarget::Volume("pv-db-0");
+const DATABASE_CLAIM: DeedTarget = DeedTarget::Claim("db", "data");
+const REPORTS: DeedTarget = DeedTarget::Volume("pv-qa-0");
+const REPORTS_CLAIM: DeedTarget = DeedTarget::Claim("qa", "reports");
+const BLOCK: DeedTarget = DeedTarget::Volume("pv-block-0");
+const PAYROLL: DeedTarget = DeedTarget::Volume("pv-hr-0");
 
-const fn act(by: Asker, deed: Deed) -> Act {
+const fn act(by: Caller, deed: Deed) -> Act {
     Act { by, deed }
 }
 
 /// All scenes.
-pub(super) const SCENES: &[Scene] = &[
-    Scene {
+pub(super) const SCENES: &[AdmissionScene] = &[
+    AdmissionScene {
         title: "An administrator deletes the volume under a running database",
         word: Word::Denied,
         acts: &[act(Admin, Delete(DATABASE))],
-        tells: &["guard.bindery.dev", "[bound-volume-delete]", "db/data"],
+        reports: &["guard.bindery.dev", "[bound-volume-delete]", "db/data"],
         then: &[Then::Lacks(DATABASE, "/metadata/deletionTimestamp")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator shrinks it",
         word: Word::Denied,
         acts: &[act(Admin, Patch(DATABASE, r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#))],
-        tells: &["[bound-volume-capacity]", "from 10Gi to 5Gi"],
+        reports: &["[bound-volume-capacity]", "from 10Gi to 5Gi"],
         then: &[Then::Is(DATABASE, "/spec/capacity/storage", "10Gi")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator opens its disk to several nodes",
         word: Word::Denied,
         acts: &[act(Admin, Patch(DATABASE, r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#))],
-        tells: &["[bound-volume-access-modes]"],
+        reports: &["[bound-volume-access-modes]"],
         then: &[Then::Is(DATABASE, "/spec/accessModes/0", "ReadWriteOnce")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator gives it to another team's claim",
         word: Word::Denied,
         acts: &[act(
             Admin,
             Patch(DATABASE, r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":null}}}"#),
         )],
-        tells: &["[bound-volume-claim-ref]", "\"db/data\" to \"qa/data\""],
+        reports: &["[bound-volume-claim-ref]", "\"db/data\" to \"qa/data\""],
         then: &[Then::Holds(DATABASE, DATABASE_CLAIM)],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator takes off the finalizer that protects it",
         word: Word::Denied,
         acts: &[act(Admin, Patch(DATABASE, r#"{"metadata":{"finalizers":null}}"#))],
-        tells: &["[protection-finalizer]"],
+        reports: &["[protection-finalizer]"],
         then: &[Then::Is(DATABASE, "/metadata/finalizers/0", "kubernetes.io/pv-protection")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator writes its phase by hand",
         word: Word::Denied,
         acts: &[act(Admin, PatchStatus(DATABASE, r#"{"status":{"phase":"Available"}}"#))],
-        tells: &["advise.bindery.dev", "[status-forgery]"],
+        reports: &["advise.bindery.dev", "[status-forgery]"],
         then: &[Then::Is(DATABASE, "/status/phase", "Bound")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator sets Delete on a volume whose claim is gone and whose data was kept",
         word: Word::Denied,
         acts: &[act(
             Admin,
             Patch(PAYROLL, r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#),
         )],
-        tells: &["[released-volume-policy]"],
+        reports: &["[released-volume-policy]"],
         then: &[Then::Is(PAYROLL, "/spec/persistentVolumeReclaimPolicy", "Retain")],
     },
-    Scene {
+    AdmissionScene {
         title: "A tenant names a volume of another class",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_WRONG_CLASS))],
-        tells: &["[prebind-class]"],
-        then: &[Then::Gone(Target::Claim("qa", "search"))],
+        reports: &["[prebind-class]"],
+        then: &[Then::Gone(DeedTarget::Claim("qa", "search"))],
     },
-    Scene {
-        title: "A tenant names the volume of the database; the refusal does not tell whose it is",
+    AdmissionScene {
+        title: "A tenant names the volume of the database; the denial does not show whose it is",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_TAKEN_VOLUME))],
-        tells: &["[prebind-taken]"],
-        then: &[Then::Gone(Target::Claim("qa", "copy"))],
+        reports: &["[prebind-taken]"],
+        then: &[Then::Gone(DeedTarget::Claim("qa", "copy"))],
     },
-    Scene {
+    AdmissionScene {
         title: "A tenant wants a file system and names a raw block device",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_WRONG_MODE))],
-        tells: &["[prebind-volume-mode]"],
-        then: &[Then::Gone(Target::Claim("qa", "disk"))],
+        reports: &["[prebind-volume-mode]"],
+        then: &[Then::Gone(DeedTarget::Claim("qa", "disk"))],
     },
-    Scene {
-        title: "A tenant restores a claim that was exported elsewhere, with the binder's notes in it",
+    AdmissionScene {
+        title: "A tenant restores a claim that was exported elsewhere, with the binder's annotations in it",
         word: Word::Repaired,
         acts: &[act(Tenant, Create(&CLAIM_EXPORTED))],
-        tells: &["[strip-binder-annotations]", "created"],
+        reports: &["[strip-binder-annotations]", "created"],
         then: &[
             Then::Lacks(
-                Target::Claim("qa", "history"),
+                DeedTarget::Claim("qa", "history"),
                 "/metadata/annotations/pv.kubernetes.io~1bind-completed",
             ),
-            Then::Is(Target::Claim("qa", "history"), "/spec/volumeName", "pv-archive-0"),
+            Then::Is(DeedTarget::Claim("qa", "history"), "/spec/volumeName", "pv-archive-0"),
         ],
     },
-    Scene {
+    AdmissionScene {
         title: "A pipeline replaces the database's volume by its manifest from before the binding",
         word: Word::Repaired,
         acts: &[act(Admin, Replace(&VOLUME_DB_0))],
-        tells: &["[restore-binding]", "replaced"],
+        reports: &["[restore-binding]", "replaced"],
         then: &[
             Then::Holds(DATABASE, DATABASE_CLAIM),
             Then::Is(DATABASE, "/metadata/finalizers/0", "kubernetes.io/pv-protection"),
             Then::Is(DATABASE, "/metadata/labels/team", "storage"),
         ],
     },
-    Scene {
+    AdmissionScene {
         title: "A tenant makes a claim that will wait for its pod; that it will is noted on it",
         word: Word::Repaired,
         acts: &[act(Tenant, Create(&CLAIM_DELAYED))],
-        tells: &["created"],
+        reports: &["created"],
         then: &[Then::Is(
-            Target::Claim("qa", "scratch"),
+            DeedTarget::Claim("qa", "scratch"),
             "/metadata/annotations/bindery.dev~1volume-binding-mode",
             "WaitForFirstConsumer",
         )],
     },
-    Scene {
+    AdmissionScene {
         title: "A tenant gives the class by the annotation of old",
         word: Word::Repaired,
         acts: &[act(Tenant, Create(&CLAIM_LEGACY))],
-        tells: &["[legacy-class]", "created"],
-        then: &[Then::Is(Target::Claim("qa", "ledger"), "/spec/storageClassName", "archive")],
+        reports: &["[legacy-class]", "created"],
+        then: &[Then::Is(DeedTarget::Claim("qa", "ledger"), "/spec/storageClassName", "archive")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator means it: an exemption from one rule, with an end and a reason",
         word: Word::Warned,
         acts: &[
@@ -186,49 +186,49 @@ pub(super) const SCENES: &[Scene] = &[
             ),
             act(Admin, Patch(REPORTS, r#"{"spec":{"capacity":{"storage":"15Gi"}}}"#)),
         ],
-        tells: &["exempt from bound-volume-capacity until", "the share was made smaller"],
+        reports: &["exempt from bound-volume-capacity until", "the share was made smaller"],
         then: &[Then::Is(REPORTS, "/spec/capacity/storage", "15Gi")],
     },
-    Scene {
+    AdmissionScene {
         title: "An administrator breaks the glass: the API server does not even ask the webhook",
         word: Word::Allowed,
         acts: &[act(BreakGlass, Patch(REPORTS, r#"{"spec":{"accessModes":["ReadWriteOnce"]}}"#))],
-        tells: &["patched"],
+        reports: &["patched"],
         then: &[Then::Is(REPORTS, "/spec/accessModes/0", "ReadWriteOnce")],
     },
-    Scene {
-        title: "The right order: a tenant deletes a claim that nobody uses",
+    AdmissionScene {
+        title: "The right order: a tenant deletes a claim that is not in use",
         word: Word::Allowed,
         acts: &[
             act(Tenant, Delete(REPORTS_CLAIM)),
             act(ClaimProtection, Patch(REPORTS_CLAIM, r#"{"metadata":{"finalizers":null}}"#)),
             act(Binder, PatchStatus(REPORTS, r#"{"status":{"phase":"Released"}}"#)),
         ],
-        tells: &["deleted"],
+        reports: &["deleted"],
         then: &[
             Then::Gone(REPORTS_CLAIM),
             Then::Is(REPORTS, "/spec/claimRef/name", "reports"),
             Then::Is(REPORTS, "/status/phase", "Released"),
         ],
     },
-    Scene {
+    AdmissionScene {
         title: "After that an administrator may delete its volume",
         word: Word::Warned,
         acts: &[
             act(Admin, Delete(REPORTS)),
             act(VolumeProtection, Patch(REPORTS, r#"{"metadata":{"finalizers":null}}"#)),
         ],
-        tells: &["[bound-volume-delete]", "gone or going", "deleted"],
+        reports: &["[bound-volume-delete]", "gone or going", "deleted"],
         then: &[Then::Gone(REPORTS)],
     },
-    Scene {
-        title: "An administrator deletes a volume that nobody has",
+    AdmissionScene {
+        title: "An administrator deletes a volume without a claim",
         word: Word::Allowed,
         acts: &[
             act(Admin, Delete(BLOCK)),
             act(VolumeProtection, Patch(BLOCK, r#"{"metadata":{"finalizers":null}}"#)),
         ],
-        tells: &["deleted"],
+        reports: &["deleted"],
         then: &[Then::Gone(BLOCK)],
     },
 ];

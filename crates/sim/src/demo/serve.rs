@@ -5,40 +5,40 @@ use serde_json::Value;
 use super::DemoError;
 use super::folder::Folder;
 use super::print::Printer;
-use super::stage::Stage;
+use super::setup::DemoSetup;
 
-/// Tells how to ask the webhook, and serves until `stop` resolves.
+/// Prints how to ask the webhook, and serves until `stop` resolves.
 pub(super) async fn serve(
-    stage: Stage,
+    setup: DemoSetup,
     folder: &Folder,
     printer: &mut Printer<'_>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), DemoError> {
-    let review = stage.admission.first_refused().unwrap_or(Value::Null);
+    let review = setup.admission.first_denied().unwrap_or(Value::Null);
     // Pretty, because people change it before they send it again.
     let review = format!("{review:#}\n");
     let review_file = folder.write("review.json", &review)?;
-    let address = stage.webhook.address();
+    let address = setup.webhook.address();
     printer.gap()?;
-    printer.paragraph("The webhook stays up until ctrl-C. Its first refusal, once more:")?;
+    printer.paragraph("The webhook stays up until ctrl-C. Its first denial, once more:")?;
     printer.gap()?;
     printer.whole(&format!(
         "curl --cacert {} --data-binary @{} -H 'content-type: application/json' \
          https://{address}/validate/guard",
-        stage.ca_file.display(),
+        setup.ca_file.display(),
         review_file.display(),
     ))?;
     printer.gap()?;
     for (what, it) in [
         ("reviews", format!("https://{address}/validate/guard, /validate/advise and /mutate")),
-        ("health", format!("http://{}/readyz and /metrics", stage.webhook.health_address())),
-        ("authority", stage.ca_file.display().to_string()),
+        ("health", format!("http://{}/readyz and /metrics", setup.webhook.health_address())),
+        ("authority", setup.ca_file.display().to_string()),
         ("review", review_file.display().to_string()),
     ] {
         printer.whole(&format!("{what:<11}{it}"))?;
     }
     printer.flush()?;
-    stage.serve(stop).await?;
+    setup.serve(stop).await?;
     printer.gap()?;
     printer.paragraph("Stopped; the certificate and the review are removed.")?;
     printer.flush()?;

@@ -1,4 +1,4 @@
-//! How long it takes until a claim is bound, as somebody sees it who watches the cluster.
+//! How long it takes until a claim is bound, as a client sees it that watches the cluster.
 //!
 //! Not here: who binds.
 
@@ -64,7 +64,7 @@ impl Stopwatch {
         let is_there = |seen: &Sightings| {
             seen.claims.get(key).is_some_and(|seen| volume.is_none_or(|name| seen.has(name)))
         };
-        // Whoever asked compares what is there with what should be.
+        // The caller compares what is there with what should be.
         let _ = timeout(patience, self.sightings.wait_for(is_there)).await;
         self.sightings.borrow().claims.get(key).cloned()
     }

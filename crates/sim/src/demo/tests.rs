@@ -5,81 +5,81 @@ use std::future::{pending, ready};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::act::{Act, Asker, Deed, Target};
-use super::admission::Admission;
+use super::act::{Act, Caller, Deed, DeedTarget};
+use super::admission::AdmissionChain;
 use super::print::Word;
-use super::scenes::{Scene, Then};
+use super::scenes::{AdmissionScene, Then};
 use super::*;
 
-const VOLUME: Target = Target::Volume("pv-db-0");
+const VOLUME: DeedTarget = DeedTarget::Volume("pv-db-0");
 
 fn folder() -> Folder {
     Folder::create(&std::env::temp_dir()).expect("a folder")
 }
 
-fn scene(word: Word, deed: &'static [Act], then: &'static [Then]) -> Scene {
-    Scene { title: "a scene", word, acts: deed, tells: &["bound-volume-delete"], then }
+fn scene(word: Word, deed: &'static [Act], then: &'static [Then]) -> AdmissionScene {
+    AdmissionScene { title: "a scene", word, acts: deed, reports: &["bound-volume-delete"], then }
 }
 
-async fn played(stage: &Stage, scene: Scene) -> (usize, String) {
+async fn played(setup: &DemoSetup, scene: AdmissionScene) -> (usize, String) {
     let mut out = Vec::new();
     let mut printer = Printer::new(&mut out, Colour::Off);
-    let unexpected = play::play(stage, &[scene], &mut printer).await.expect("played");
+    let unexpected = play::play(setup, &[scene], &mut printer).await.expect("played");
     let text = String::from_utf8(out).expect("text");
     // Lines are wrapped anywhere.
     (unexpected, text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-const DELETE: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(VOLUME) }];
+const DELETE: &[Act] = &[Act { by: Caller::Admin, deed: Deed::Delete(VOLUME) }];
 
-const WRONG: &[Act] = &[Act { by: Asker::Admin, deed: Deed::Delete(Target::Volume("none")) }];
-const FIRST: &[Act] = &[DELETE[0], Act { by: Asker::BreakGlass, deed: Deed::Delete(VOLUME) }];
-const RESTORE: Act = Act { by: Asker::Tenant, deed: Deed::Create(&examples::CLAIM_EXPORTED) };
+const WRONG: &[Act] = &[Act { by: Caller::Admin, deed: Deed::Delete(DeedTarget::Volume("none")) }];
+const FIRST: &[Act] = &[DELETE[0], Act { by: Caller::BreakGlass, deed: Deed::Delete(VOLUME) }];
+const RESTORE: Act = Act { by: Caller::Tenant, deed: Deed::Create(&examples::CLAIM_EXPORTED) };
 const CREATE: &[Act] =
-    &[Act { by: Asker::Tenant, deed: Deed::Create(&examples::CLAIM_WRONG_CLASS) }];
+    &[Act { by: Caller::Tenant, deed: Deed::Create(&examples::CLAIM_WRONG_CLASS) }];
 
 #[tokio::test]
-async fn a_scene_that_ends_otherwise_is_counted_and_told() {
+async fn a_scene_that_ends_otherwise_is_counted_and_reported() {
     let folder = folder();
-    let stage = Stage::raise(&folder).await.expect("a stage");
-    assert_eq!(played(&stage, scene(Word::Denied, DELETE, &[])).await.0, 0);
+    let setup = DemoSetup::raise(&folder).await.expect("a stage");
+    assert_eq!(played(&setup, scene(Word::Denied, DELETE, &[])).await.0, 0);
 
-    let (unexpected, text) = played(&stage, scene(Word::Allowed, DELETE, &[])).await;
+    let (unexpected, text) = played(&setup, scene(Word::Allowed, DELETE, &[])).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("NOT AS DOCUMENTED: expected ALLOWED, came to DENIED"), "{text}");
 
     let gone = &[Then::Gone(VOLUME)];
-    let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, gone)).await;
+    let (unexpected, text) = played(&setup, scene(Word::Denied, DELETE, gone)).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("still exists"), "{text}");
 
-    let (unexpected, text) = played(&stage, scene(Word::Denied, WRONG, &[])).await;
+    let (unexpected, text) = played(&setup, scene(Word::Denied, WRONG, &[])).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("expected DENIED, came to an error"), "{text}");
 
-    let (unexpected, text) = played(&stage, scene(Word::Allowed, FIRST, &[])).await;
+    let (unexpected, text) = played(&setup, scene(Word::Allowed, FIRST, &[])).await;
     assert_eq!(unexpected, 1);
-    assert!(text.contains("a step around it was refused"), "{text}");
-    stage.end().await.expect("ended");
+    assert!(text.contains("a step around it was denied"), "{text}");
+    setup.end().await.expect("ended");
 }
 
 #[tokio::test]
 async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
     let folder = folder();
-    let mut stage = Stage::raise(&folder).await.expect("a stage");
-    let ca = std::fs::read_to_string(&stage.ca_file).expect("an authority");
-    // Nobody listens on the port of a socket that is gone.
+    let mut setup = DemoSetup::raise(&folder).await.expect("a stage");
+    let ca = std::fs::read_to_string(&setup.ca_file).expect("an authority");
+    // Nothing listens on the port of a socket that is gone.
     let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let base = format!("https://{}", socket.local_addr().expect("an address"));
     drop(socket);
-    stage.admission = Arc::new(Admission::new(&base, &ca).expect("a way"));
+    setup.admission = Arc::new(AdmissionChain::new(&base, &ca).expect("a way"));
 
-    let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, &[])).await;
+    let (unexpected, text) = played(&setup, scene(Word::Denied, DELETE, &[])).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("failed calling webhook \"guard.bindery.dev\""), "{text}");
-    assert!(stage.stored(VOLUME).expect("there")["metadata"]["deletionTimestamp"].is_null());
+    assert!(setup.stored(VOLUME).expect("there")["metadata"]["deletionTimestamp"].is_null());
 
-    let (unexpected, text) = played(&stage, scene(Word::Allowed, CREATE, &[])).await;
+    let (unexpected, text) = played(&setup, scene(Word::Allowed, CREATE, &[])).await;
     assert_eq!(unexpected, 1);
     assert!(text.contains("persistentvolumeclaim/search created"), "{text}");
     assert!(text.contains("NOT AS DOCUMENTED: advise.bindery.dev: "), "{text}");
@@ -88,10 +88,10 @@ async fn a_webhook_that_does_not_answer_stops_only_what_guard_holds() {
 #[tokio::test]
 async fn a_webhook_of_another_authority_is_not_believed() {
     let folder = folder();
-    let mut stage = Stage::raise(&folder).await.expect("a stage");
+    let mut stage = DemoSetup::raise(&folder).await.expect("a stage");
     let other = bindery::certificates::development(&bindery::certificates::SubjectNames::default());
     let base = format!("https://{}", stage.webhook.address());
-    let admission = Admission::new(&base, &other.expect("a pair").ca_pem).expect("a way");
+    let admission = AdmissionChain::new(&base, &other.expect("a pair").ca_pem).expect("a way");
     stage.admission = Arc::new(admission);
     let (unexpected, text) = played(&stage, scene(Word::Denied, DELETE, &[])).await;
     assert_eq!(unexpected, 1);
@@ -99,18 +99,18 @@ async fn a_webhook_of_another_authority_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_controller_that_does_not_bind_is_counted_and_told() {
+async fn a_controller_that_does_not_bind_is_counted_and_reported() {
     let folder = folder();
-    let stage = Stage::raise(&folder).await.expect("a stage");
+    let setup = DemoSetup::raise(&folder).await.expect("a stage");
     // It is created by the webhook's scenes, which are not played here.
     let request = RESTORE.request("").expect("a request");
-    assert!(play::ask(&stage, RESTORE.by, request).await.expect("asked").is_done);
+    assert!(play::ask(&setup, RESTORE.by, request).await.expect("asked").is_done);
     let mut out = Vec::new();
     let mut printer = Printer::new(&mut out, Colour::Off);
     let patience = Duration::from_millis(50);
     let scenes = &binding::SCENES[..2];
     let unexpected =
-        binding::play(&stage, scenes, (ControllerMode::Observe, patience), &mut printer);
+        binding::play(&setup, scenes, (ControllerMode::Observe, patience), &mut printer);
     assert_eq!(unexpected.await.expect("played"), 2);
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -121,25 +121,25 @@ async fn a_controller_that_does_not_bind_is_counted_and_told() {
     assert!(text.contains("NOT AS DOCUMENTED: claim \"qa/ledger\" is not there"), "{text}");
     assert!(text.contains("0 claims bound"), "{text}");
     assert!(text.contains("2 NOT AS DOCUMENTED, which is a defect"), "{text}");
-    stage.end().await.expect("ended");
+    setup.end().await.expect("ended");
 }
 
 #[tokio::test]
-async fn a_claim_of_which_nobody_has_decided_does_not_pass_for_one_that_waits() {
+async fn an_undecided_claim_does_not_pass_for_a_waiting_one() {
     let folder = folder();
-    let stage = Stage::raise(&folder).await.expect("a stage");
+    let setup = DemoSetup::raise(&folder).await.expect("a stage");
     let mut out = Vec::new();
     let mut printer = Printer::new(&mut out, Colour::Off);
     let patience = Duration::from_millis(50);
     let scenes = &binding::SCENES[3..];
     let unexpected =
-        binding::play(&stage, scenes, (ControllerMode::Observe, patience), &mut printer);
+        binding::play(&setup, scenes, (ControllerMode::Observe, patience), &mut printer);
     assert_eq!(unexpected.await.expect("played"), 1);
     let text = String::from_utf8(out).expect("text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let fault = "NOT AS DOCUMENTED: no event of the claim says \"no persistent volumes";
     assert!(text.contains(fault), "{text}");
-    stage.end().await.expect("ended");
+    setup.end().await.expect("ended");
 }
 
 #[tokio::test]
@@ -152,11 +152,11 @@ async fn an_interruption_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_made_is_told() {
+async fn a_folder_that_cannot_be_made_is_reported() {
     let options =
         DemoOptions { temporary: PathBuf::from("/nowhere/at/all"), ..DemoOptions::default() };
     let error = run_until(&options, &mut Vec::new(), pending()).await.expect_err("no folder");
-    let told = error.to_string();
-    assert!(told.starts_with("/nowhere/at/all/bindery-demo-"), "{told}");
-    assert!(told.ends_with("set TMPDIR to a folder of yours"), "{told}");
+    let reported = error.to_string();
+    assert!(reported.starts_with("/nowhere/at/all/bindery-demo-"), "{reported}");
+    assert!(reported.ends_with("set TMPDIR to a folder of yours"), "{reported}");
 }

@@ -9,7 +9,7 @@ use crate::chance::Chance;
 pub enum Fault {
     /// A request takes its time.
     Latency,
-    /// Somebody else writes the object just before a write that names its version.
+    /// Another client writes the object just before a write that names its version.
     Conflict,
     /// The server sheds the request: 429 with `Retry-After`.
     TooManyRequests,
@@ -23,7 +23,7 @@ pub enum Fault {
     LostReply,
     /// No answer comes, and the write lands after the client has given up.
     LateWrite,
-    /// The client and the server do not hear each other for a while.
+    /// The client and the server do not reach each other for a while.
     Partition,
     /// A list or watch that allows it is served from an older state.
     StaleRead,

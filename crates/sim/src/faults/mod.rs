@@ -1,16 +1,16 @@
 //! What goes wrong between a client and an API server, under a seed.
 //!
-//! [`Faulty`] is one client's way to a [`Server`]: `kube::Client::new(faulty, "default")` speaks
+//! [`FaultyTransport`] is one client's way to a [`ApiServer`]: `kube::Client::new(faulty, "default")` speaks
 //! through it. Nothing happens here that a real server, its cache or the network could not do: a
-//! conflict comes because somebody else wrote, a read is stale only where Kubernetes lets it be, an
+//! conflict comes because another client wrote, a read is stale only where Kubernetes lets it be, an
 //! event is late but never overtakes another on its stream. Waiting is tokio's, so that a test with a
 //! paused clock loses no time; chance is the seed's. On a runtime of one thread a run therefore
 //! repeats. Each [`Fault`] has a rate and is counted.
 //!
 //! Not here: the clock of the cluster, crashes of the client.
 
+mod error;
 mod kind;
-mod refusal;
 mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,24 +26,24 @@ use tokio::sync::Notify;
 use tower::Service;
 
 use super::chance::Chance;
-use super::request::{Method, Request, User};
-use super::service::{Lost, Server, Stream, read};
+use super::request::{ApiRequest, Method, RequestUser};
+use super::service::{ApiServer, Lost, Stream, read};
+use error::Broken;
 pub use kind::{Fault, Faults};
-use refusal::Broken;
 
 /// One client's faulty way to the server. Clones are the same client.
 #[derive(Clone)]
-pub struct Faulty {
-    server: Server,
-    way: Arc<Way>,
+pub struct FaultyTransport {
+    server: ApiServer,
+    shared: Arc<SharedState>,
 }
 
 /// What the clones of a client share.
-struct Way {
+struct SharedState {
     state: Mutex<State>,
-    weather: Mutex<Weather>,
+    network: Mutex<NetworkFaults>,
     /// Wakes streams in the order in which they began to wait, so that a run repeats.
-    weather_changed: Notify,
+    network_changed: Notify,
 }
 
 struct State {
@@ -56,7 +56,7 @@ struct State {
 
 /// What streams must notice while they wait.
 #[derive(Debug, Clone, Copy, Default)]
-struct Weather {
+struct NetworkFaults {
     is_cut_off: bool,
     /// Counts the times that it was cut off, so that each partition ends none but itself.
     partitions: u64,
@@ -67,14 +67,14 @@ struct Weather {
 /// What becomes of one request.
 enum Fate {
     Served,
-    /// Somebody else writes the object first.
+    /// Another client writes the object first.
     Overtaken,
-    Refused(Broken),
+    Failed(Broken),
     /// It never arrives.
     Lost,
     /// It arrives, its answer does not.
     Unanswered,
-    /// It arrives when nobody waits for its answer any more.
+    /// It arrives when its answer is no longer awaited.
     Late,
 }
 
@@ -84,21 +84,21 @@ const BYSTANDER: &str = "bystander";
 /// What the bystander writes.
 const TOUCHED: &str = "example.com/touched";
 
-impl Faulty {
+impl FaultyTransport {
     /// A client of `server`, as the user of `server`, with the chance of `seed`.
-    pub fn new(server: Server, faults: Faults, seed: u64) -> Self {
+    pub fn new(server: ApiServer, faults: Faults, seed: u64) -> Self {
         let state = State {
             chance: Chance::new(seed),
             faults,
             tally: BTreeMap::new(),
             unseen: BTreeSet::new(),
         };
-        let way = Way {
+        let shared = SharedState {
             state: Mutex::new(state),
-            weather: Mutex::new(Weather::default()),
-            weather_changed: Notify::new(),
+            network: Mutex::new(NetworkFaults::default()),
+            network_changed: Notify::new(),
         };
-        Self { server, way: Arc::new(way) }
+        Self { server, shared: Arc::new(shared) }
     }
 
     /// From now on these faults. Streams that had fallen silent break, and a partition ends. Writes
@@ -107,9 +107,9 @@ impl Faulty {
     /// watches makes it do so.
     pub fn set(&self, faults: Faults) {
         self.state().faults = faults;
-        self.change_weather(|weather| {
-            weather.is_cut_off = false;
-            weather.changes += 1;
+        self.change_network(|network| {
+            network.is_cut_off = false;
+            network.changes += 1;
         });
     }
 
@@ -120,13 +120,13 @@ impl Faulty {
 
     /// Cuts this client off from the server, or lets it back.
     pub fn cut_off(&self, is_cut_off: bool) {
-        self.change_weather(|weather| {
-            weather.is_cut_off = is_cut_off;
-            weather.partitions += u64::from(is_cut_off);
+        self.change_network(|network| {
+            network.is_cut_off = is_cut_off;
+            network.partitions += u64::from(is_cut_off);
         });
     }
 
-    async fn carry(self, mut request: Request) -> Result<hyper::Response<Stream>, Lost> {
+    async fn carry(self, mut request: ApiRequest) -> Result<hyper::Response<Stream>, Lost> {
         if let Some(delay) = self.latency() {
             tokio::time::sleep(delay).await;
         }
@@ -140,7 +140,7 @@ impl Faulty {
                 self.overtake(&request);
                 self.serve(request).await
             }
-            Fate::Refused(broken) => Ok(refusal::of(broken)),
+            Fate::Failed(broken) => Ok(error::of(broken)),
             Fate::Lost => self.hang().await,
             Fate::Unanswered => {
                 drop(self.server.clone().answer(request).await);
@@ -153,7 +153,7 @@ impl Faulty {
         }
     }
 
-    async fn serve(&self, request: Request) -> Result<hyper::Response<Stream>, Lost> {
+    async fn serve(&self, request: ApiRequest) -> Result<hyper::Response<Stream>, Lost> {
         let path = request.target.split('?').next().unwrap_or_default().to_owned();
         let is_fresh = is_relist(&request);
         let reply = self.server.clone().answer(request).await;
@@ -174,7 +174,7 @@ impl Faulty {
     }
 
     /// Lets a write arrive after every client has given it up.
-    fn send_late(&self, request: Request) {
+    fn send_late(&self, request: ApiRequest) {
         let server = self.server.clone();
         let wait = {
             let mut state = self.state();
@@ -188,7 +188,7 @@ impl Faulty {
     }
 
     /// What happens to the server and its cache before it looks at a request.
-    fn befall(&self, request: &mut Request) {
+    fn befall(&self, request: &mut ApiRequest) {
         let mut state = self.state();
         if request.method != Method::Get {
             return;
@@ -202,7 +202,7 @@ impl Faulty {
         }
     }
 
-    fn fate(&self, request: &Request) -> Fate {
+    fn fate(&self, request: &ApiRequest) -> Fate {
         let mut state = self.state();
         if state.happens(Fault::Partition) {
             self.isolate(&mut state);
@@ -210,9 +210,9 @@ impl Faulty {
         }
         let is_write = request.method != Method::Get;
         let fates = [
-            (Fault::TooManyRequests, true, Fate::Refused(Broken::Overloaded)),
-            (Fault::InternalError, true, Fate::Refused(Broken::Inside)),
-            (Fault::Unavailable, true, Fate::Refused(Broken::Away)),
+            (Fault::TooManyRequests, true, Fate::Failed(Broken::Overloaded)),
+            (Fault::InternalError, true, Fate::Failed(Broken::Inside)),
+            (Fault::Unavailable, true, Fate::Failed(Broken::Away)),
             (Fault::LostRequest, true, Fate::Lost),
             (Fault::LostReply, is_write, Fate::Unanswered),
             (Fault::LateWrite, is_write, Fate::Late),
@@ -233,26 +233,26 @@ impl Faulty {
         let longest = state.faults.longest_partition;
         let duration = state.duration(longest);
         self.cut_off(true);
-        let this = self.weather().partitions;
+        let this = self.network().partitions;
         let faulty = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(duration).await;
-            let is_over = faulty.weather().partitions != this;
+            let is_over = faulty.network().partitions != this;
             if !is_over {
                 faulty.cut_off(false);
             }
         });
     }
 
-    /// Somebody else changes the object, if there is one, so that the version that the request names
+    /// Another client changes the object, if there is one, so that the version that the request names
     /// is the past.
-    fn overtake(&self, request: &Request) {
+    fn overtake(&self, request: &ApiRequest) {
         let path = request.target.split('?').next().unwrap_or_default();
         let object = ["/status", "/finalize"].iter().find_map(|part| path.strip_suffix(part));
         let number = self.state().chance.next_number().to_string();
         let touch = json!({"metadata": {"annotations": {TOUCHED: number}}});
-        let touch = Request::merge_patch(object.unwrap_or(path), touch);
-        let touch = touch.by(User::named(BYSTANDER, &[]));
+        let touch = ApiRequest::merge_patch(object.unwrap_or(path), touch);
+        let touch = touch.by(RequestUser::named(BYSTANDER, &[]));
         let response = self.server.with(|cluster| cluster.handle(touch));
         if response.code == 200 {
             self.state().count(Fault::Conflict);
@@ -266,23 +266,23 @@ impl Faulty {
     }
 
     fn is_cut_off(&self) -> bool {
-        self.weather().is_cut_off
+        self.network().is_cut_off
     }
 
-    fn weather(&self) -> Weather {
-        *self.way.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    fn network(&self) -> NetworkFaults {
+        *self.shared.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change_weather(&self, change: impl FnOnce(&mut Weather)) {
-        change(&mut self.way.weather.lock().unwrap_or_else(PoisonError::into_inner));
-        self.way.weather_changed.notify_waiters();
+    fn change_network(&self, change: impl FnOnce(&mut NetworkFaults)) {
+        change(&mut self.shared.network.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.network_changed.notify_waiters();
     }
 
-    /// Waits until the weather is as asked.
-    async fn wait_for(&self, is_met: impl Fn(Weather) -> bool) {
+    /// Waits until the network is as asked.
+    async fn wait_for(&self, is_met: impl Fn(NetworkFaults) -> bool) {
         loop {
-            let changed = self.way.weather_changed.notified();
-            if is_met(self.weather()) {
+            let changed = self.shared.network_changed.notified();
+            if is_met(self.network()) {
                 return;
             }
             changed.await;
@@ -290,7 +290,7 @@ impl Faulty {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.way.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -320,19 +320,19 @@ impl State {
     }
 }
 
-fn query(request: &Request, name: &str) -> Option<String> {
+fn query(request: &ApiRequest, name: &str) -> Option<String> {
     let (_, query) = request.target.split_once('?')?;
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
 }
 
-fn is_watch(request: &Request) -> bool {
+fn is_watch(request: &ApiRequest) -> bool {
     query(request, "watch").is_some_and(|value| value != "false" && value != "0")
 }
 
 /// Whether Kubernetes lets the cache answer with an older state: a list or watch that names a
 /// version and does not mean exactly that one. A read without a version is never stale.
-fn may_be_stale(request: &Request) -> bool {
+fn may_be_stale(request: &ApiRequest) -> bool {
     let version = query(request, "resourceVersion").unwrap_or_default();
     let is_exact = query(request, "resourceVersionMatch").is_some_and(|rule| rule == "Exact");
     // A list with a limit and a version is exact as well; a watch from a version goes on from there.
@@ -343,8 +343,8 @@ fn may_be_stale(request: &Request) -> bool {
     !version.is_empty() && !is_exact && !is_paged && !goes_on
 }
 
-/// Whether the reply tells the whole state anew.
-fn is_relist(request: &Request) -> bool {
+/// Whether the reply holds the whole state again.
+fn is_relist(request: &ApiRequest) -> bool {
     if request.method != Method::Get {
         return false;
     }
@@ -355,8 +355,8 @@ fn is_relist(request: &Request) -> bool {
         || (initial.is_none() && matches!(version.as_str(), "" | "0"))
 }
 
-/// Whether the request is refused if somebody else has written the object meanwhile.
-fn names_version(request: &Request) -> bool {
+/// Whether the request is rejected if another client has written the object meanwhile.
+fn names_version(request: &ApiRequest) -> bool {
     let path = match request.method {
         Method::Put | Method::Patch => "/metadata/resourceVersion",
         Method::Delete => "/preconditions/resourceVersion",
@@ -365,13 +365,13 @@ fn names_version(request: &Request) -> bool {
     request.body.pointer(path).and_then(Value::as_str).is_some_and(|version| !version.is_empty())
 }
 
-impl fmt::Debug for Faulty {
+impl fmt::Debug for FaultyTransport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Faulty").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-impl<B> Service<hyper::Request<B>> for Faulty
+impl<B> Service<hyper::Request<B>> for FaultyTransport
 where
     B: hyper::body::Body + Send + 'static,
     B::Data: Send,
@@ -390,7 +390,7 @@ where
         Box::pin(async move {
             match read(request, faulty.server.user.clone()).await {
                 Ok(request) => faulty.carry(request).await,
-                Err(refusal) => Ok(faulty.server.reply(refusal.into())),
+                Err(error) => Ok(faulty.server.reply(error.into())),
             }
         })
     }

@@ -5,7 +5,7 @@ use hyper::body::Bytes;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Fault, Faulty};
+use super::{Fault, FaultyTransport};
 use crate::service::{Lost, Stream};
 
 type Line = Result<Bytes, Lost>;
@@ -22,7 +22,7 @@ enum Passage {
 
 /// Of an event, what decides about its passage.
 #[derive(Deserialize)]
-struct Event {
+struct WatchLine {
     object: Object,
 }
 
@@ -40,7 +40,7 @@ struct Metadata {
     name: String,
 }
 
-impl Faulty {
+impl FaultyTransport {
     /// Puts the faults of this client between a watch and its reader; a document passes.
     pub(super) fn through(&self, path: String, stream: Stream) -> Stream {
         let Stream { document, lines: Some(lines), initial } = stream else { return stream };
@@ -53,7 +53,7 @@ impl Faulty {
 
 /// Carries the lines of one watch.
 struct Pump {
-    faulty: Faulty,
+    faulty: FaultyTransport,
     /// Path of the collection.
     path: String,
     lines: UnboundedReceiver<Line>,
@@ -62,7 +62,7 @@ struct Pump {
 
 impl Pump {
     /// Carries lines until either side ends the watch or a fault does. The state at the beginning
-    /// passes whole: a server that cannot tell it does not begin.
+    /// passes whole: a server that cannot send it does not begin.
     async fn run(mut self, initial: usize) {
         let mut initial = initial;
         loop {
@@ -74,7 +74,7 @@ impl Pump {
             let Some(Ok(line)) = line else { return };
             let passage = if initial > 0 { Passage::Delivered } else { self.passage(&line).await };
             initial = initial.saturating_sub(1);
-            self.faulty.wait_for(|weather| !weather.is_cut_off).await;
+            self.faulty.wait_for(|network| !network.is_cut_off).await;
             let sent = match passage {
                 Passage::Delivered => self.sender.send(Ok(line)),
                 Passage::Twice => {
@@ -103,7 +103,7 @@ impl Pump {
                 state.unseen.extend(name);
                 Passage::Dropped
             } else if state.happens(Fault::SilentStream) {
-                Passage::Silence(self.faulty.weather().changes)
+                Passage::Silence(self.faulty.network().changes)
             } else if state.happens(Fault::CutStream) {
                 Passage::Cut
             } else if state.happens(Fault::DuplicatedEvent) {
@@ -135,7 +135,7 @@ impl Pump {
     async fn fall_silent(self, before: u64) {
         tokio::select! {
             biased;
-            () = self.faulty.wait_for(|weather| weather.changes != before) => {
+            () = self.faulty.wait_for(|network| network.changes != before) => {
                 drop(self.sender.send(Err(Lost)));
             }
             () = self.sender.closed() => {}
@@ -145,7 +145,7 @@ impl Pump {
 
 /// Namespace and name of the object of an event; `None` for a bookmark and an error.
 fn object_name(line: &Bytes) -> Option<String> {
-    let event: Event = serde_json::from_slice(line).ok()?;
+    let event: WatchLine = serde_json::from_slice(line).ok()?;
     let Metadata { namespace, name } = event.object.metadata;
     (!name.is_empty()).then(|| format!("{namespace}/{name}"))
 }

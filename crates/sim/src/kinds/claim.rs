@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::Strategy;
 use crate::store::{Key, Store};
-use crate::table::Resource;
+use crate::table::ResourceType;
 
 /// `PersistentVolumeClaim`.
 #[derive(Debug)]
-pub(crate) struct Claim;
+pub(crate) struct ClaimStrategy;
 
 const LEGACY: [&str; 3] = ["metadata", "annotations", LEGACY_CLASS];
 
-impl Strategy for Claim {
+impl Strategy for ClaimStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], json!("Pending"));
         claim::default(object);
@@ -27,7 +27,7 @@ impl Strategy for Claim {
     }
 
     fn admit_create(&self, object: &mut Value, store: &Store) {
-        let Some(row) = Resource::find("storage.k8s.io", "storageclasses") else { return };
+        let Some(row) = ResourceType::find("storage.k8s.io", "storageclasses") else { return };
         let classes = store.objects(row, "");
         claim::default_class(object, classes.iter().map(|class| &**class));
     }
@@ -54,7 +54,7 @@ impl Strategy for Claim {
 
     fn admit_update(&self, object: &Value, existing: &Value, store: &Store) -> Result<(), String> {
         let growth = |class: &str| {
-            let row = Resource::find("storage.k8s.io", "storageclasses");
+            let row = ResourceType::find("storage.k8s.io", "storageclasses");
             let found = row.and_then(|row| store.get(&Key::new(row, "", class)));
             match found {
                 Some(found) if found["allowVolumeExpansion"] == true => Growth::Allowed,

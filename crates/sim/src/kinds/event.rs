@@ -1,4 +1,4 @@
-//! Events: `Event` of the core group.
+//! Events: `EventStrategy` of the core group.
 //!
 //! The real server shows the same objects under `events.k8s.io` in another shape, and forgets them
 //! after an hour; neither is here.
@@ -9,9 +9,9 @@ use super::Strategy;
 use bindery::api::server::Cause;
 use bindery::api::server::fields::{at, set_default, text};
 
-/// `Event`.
+/// `EventStrategy`.
 #[derive(Debug)]
-pub(crate) struct Event;
+pub(crate) struct EventStrategy;
 
 /// Kubernetes: `ReasonLengthLimit`, `ActionLengthLimit` and `ReportingInstanceLengthLimit`.
 const SHORT: usize = 128;
@@ -28,7 +28,7 @@ const NULLS: [&str; 3] = ["firstTimestamp", "lastTimestamp", "eventTime"];
 /// Where events without a namespaced object live.
 const HOMES: [&str; 2] = ["default", "kube-system"];
 
-impl Strategy for Event {
+impl Strategy for EventStrategy {
     fn default(&self, object: &mut Value) {
         for field in ["involvedObject", "source"] {
             set_default(object, &[field], json!({}));
@@ -48,7 +48,7 @@ impl Strategy for Event {
     }
 
     /// Names carry a dot and a number, and older clients put more into them: only what would break
-    /// a path is refused.
+    /// a path is rejected.
     fn name_causes(&self, name: &str) -> Vec<Cause> {
         let reason = match name {
             "" => {

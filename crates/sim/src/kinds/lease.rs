@@ -1,4 +1,4 @@
-//! Leases: `Lease` of `coordination.k8s.io`.
+//! Leases: `LeaseStrategy` of `coordination.k8s.io`.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use super::Strategy;
 use bindery::api::server::Cause;
 use bindery::api::server::fields::{at, remove, set_default};
 
-/// `Lease`.
+/// `LeaseStrategy`.
 #[derive(Debug)]
-pub(crate) struct Lease;
+pub(crate) struct LeaseStrategy;
 
 const DURATION: [&str; 2] = ["spec", "leaseDurationSeconds"];
 const TRANSITIONS: [&str; 2] = ["spec", "leaseTransitions"];
@@ -16,7 +16,7 @@ const TRANSITIONS: [&str; 2] = ["spec", "leaseTransitions"];
 /// Kubernetes: dropped unless the feature gate `CoordinatedLeaderElection` is on; it is off.
 const COORDINATED: [&str; 2] = ["strategy", "preferredHolder"];
 
-impl Strategy for Lease {
+impl Strategy for LeaseStrategy {
     /// A typed server always writes the specification, without the fields of a feature that is off.
     fn default(&self, object: &mut Value) {
         set_default(object, &["spec"], json!({}));

@@ -20,13 +20,13 @@ use bindery::api::server::Cause;
 use bindery::api::server::fields::{copy, text};
 use bindery::api::server::metadata::validate_name;
 
-pub(super) use claim::Claim;
-pub(super) use event::Event;
-pub(super) use lease::Lease;
-pub(super) use place::{Namespace, Node};
-pub(super) use pod::{Pod, place};
-pub(super) use storage::{Attachment, Class};
-pub(super) use volume::Volume;
+pub(super) use claim::ClaimStrategy;
+pub(super) use event::EventStrategy;
+pub(super) use lease::LeaseStrategy;
+pub(super) use place::{NamespaceStrategy, NodeStrategy};
+pub(super) use pod::{PodStrategy, place};
+pub(super) use storage::{AttachmentStrategy, ClassStrategy};
+pub(super) use volume::VolumeStrategy;
 
 /// The hooks of one kind. The defaults fit a kind without a status or rules of its own.
 pub(super) trait Strategy: Debug + Sync {
@@ -67,7 +67,7 @@ pub(super) trait Strategy: Debug + Sync {
         self.validate(object)
     }
 
-    /// Why built-in validating admission refuses a change.
+    /// Why built-in validating admission rejects a change.
     fn admit_update(
         &self,
         _object: &Value,
@@ -133,9 +133,9 @@ pub(super) trait Strategy: Debug + Sync {
 
 /// A kind with nothing particular.
 #[derive(Debug)]
-pub(super) struct Plain;
+pub(super) struct PlainStrategy;
 
-impl Strategy for Plain {
+impl Strategy for PlainStrategy {
     fn prepare_update(&self, _object: &mut Value, _existing: &Value) {}
 
     fn returns_deleted(&self) -> bool {

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::Strategy;
 use bindery::api::server::fields::{at, copy, set, set_default, text};
 
-/// `Node`.
+/// `NodeStrategy`.
 #[derive(Debug)]
-pub(crate) struct Node;
+pub(crate) struct NodeStrategy;
 
-/// `Namespace`.
+/// `NamespaceStrategy`.
 #[derive(Debug)]
-pub(crate) struct Namespace;
+pub(crate) struct NamespaceStrategy;
 
-/// What a kubelet tells of its machine; a typed server spells it before anybody has.
+/// What a kubelet reports of its machine; a typed server fills it in before a kubelet does.
 const NODE_FIELDS: [&str; 10] = [
     "architecture",
     "bootID",
@@ -32,7 +32,7 @@ const NODE_FIELDS: [&str; 10] = [
 const NAME_LABEL: [&str; 3] = ["metadata", "labels", "kubernetes.io/metadata.name"];
 const SPACE_FINALIZERS: [&str; 2] = ["spec", "finalizers"];
 
-impl Strategy for Node {
+impl Strategy for NodeStrategy {
     fn default(&self, object: &mut Value) {
         let port = ["status", "daemonEndpoints", "kubeletEndpoint", "Port"];
         set_default(object, &port, json!(0));
@@ -71,7 +71,7 @@ impl Strategy for Node {
     }
 }
 
-impl Strategy for Namespace {
+impl Strategy for NamespaceStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], json!("Active"));
         let name = text(object, &["metadata", "name"]).to_owned();

@@ -1,4 +1,4 @@
-//! Pods: `Pod`.
+//! Pods: `PodStrategy`.
 //!
 //! Only what claims and deletion depend on: most defaults of a pod are not filled in, and of its
 //! specification only the presence of containers is checked at creation.
@@ -10,9 +10,9 @@ use bindery::api::server::Cause;
 use bindery::api::server::fields::{at, copy, set, set_default, text};
 use bindery::api::server::metadata::GENERATION;
 
-/// `Pod`.
+/// `PodStrategy`.
 #[derive(Debug)]
-pub(crate) struct Pod;
+pub(crate) struct PodStrategy;
 
 /// Kubernetes: `terminationGracePeriodSeconds` of a pod that names none.
 const GRACE_SECONDS: i64 = 30;
@@ -26,7 +26,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-impl Strategy for Pod {
+impl Strategy for PodStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &PHASE, json!("Pending"));
         set_default(object, &["spec", "restartPolicy"], json!("Always"));
@@ -64,7 +64,7 @@ impl Strategy for Pod {
         if frozen(object, existing) == existing["spec"] {
             return Vec::new();
         }
-        // The real server prints a diff of its internal types after the line.
+        // The real server prints a diff of its internal types after this text.
         let detail = format!("pod updates may not change fields other than {CHANGEABLE}\n");
         vec![Cause::forbidden("spec", &detail)]
     }

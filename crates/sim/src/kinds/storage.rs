@@ -8,16 +8,16 @@ use bindery::api::server::fields::{at, copy, set, set_default, text};
 
 /// `StorageClass`.
 #[derive(Debug)]
-pub(crate) struct Class;
+pub(crate) struct ClassStrategy;
 
 /// `VolumeAttachment`.
 #[derive(Debug)]
-pub(crate) struct Attachment;
+pub(crate) struct AttachmentStrategy;
 
 const RECLAIM_POLICIES: &[&str] = &["Delete", "Retain"];
 const BINDING_MODES: &[&str] = &["Immediate", "WaitForFirstConsumer"];
 
-impl Strategy for Class {
+impl Strategy for ClassStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &["provisioner"], json!(""));
         set_default(object, &["reclaimPolicy"], json!("Delete"));
@@ -47,7 +47,7 @@ impl Strategy for Class {
     }
 }
 
-impl Strategy for Attachment {
+impl Strategy for AttachmentStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &["status", "attached"], json!(false));
     }

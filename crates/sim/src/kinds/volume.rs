@@ -9,7 +9,7 @@ use super::Strategy;
 
 /// `PersistentVolume`.
 #[derive(Debug)]
-pub(crate) struct Volume;
+pub(crate) struct VolumeStrategy;
 
 /// Label keys of node affinity that draw a warning: the key, its successor, and the version that deprecated it. Kubernetes: `pkg/api/node/util.go`.
 const RENAMED_LABELS: [(&str, &str, &str); 5] = [
@@ -32,7 +32,7 @@ const DEPRECATED_ANNOTATIONS: [(&str, &str); 2] = [
 const PHASE: [&str; 2] = ["status", "phase"];
 const TRANSITION: [&str; 2] = ["status", "lastPhaseTransitionTime"];
 
-impl Strategy for Volume {
+impl Strategy for VolumeStrategy {
     fn default(&self, object: &mut Value) {
         set_default(object, &PHASE, json!("Pending"));
         volume::default(object);

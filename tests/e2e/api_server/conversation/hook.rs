@@ -1,5 +1,5 @@
 //! Webhooks that note every review of volumes, claims and classes, and answer as an annotation of the
-//! object tells them.
+//! object shows them.
 
 use std::convert::Infallible;
 use std::fs;
@@ -130,9 +130,9 @@ async fn answer(
 fn verdict(phase: &str, request: &Value) -> Value {
     let order = order(phase, request);
     let mut response = json!({
-        "uid": request["uid"], "allowed": order.refusal().is_none(), "warnings": order.warnings(),
+        "uid": request["uid"], "allowed": order.denial().is_none(), "warnings": order.warnings(),
     });
-    if let Some(status) = order.refusal() {
+    if let Some(status) = order.denial() {
         response["status"] = status;
     }
     if let Some(labels) = order.edit() {

@@ -1,5 +1,5 @@
 //! The conversation that the simulated API server was measured against, played to the real one again:
-//! what is recorded is what this server answers. `make generate` records it anew.
+//! what is recorded is what this server answers. `make generate` records it again.
 //!
 //! The steps and the recording are in `tests/simulation/api_server/conversation`, where they are replayed through the
 //! simulated server.
@@ -33,17 +33,17 @@ const FILE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simulation/api_server/conversation/recorded.json");
 
 fn the_real_server_still_answers_as_recorded() {
-    // Fresh, and with nobody who writes: the first objects are those of the conversation.
+    // Fresh, and without writers: the first objects are those of the conversation.
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let hook = Hook::registered(&plane);
     let steps = steps();
     let mut seen = Seen::default();
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for step in &steps {
         let reply = send(&plane, &seen.fill(step));
         seen.remember(&document(step, &reply));
         let (warnings, reviews) = (&reply.warnings, hook.take());
-        heard.push(record(step, reply.code, &document(step, &reply), warnings, &reviews));
+        received.push(record(step, reply.code, &document(step, &reply), warnings, &reviews));
         if step.method != "GET" && step.path.starts_with(CLASSES) {
             await_default_class(&plane);
             hook.take();
@@ -53,11 +53,11 @@ fn the_real_server_still_answers_as_recorded() {
     let recorded = recorded();
     let mut differences = Vec::new();
     let same = Facts::from([
-        ("replies".to_owned(), heard.len().to_string()),
+        ("replies".to_owned(), received.len().to_string()),
         (REWORDED.to_owned(), "0".to_owned()),
     ]);
     let mut facts = same.clone();
-    for (number, entry) in heard.iter().enumerate() {
+    for (number, entry) in received.iter().enumerate() {
         let (before, after) =
             (then.level(recorded.get(number).unwrap_or(&Value::Null)), now.level(entry));
         if before != after {
@@ -65,16 +65,20 @@ fn the_real_server_still_answers_as_recorded() {
             note(&mut facts, &before, &after);
         }
     }
-    println!("{} of {} replies are as recorded", heard.len() - differences.len(), heard.len());
+    println!(
+        "{} of {} replies are as recorded",
+        received.len() - differences.len(),
+        received.len()
+    );
     let version = version(&plane);
-    if version == REFERENCE && !(differences.is_empty() && recorded.len() == heard.len()) {
+    if version == REFERENCE && !(differences.is_empty() && recorded.len() == received.len()) {
         // What differs in nothing but names and times stays as it is recorded.
         assert!(
             std::env::var_os("BINDERY_GENERATE").is_some(),
             "run make generate if the server is right:\n{}",
             differences.join("\n")
         );
-        let lines: Vec<String> = heard.iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = received.iter().map(ToString::to_string).collect();
         std::fs::write(FILE, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
         facts = same;
     }
@@ -119,8 +123,12 @@ fn changed(then: &Value, now: &Value) -> Vec<String> {
     let inner = |place: String| {
         let inner =
             changed(&at(then, &place).unwrap_or_default(), &at(now, &place).unwrap_or_default());
-        inner.into_iter().map(move |told| {
-            if told.starts_with(':') { format!("{place}{told}") } else { format!("{place}.{told}") }
+        inner.into_iter().map(move |reported| {
+            if reported.starts_with(':') {
+                format!("{place}{reported}")
+            } else {
+                format!("{place}.{reported}")
+            }
         })
     };
     all.into_iter().flat_map(inner).collect()
@@ -131,7 +139,7 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The same steps, which nobody refuses now. What follows from a refusal is missed; each write is compared all
+/// The same steps, which no webhook denies now. What follows from a denial is missed; each write is compared all
 /// the same.
 fn conditions_and_predicates_agree_on_it() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));

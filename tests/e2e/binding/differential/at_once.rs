@@ -10,10 +10,10 @@ use bindery::client::resource::ResourceKind;
 use bindery::model::ClaimKey;
 use serde_json::Value;
 
+use super::scenario::{Scenario, scenario};
 use super::scene::Scene;
 use super::stage::{Binder, Stage, await_quiet};
 use super::step::{Act, Step};
-use super::story::{Story, story};
 use super::{QUIET, seeds};
 
 /// So many objects have few enough orders.
@@ -24,44 +24,45 @@ type End = BTreeMap<String, Option<String>>;
 
 pub(super) fn whatever_comes_at_once_ends_as_in_some_order() {
     let stage = Stage::new(Binder::Ours);
-    let stories: Vec<Story> = seeds(20, 100).map(story).filter(|story| !story.is_alone).collect();
-    for story in &stories {
-        stage.prepare(story);
+    let scenarios: Vec<Scenario> =
+        seeds(20, 100).map(scenario).filter(|scenario| !scenario.is_alone).collect();
+    for scenario in &scenarios {
+        stage.prepare(scenario);
     }
-    for story in &stories {
+    for scenario in &scenarios {
         thread::scope(|scope| {
-            for object in objects(story) {
-                let (stage, tag) = (&stage, &story.tag);
+            for object in objects(scenario) {
+                let (stage, tag) = (&stage, &scenario.tag);
                 scope.spawn(move || drop(stage.act(tag, &[Act::Create(object)])));
             }
         });
     }
     let (mut several, mut most) = (0, 0);
-    for story in &stories {
-        await_quiet(&[&stage], &story.tag, QUIET);
-        let scene = stage.scene(story);
+    for scenario in &scenarios {
+        await_quiet(&[&stage], &scenario.tag, QUIET);
+        let scene = stage.scene(scenario);
         let ends = ends(&scene);
         let end = end_of(&scene.view());
-        let told =
-            format!("seed {} ends as in no order: {end:?}; orders end as {ends:?}", story.seed);
-        assert!(ends.contains(&end), "{told}");
+        let reported =
+            format!("seed {} ends as in no order: {end:?}; orders end as {ends:?}", scenario.seed);
+        assert!(ends.contains(&end), "{reported}");
         several += usize::from(ends.len() > 1);
         most = most.max(ends.len());
     }
     println!(
         "{} clusters came at once; the order could matter in {several} of them, with up to {most} ends",
-        stories.len()
+        scenarios.len()
     );
-    if stories.len() > 15 {
-        assert!(several * 5 >= stories.len(), "in too few of them the order matters");
+    if scenarios.len() > 15 {
+        assert!(several * 5 >= scenarios.len(), "in too few of them the order matters");
     }
 }
 
 /// Claims and volumes in equal parts, which fit each other more or less.
-fn objects(story: &Story) -> Vec<Value> {
-    let created = story.steps.iter().filter_map(Step::created);
+fn objects(scenario: &Scenario) -> Vec<Value> {
+    let created = scenario.steps.iter().filter_map(Step::created);
     let claims = created.filter(|object| object["kind"] == "PersistentVolumeClaim").cloned();
-    let volumes = story.volumes.iter().take(OBJECTS_COUNT_MAX / 2).cloned();
+    let volumes = scenario.volumes.iter().take(OBJECTS_COUNT_MAX / 2).cloned();
     volumes.chain(claims.take(OBJECTS_COUNT_MAX / 2)).collect()
 }
 

@@ -10,7 +10,7 @@ use bindery::model::{
 };
 use serde_json::Value;
 
-use super::scene::{Scene, Told};
+use super::scene::{Reported, Scene};
 
 /// Both servers after the same steps.
 pub(super) struct Both<'a> {
@@ -31,14 +31,14 @@ pub(super) struct Documented {
 pub(super) const ALL: &[Documented] = &[
     Documented {
         name: "kept-volume-first",
-        reason: "a volume that is kept for the claim comes before a free one with fewer access modes; \
+        reason: "a volume that is reserved for the claim comes before a free one with fewer access modes; \
                  there it stays unused",
         is_harmless: false,
         explains: kept_volume_first,
     },
     Documented {
         name: "agreed-pair-must-fit",
-        reason: "two that name each other are refused if their volume modes differ, as no pod could use the \
+        reason: "two that name each other are rejected if their volume modes differ, as no pod could use the \
                  pair; there nothing is checked",
         is_harmless: false,
         explains: agreed_pair_must_fit,
@@ -101,16 +101,16 @@ pub(super) fn explain(both: &Both<'_>) -> Option<Vec<&'static Documented>> {
             }
         }
     }
-    let ours = without(both.ours.told(), &all.claims, &all.ours);
-    let theirs = without(both.theirs.told(), &all.claims, &all.theirs);
+    let ours = without(both.ours.reported(), &all.claims, &all.ours);
+    let theirs = without(both.theirs.reported(), &all.claims, &all.theirs);
     (!found.is_empty() && ours.is_like(&theirs)).then(|| found.into_values().collect())
 }
 
-fn without(told: Told, claims: &BTreeSet<String>, volumes: &BTreeSet<String>) -> Told {
-    let Told { claims: mut told_claims, volumes: mut told_volumes } = told;
-    told_claims.retain(|name, _| !claims.contains(name));
-    told_volumes.retain(|(_, name)| !volumes.contains(name));
-    Told { claims: told_claims, volumes: told_volumes }
+fn without(reported: Reported, claims: &BTreeSet<String>, volumes: &BTreeSet<String>) -> Reported {
+    let Reported { claims: mut reported_claims, volumes: mut reported_volumes } = reported;
+    reported_claims.retain(|name, _| !claims.contains(name));
+    reported_volumes.retain(|(_, name)| !volumes.contains(name));
+    Reported { claims: reported_claims, volumes: reported_volumes }
 }
 
 impl Seen<'_> {
@@ -144,11 +144,11 @@ fn kept_volume_first(seen: &Seen<'_>) -> Option<Explained> {
 fn agreed_pair_must_fit(seen: &Seen<'_>) -> Option<Explained> {
     let volume = seen.named()?;
     let is_agreed = volume.reservation == Reservation::Named(seen.ours.key.clone());
-    let is_refused = seen.ours.stage() == Stage::Unbound && seen.is_bound_there_only();
+    let is_denied = seen.ours.stage() == Stage::Unbound && seen.is_bound_there_only();
     let against = fit(volume, &seen.ours, None, FitCheck::Prebind).err()?;
     let is_unusable =
         against.iter().any(|mismatch| matches!(mismatch, Mismatch::VolumeMode { .. }));
-    (is_agreed && is_refused && is_unusable).then(|| seen.explained(&[Some(&volume.name)]))
+    (is_agreed && is_denied && is_unusable).then(|| seen.explained(&[Some(&volume.name)]))
 }
 
 fn lost_claim_needs_its_volume(seen: &Seen<'_>) -> Option<Explained> {
@@ -162,16 +162,16 @@ fn lost_claim_needs_its_volume(seen: &Seen<'_>) -> Option<Explained> {
 }
 
 fn terminating_claim_gets_nothing(seen: &Seen<'_>) -> Option<Explained> {
-    let is_refused = seen.ours.deletion == Deletion::Terminating
+    let is_denied = seen.ours.deletion == Deletion::Terminating
         && seen.ours.stage() == Stage::Unbound
         && seen.theirs.stage() == Stage::Completed;
-    is_refused.then(|| seen.explained(&[seen.theirs.volume.as_ref()]))
+    is_denied.then(|| seen.explained(&[seen.theirs.volume.as_ref()]))
 }
 
 fn mark_of_a_moved_plug_in_stays(seen: &Seen<'_>) -> Option<Explained> {
     const MARK: &str = "pv.kubernetes.io/migrated-to";
-    let told = |scene: &Scene| scene.told().claims.remove(seen.name);
-    let (mut ours, theirs) = (told(seen.both.ours)?, told(seen.both.theirs)?);
+    let reported = |scene: &Scene| scene.reported().claims.remove(seen.name);
+    let (mut ours, theirs) = (reported(seen.both.ours)?, reported(seen.both.theirs)?);
     let mark = ours["annotations"].as_object_mut()?.remove(MARK)?;
     let is_asked = mark == theirs["annotations"]["volume.kubernetes.io/storage-provisioner"];
     (is_asked && ours == theirs).then(|| seen.explained(&[]))

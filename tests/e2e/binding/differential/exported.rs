@@ -48,7 +48,7 @@ fn exported(stage: &Stage, name: &str) -> (String, Value, Value) {
     stage.write(Method::POST, "/api/v1/persistentvolumes", Body::json(&export));
     let phase = if name == "by-name" { "Available" } else { "Released" };
     await_phase(stage, &volume, phase);
-    // A volume for the claim that is made last: whoever binds has seen all before it.
+    // A volume for the claim that is made last: the binder has seen all before it.
     let last = claim(stage, "thief", &format!("last-{name}"), &format!("{name}-last"));
     create_volume(stage, &format!("{name}-last"));
     await_phase(stage, &last, "Bound");

@@ -7,10 +7,10 @@ mod at_once;
 mod documented;
 mod exported;
 mod planned;
+mod scenario;
 mod scene;
 mod stage;
 mod step;
-mod story;
 mod tally;
 
 use std::collections::BTreeSet;
@@ -21,10 +21,10 @@ use std::thread;
 use std::time::Duration;
 
 use documented::{Both, explain};
+use scenario::{Scenario, scenario};
 use scene::Scene;
 use stage::{Binder, Stage, await_quiet};
 use step::{Act, Step};
-use story::{Story, story};
 use tally::Tally;
 
 use crate::eventually::poll;
@@ -69,17 +69,17 @@ fn histories_end_as_with_kubernetes() {
     let seeds = seeds(40, 300);
     let (ours, theirs) = (Stage::new(Binder::Ours), Stage::new(Binder::InTree));
     let servers = Servers { ours, theirs, alone: Mutex::default() };
-    let mut stories: Vec<Story> = seeds.clone().map(story).collect();
+    let mut scenarios: Vec<Scenario> = seeds.clone().map(scenario).collect();
     // Those that wait for each other begin at once.
-    stories.sort_by_key(|story| !story.is_alone);
+    scenarios.sort_by_key(|scenario| !scenario.is_alone);
     let next = AtomicUsize::new(0);
     let (tally, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                while let Some(story) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut own = Tally::default();
-                    if let Err(failure) = play(&servers, story, &mut own) {
+                    if let Err(failure) = play(&servers, scenario, &mut own) {
                         failures.lock().unwrap().push(failure);
                     }
                     tally.lock().unwrap().add(own);
@@ -91,38 +91,38 @@ fn histories_end_as_with_kubernetes() {
     println!("{tally}");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     if seeds.end - seeds.start >= 40 {
-        tally.assert_telling();
+        tally.assert_reported();
     }
 }
 
 /// Plays a story on both servers, until it ends or they differ as documented. The error says how they
 /// differ otherwise.
-fn play(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(), String> {
-    let _turn = story.is_alone.then(|| servers.alone.lock().unwrap());
+fn play(servers: &Servers, scenario: &Scenario, tally: &mut Tally) -> Result<(), String> {
+    let _turn = scenario.is_alone.then(|| servers.alone.lock().unwrap());
     let stages = [&servers.ours, &servers.theirs];
     for stage in stages {
-        stage.prepare(story);
+        stage.prepare(scenario);
     }
-    let result = play_steps(servers, story, tally);
-    tally.story();
+    let result = play_steps(servers, scenario, tally);
+    tally.scenario();
     for stage in stages {
-        stage.clear(story);
+        stage.clear(scenario);
     }
     result
 }
 
-fn play_steps(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(), String> {
-    let seed = story.seed;
-    let volumes: Vec<Step> = story.volumes.iter().cloned().map(Step::Create).collect();
+fn play_steps(servers: &Servers, scenario: &Scenario, tally: &mut Tally) -> Result<(), String> {
+    let seed = scenario.seed;
+    let volumes: Vec<Step> = scenario.volumes.iter().cloned().map(Step::Create).collect();
     // The volumes come together, then one step at a time.
-    let chapters = [&volumes[..]].into_iter().chain(story.steps.chunks(1));
+    let chapters = [&volumes[..]].into_iter().chain(scenario.steps.chunks(1));
     for (number, steps) in chapters.enumerate() {
-        let taken = take(servers, story, steps, tally);
+        let taken = take(servers, scenario, steps, tally);
         if !taken {
             continue;
         }
-        await_quiet(&[&servers.ours, &servers.theirs], &story.tag, QUIET);
-        match compare(servers, story, tally) {
+        await_quiet(&[&servers.ours, &servers.theirs], &scenario.tag, QUIET);
+        match compare(servers, scenario, tally) {
             Compared::Alike => {}
             Compared::Documented => return Ok(()),
             Compared::Different(how) => {
@@ -134,14 +134,14 @@ fn play_steps(servers: &Servers, story: &Story, tally: &mut Tally) -> Result<(),
             }
         }
     }
-    tally.end(&servers.ours.scene(story));
+    tally.end(&servers.ours.scene(scenario));
     Ok(())
 }
 
-/// Takes steps on both servers; not if one refuses, or chance would decide.
-fn take(servers: &Servers, story: &Story, steps: &[Step], tally: &mut Tally) -> bool {
+/// Takes steps on both servers; not if one rejects, or chance would decide.
+fn take(servers: &Servers, scenario: &Scenario, steps: &[Step], tally: &mut Tally) -> bool {
     let stages = [&servers.ours, &servers.theirs];
-    let scenes = stages.map(|stage| stage.scene(story));
+    let scenes = stages.map(|stage| stage.scene(scenario));
     let acts = scenes
         .each_ref()
         .map(|scene| steps.iter().flat_map(|step| step.acts(scene)).collect::<Vec<Act>>());
@@ -151,7 +151,7 @@ fn take(servers: &Servers, story: &Story, steps: &[Step], tally: &mut Tally) -> 
         return false;
     }
     let outcomes = [(stages[0], &acts[0]), (stages[1], &acts[1])]
-        .map(|(stage, acts)| stage.act(&story.tag, acts));
+        .map(|(stage, acts)| stage.act(&scenario.tag, acts));
     tally.step(&outcomes);
     true
 }
@@ -162,12 +162,12 @@ enum Compared {
     Different(String),
 }
 
-fn compare(servers: &Servers, story: &Story, tally: &mut Tally) -> Compared {
+fn compare(servers: &Servers, scenario: &Scenario, tally: &mut Tally) -> Compared {
     let mut last = [Scene::default(), Scene::default()];
     let alike = poll(LATE, || {
-        last = [servers.ours.scene(story), servers.theirs.scene(story)];
+        last = [servers.ours.scene(scenario), servers.theirs.scene(scenario)];
         let [ours, theirs] = &last;
-        if ours.told().is_like(&theirs.told()) {
+        if ours.reported().is_like(&theirs.reported()) {
             return Ok(Vec::new());
         }
         let explained = explain(&Both { ours, theirs }).unwrap_or_default();
@@ -191,7 +191,7 @@ fn compare(servers: &Servers, story: &Story, tally: &mut Tally) -> Compared {
 
 /// What is different, and nothing else.
 fn differences(ours: &Scene, theirs: &Scene) -> String {
-    let (ours, theirs) = (ours.told(), theirs.told());
+    let (ours, theirs) = (ours.reported(), theirs.reported());
     let mut lines = Vec::new();
     let names: BTreeSet<&String> = ours.claims.keys().chain(theirs.claims.keys()).collect();
     for name in names {
@@ -201,12 +201,13 @@ fn differences(ours: &Scene, theirs: &Scene) -> String {
         }
     }
     let mut there = theirs.volumes;
-    for (told, name) in ours.volumes {
-        match there.iter().position(|(other, _)| *other == told) {
+    for (reported, name) in ours.volumes {
+        match there.iter().position(|(other, _)| *other == reported) {
             Some(place) => drop(there.remove(place)),
-            None => lines.push(format!("volume {name}\n  ours {told}")),
+            None => lines.push(format!("volume {name}\n  ours {reported}")),
         }
     }
-    lines.extend(there.iter().map(|(told, name)| format!("volume {name}\n  theirs {told}")));
+    lines
+        .extend(there.iter().map(|(reported, name)| format!("volume {name}\n  theirs {reported}")));
     lines.join("\n")
 }

@@ -1,6 +1,6 @@
 //! What `bindery plan` says of a dump, the controller does when it is started on that state.
 //!
-//! The clusters are made of the same stories as the histories, all at once, while nobody binds; some of
+//! The clusters are made of the same scenarios as the histories, all at once, while no binder runs; some of
 //! their pairs are bound, half bound, left or lost already.
 
 use std::path::Path;
@@ -10,10 +10,10 @@ use bindery_sim::Chance;
 use hyper::Method;
 use serde_json::{Value, json};
 
+use super::scenario::{Scenario, scenario};
 use super::scene::{Scene, name_of};
 use super::stage::{Binder, PATIENCE, Stage, await_quiet};
 use super::step::Step;
-use super::story::{Story, story};
 use super::{QUIET, seeds};
 use crate::controller::{Controller, Election};
 use crate::eventually::poll;
@@ -24,53 +24,64 @@ use crate::plane::{Body, claim_path, volume_path};
 const ROUND: usize = 5;
 
 pub(super) fn what_a_plan_says_the_controller_does() {
-    let stage = Stage::new(Binder::Nobody);
+    let stage = Stage::new(Binder::None);
     let seeds: Vec<u64> = seeds(20, 100).collect();
     let mut fates = std::collections::BTreeMap::<String, usize>::new();
     for round in seeds.chunks(ROUND) {
-        let stories: Vec<Story> = round.iter().map(|seed| story(*seed)).collect();
-        for story in &stories {
-            store(&stage, story);
+        let scenarios: Vec<Scenario> = round.iter().map(|seed| scenario(*seed)).collect();
+        for scenario in &scenarios {
+            store(&stage, scenario);
         }
         let plan = plan(&stage);
         let controller = Controller::start(stage.plane(), Election::None);
-        for story in &stories {
-            let done = poll(PATIENCE, || broken_promises(&plan, &stage.scene(story)));
+        for scenario in &scenarios {
+            let done = poll(PATIENCE, || broken_promises(&plan, &stage.scene(scenario)));
             let replay = format!(
                 "make e2e CASES='--seeds={}..{} plan'",
                 round[0],
                 round[round.len() - 1] + 1
             );
-            assert_eq!(done, Ok(()), "seed {}; replay: {replay}\n{}", story.seed, controller.log());
+            assert_eq!(
+                done,
+                Ok(()),
+                "seed {}; replay: {replay}\n{}",
+                scenario.seed,
+                controller.log()
+            );
         }
-        for story in &stories {
-            await_quiet(&[&stage], &story.tag, QUIET);
-            assert_eq!(broken_promises(&plan, &stage.scene(story)), Ok(()), "seed {}", story.seed);
+        for scenario in &scenarios {
+            await_quiet(&[&stage], &scenario.tag, QUIET);
+            assert_eq!(
+                broken_promises(&plan, &stage.scene(scenario)),
+                Ok(()),
+                "seed {}",
+                scenario.seed
+            );
         }
         for object in ["claims", "volumes"].iter().flat_map(|kind| listed(&plan, kind)) {
             *fates.entry(text(&object["outcome"]).to_owned()).or_default() += 1;
         }
         controller.stop();
-        for story in &stories {
-            stage.clear(story);
+        for scenario in &scenarios {
+            stage.clear(scenario);
         }
     }
     println!("{} clusters ended as planned: {fates:?}", seeds.len());
 }
 
 /// Stores the objects of a story, in whatever state.
-fn store(stage: &Stage, story: &Story) {
-    stage.prepare(story);
-    let created = story.volumes.iter().cloned().map(Step::Create);
-    let created =
-        created.chain(story.steps.iter().filter(|step| matches!(step, Step::Create(_))).cloned());
+fn store(stage: &Stage, scenario: &Scenario) {
+    stage.prepare(scenario);
+    let created = scenario.volumes.iter().cloned().map(Step::Create);
+    let created = created
+        .chain(scenario.steps.iter().filter(|step| matches!(step, Step::Create(_))).cloned());
     for step in created {
-        // What a server refuses is not there: the plan is made of what is.
-        drop(stage.act(&story.tag, &step.acts(&stage.scene(story))));
+        // What a server rejects is not there: the plan is made of what is.
+        drop(stage.act(&scenario.tag, &step.acts(&stage.scene(scenario))));
     }
-    let mut chance = Chance::new(story.seed);
+    let mut chance = Chance::new(scenario.seed);
     for round in 0..2 {
-        let scene = stage.scene(story);
+        let scene = stage.scene(scenario);
         let claims: Vec<&Value> =
             scene.claims.values().filter(|claim| claim["spec"]["volumeName"].is_null()).collect();
         let volumes: Vec<&Value> =
@@ -78,14 +89,14 @@ fn store(stage: &Stage, story: &Story) {
         let (Some(claim), Some(volume)) = (chance.pick(&claims), chance.pick(&volumes)) else {
             return;
         };
-        pair_up(stage, story, claim, volume, chance.below(7) + round);
+        pair_up(stage, scenario, claim, volume, chance.below(7) + round);
     }
 }
 
 /// As far as a binder came with a pair, or what was left of it.
-fn pair_up(stage: &Stage, story: &Story, claim: &Value, volume: &Value, progress: u64) {
+fn pair_up(stage: &Stage, scenario: &Scenario, claim: &Value, volume: &Value, progress: u64) {
     let (claim_name, name) = (name_of(claim), name_of(volume));
-    let (claim_at, volume_at) = (claim_path(&story.tag, claim_name), volume_path(name));
+    let (claim_at, volume_at) = (claim_path(&scenario.tag, claim_name), volume_path(name));
     let uid = if progress == 5 {
         json!("00000000-dead-4000-8000-000000000000")
     } else {
@@ -93,7 +104,7 @@ fn pair_up(stage: &Stage, story: &Story, claim: &Value, volume: &Value, progress
     };
     let bound = json!({"pv.kubernetes.io/bound-by-controller": "yes"});
     let reference = json!({
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": story.tag,
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scenario.tag,
         "name": claim_name, "uid": uid,
     });
     let reserve = json!({"metadata": {"annotations": bound}, "spec": {"claimRef": reference}});
@@ -140,7 +151,7 @@ fn plan(stage: &Stage) -> Value {
     for kind in ["PersistentVolumeList", "PersistentVolumeClaimList", "StorageClassList"] {
         dump += &json!({"kind": kind, "items": []}).to_string();
     }
-    // It stays behind for whoever wants to know why a plan was not kept.
+    // It stays behind to find out why a plan was not kept.
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planned.json");
     std::fs::write(&file, dump).unwrap();
     let output = Command::new(Path::new(env!("CARGO_BIN_EXE_bindery")))
@@ -148,7 +159,7 @@ fn plan(stage: &Stage) -> Value {
         .arg(&file)
         .output()
         .unwrap();
-    // 1 says that a claim needs somebody.
+    // 1 says that a claim needs action.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }

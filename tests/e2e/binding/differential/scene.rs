@@ -1,4 +1,4 @@
-//! How things stand in a story on one server, and the same told without what differs between servers:
+//! The state of a scenario on one server, and the same without what differs between servers:
 //! uids, versions, times, and which of several equal volumes it was.
 
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ pub(super) struct Scene {
     pub(super) gone: BTreeMap<String, Value>,
 }
 
-/// A scene as it is compared: claims by name, volumes by what tells them apart.
+/// A scene as it is compared: claims by name, volumes by what distinguishes them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) claims: BTreeMap<String, Value>,
     /// Sorted; equal ones stand beside each other. Each with its name, which is not compared.
     pub(super) volumes: Vec<(String, String)>,
@@ -48,7 +48,7 @@ impl Scene {
         view
     }
 
-    /// How it would stand right after `acts`, before anybody reacts.
+    /// How it would stand right after `acts`, before any controller reacts.
     pub(super) fn after(&self, acts: &[Act]) -> Self {
         let mut after = self.clone();
         for act in acts {
@@ -121,20 +121,21 @@ impl Scene {
     }
 
     /// It without what differs between servers.
-    pub(super) fn told(&self) -> Told {
-        let claims = self.claims.iter().map(|(name, claim)| (name.clone(), self.told_claim(claim)));
+    pub(super) fn reported(&self) -> Reported {
+        let claims =
+            self.claims.iter().map(|(name, claim)| (name.clone(), self.shown_claim(claim)));
         let mut volumes: Vec<(String, String)> = self
             .volumes
             .iter()
-            .map(|(name, volume)| (self.told_volume(volume).to_string(), name.clone()))
+            .map(|(name, volume)| (self.shown_volume(volume).to_string(), name.clone()))
             .collect();
         volumes.sort();
-        Told { claims: claims.collect(), volumes }
+        Reported { claims: claims.collect(), volumes }
     }
 
-    fn told_claim(&self, claim: &Value) -> Value {
+    fn shown_claim(&self, claim: &Value) -> Value {
         let (metadata, spec, status) = (&claim["metadata"], &claim["spec"], &claim["status"]);
-        let volume = spec["volumeName"].as_str().map(|name| self.told_name(name));
+        let volume = spec["volumeName"].as_str().map(|name| self.shown_name(name));
         json!({
             "volume": volume, "class": spec["storageClassName"], "phase": status["phase"],
             "terminating": metadata["deletionTimestamp"].is_string(),
@@ -145,7 +146,7 @@ impl Scene {
     }
 
     /// The volume of this name by what it is, or was: of equal ones each server may have given another.
-    fn told_name(&self, name: &str) -> Value {
+    fn shown_name(&self, name: &str) -> Value {
         match (self.volumes.get(name), self.gone.get(name)) {
             (Some(volume), _) => json!({"there": identity(volume)}),
             (None, Some(volume)) => json!({"gone": identity(volume)}),
@@ -154,18 +155,18 @@ impl Scene {
         }
     }
 
-    fn told_volume(&self, volume: &Value) -> Value {
+    fn shown_volume(&self, volume: &Value) -> Value {
         let (metadata, spec, status) = (&volume["metadata"], &volume["spec"], &volume["status"]);
         json!({
             "is": identity(volume), "policy": spec["persistentVolumeReclaimPolicy"],
             "phase": status["phase"], "message": without(&status["message"], name_of(volume)),
-            "claim": self.told_reference(&spec["claimRef"]),
+            "claim": self.shown_reference(&spec["claimRef"]),
             "terminating": metadata["deletionTimestamp"].is_string(),
             "annotations": ours(&metadata["annotations"]), "finalizers": sorted(&metadata["finalizers"]),
         })
     }
 
-    fn told_reference(&self, reference: &Value) -> Value {
+    fn shown_reference(&self, reference: &Value) -> Value {
         if reference.is_null() {
             return Value::Null;
         }
@@ -179,10 +180,10 @@ impl Scene {
     }
 }
 
-impl Told {
+impl Reported {
     /// The volumes without their names.
     pub(super) fn unnamed(&self) -> Vec<&str> {
-        self.volumes.iter().map(|(told, _)| told.as_str()).collect()
+        self.volumes.iter().map(|(reported, _)| reported.as_str()).collect()
     }
 
     /// Whether two servers stand alike.
@@ -205,7 +206,7 @@ pub(super) fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// What tells a volume from others for a binder: class, volume mode, access modes, attributes class, size
+/// What distinguishes a volume from others for a binder: class, volume mode, access modes, attributes class, size
 /// as an amount, and the label that claims select by. Volumes of which all of these are equal count as the
 /// same: which of them a claim gets, Kubernetes leaves to chance.
 fn identity(volume: &Value) -> Value {

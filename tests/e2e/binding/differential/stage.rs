@@ -15,9 +15,9 @@ use hyper::Method;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use super::scenario::Scenario;
 use super::scene::{Scene, name_of};
 use super::step::{Act, CLASSES};
-use super::story::Story;
 use crate::controller::{Controller, Election};
 use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
@@ -33,8 +33,8 @@ pub(super) enum Binder {
     InTree,
     /// The controller under test.
     Ours,
-    /// Nobody yet.
-    Nobody,
+    /// None yet.
+    None,
 }
 
 /// A server, its binder and a watch on both kinds of objects.
@@ -71,16 +71,16 @@ impl Stage {
     }
 
     /// Makes the namespace and the classes of a story.
-    pub(super) fn prepare(&self, story: &Story) {
+    pub(super) fn prepare(&self, scenario: &Scenario) {
         let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": story.tag}});
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": scenario.tag}});
         self.write(Method::POST, "/api/v1/namespaces", Body::json(&namespace));
-        for class in &story.classes {
+        for class in &scenario.classes {
             self.write(Method::POST, CLASSES, Body::json(class));
         }
     }
 
-    /// Does what a step takes. A refusal of the server is told, as it says that the step cannot happen.
+    /// Does what a step takes. An error of the server is returned, as it says that the step cannot happen.
     pub(super) fn act(&self, tag: &str, acts: &[Act]) -> Result<(), String> {
         self.changes.note(tag);
         for act in acts {
@@ -117,17 +117,17 @@ impl Stage {
     }
 
     /// Everything of a story, read now.
-    pub(super) fn scene(&self, story: &Story) -> Scene {
-        let selector = format!("/api/v1/persistentvolumes?labelSelector=story%3D{}", story.tag);
-        let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", story.tag);
+    pub(super) fn scene(&self, scenario: &Scenario) -> Scene {
+        let selector = format!("/api/v1/persistentvolumes?labelSelector=story%3D{}", scenario.tag);
+        let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", scenario.tag);
         let class = |class: &Value| format!("{CLASSES}/{}", name_of(class));
-        let classes = story.classes.iter().map(|made| self.plane.get(ADMIN, &class(made)).json);
+        let classes = scenario.classes.iter().map(|made| self.plane.get(ADMIN, &class(made)).json);
         let classes = classes.filter(|class| class["kind"] == "StorageClass");
         let volumes = self.listed(&selector);
         Scene {
-            tag: story.tag.clone(),
+            tag: scenario.tag.clone(),
             classes: classes.map(|class| (name_of(&class).to_owned(), class)).collect(),
-            gone: self.gone(&story.tag, &volumes),
+            gone: self.gone(&scenario.tag, &volumes),
             volumes,
             claims: self.listed(&claims),
         }
@@ -142,14 +142,14 @@ impl Stage {
         gone.map(|(name, volume)| (name.clone(), volume.clone())).collect()
     }
 
-    /// Removes everything of a story, so that nobody looks at it any more.
-    pub(super) fn clear(&self, story: &Story) {
+    /// Removes everything of a scenario, so that no binder looks at it any more.
+    pub(super) fn clear(&self, scenario: &Scenario) {
         let volumes = volume_path("");
         let selector =
-            format!("{}?labelSelector=story%3D{}", volumes.trim_end_matches('/'), story.tag);
-        let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", story.tag);
+            format!("{}?labelSelector=story%3D{}", volumes.trim_end_matches('/'), scenario.tag);
+        let claims = format!("/api/v1/namespaces/{}/persistentvolumeclaims", scenario.tag);
         let now = || Body::json(&json!({"gracePeriodSeconds": 0}));
-        for class in &story.classes {
+        for class in &scenario.classes {
             let path = format!("{CLASSES}/{}", name_of(class));
             self.plane.request(ADMIN, Method::DELETE, &path, now());
         }
@@ -170,7 +170,7 @@ impl Stage {
         });
     }
 
-    /// Writes as the administrator; panics if it is refused.
+    /// Writes as the administrator; panics if it is rejected.
     pub(super) fn write(&self, method: Method, path: &str, body: Body) -> Value {
         self.plane.request(ADMIN, method, path, body).expect_ok()
     }

@@ -1,7 +1,7 @@
 //! One thing that a user or an administrator does, as the requests that it takes on one server: which
 //! volume a claim has may differ between servers, where volumes equal each other.
 //!
-//! Not here: which steps a story has (`story`), and what they lead to (`scene`).
+//! Not here: which steps a story has (`scenario`), and what they lead to (`scene`).
 
 use serde_json::{Value, json};
 
@@ -19,11 +19,11 @@ pub(super) enum Step {
     Recreate(Value),
     /// A volume that lost its claim of this name is freed for everybody.
     Reuse(String),
-    /// A volume that lost its claim of this name is kept for the next one of the name.
+    /// A volume that lost its claim of this name is reserved for the next one of the name.
     ReuseForName(String),
     /// A volume changes.
     Edit { volume: String, patch: Value },
-    /// A volume is kept for a claim, by name.
+    /// A volume is reserved for a claim, by name.
     Prebind { volume: String, claim_ref: Value },
     /// A claim asks for a volume.
     Name { claim: String, volume: String },
@@ -116,7 +116,7 @@ fn edit(scene: &Scene, volume: &str, patch: &Value) -> Vec<Act> {
     there.map(|_| Act::Patch(volume_path(volume), patch.clone())).into_iter().collect()
 }
 
-/// A claim that is held by a finalizer never goes: it cannot be made anew.
+/// A claim that is held by a finalizer never goes: it cannot be re-created.
 fn recreate(scene: &Scene, object: &Value) -> Vec<Act> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let path = claim_path(&scene.tag, name);
@@ -163,7 +163,7 @@ fn returned(scene: &Scene, claim: &Value, is_unfit: bool) -> Vec<Act> {
             "capacity": {"storage": "7Gi"}, "accessModes": modes,
             "volumeMode": spec["volumeMode"], "storageClassName": spec["storageClassName"],
             "volumeAttributesClassName": spec["volumeAttributesClassName"],
-            "csi": {"driver": "nobody.example", "volumeHandle": "returned"},
+            "csi": {"driver": "absent.example", "volumeHandle": "returned"},
         },
     }))]
 }
@@ -182,14 +182,14 @@ fn provisioned(scene: &Scene, claim: &Value) -> Vec<Act> {
         "metadata": {
             "name": format!("{}-for-{name}-{}", scene.tag, scene.volumes.len()),
             "labels": {"story": scene.tag},
-            "annotations": {"pv.kubernetes.io/provisioned-by": "nobody.example/disk"},
+            "annotations": {"pv.kubernetes.io/provisioned-by": "absent.example/disk"},
         },
         "spec": {
             "capacity": spec["resources"]["requests"], "accessModes": spec["accessModes"],
             "volumeMode": spec["volumeMode"], "persistentVolumeReclaimPolicy": "Delete",
             "storageClassName": if class.is_string() { class } else { &spec["storageClassName"] },
             "volumeAttributesClassName": spec["volumeAttributesClassName"],
-            "csi": {"driver": "nobody.example", "volumeHandle": "provisioned"},
+            "csi": {"driver": "absent.example", "volumeHandle": "provisioned"},
             "claimRef": {
                 "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": scene.tag,
                 "name": name, "uid": claim["metadata"]["uid"],

@@ -11,12 +11,12 @@ use super::scene::Scene;
 /// Counts over stories.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    stories: usize,
+    scenarios: usize,
     contending: usize,
     leaving_a_wait: usize,
     steps: usize,
     skipped: usize,
-    refused: usize,
+    denied: usize,
     mismatches: BTreeMap<&'static str, usize>,
     documented: BTreeMap<&'static str, usize>,
 }
@@ -39,18 +39,18 @@ const MISMATCHES: [&str; 12] = [
 
 impl Tally {
     /// Counts a story that was played.
-    pub(super) fn story(&mut self) {
-        self.stories += 1;
+    pub(super) fn scenario(&mut self) {
+        self.scenarios += 1;
     }
 
-    /// Counts a step that was taken, and whether both servers refused it.
+    /// Counts a step that was taken, and whether both servers rejected it.
     pub(super) fn step(&mut self, outcomes: &[Result<(), String>; 2]) {
         let [ours, theirs] = outcomes;
-        assert_eq!(ours.is_ok(), theirs.is_ok(), "one server refuses: {ours:?} {theirs:?}");
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "one server rejects: {ours:?} {theirs:?}");
         self.steps += 1;
         if let Err(reason) = ours {
-            self.refused += 1;
-            println!("a step is refused by both: {reason}");
+            self.denied += 1;
+            println!("a step is rejected by both: {reason}");
         }
     }
 
@@ -92,12 +92,12 @@ impl Tally {
 
     /// Adds another's counts.
     pub(super) fn add(&mut self, other: Self) {
-        self.stories += other.stories;
+        self.scenarios += other.scenarios;
         self.contending += other.contending;
         self.leaving_a_wait += other.leaving_a_wait;
         self.steps += other.steps;
         self.skipped += other.skipped;
-        self.refused += other.refused;
+        self.denied += other.denied;
         for (sum, counts) in
             [(&mut self.mismatches, other.mismatches), (&mut self.documented, other.documented)]
         {
@@ -107,14 +107,14 @@ impl Tally {
         }
     }
 
-    /// Fails if the stories were too tame to tell anything.
-    pub(super) fn assert_telling(&self) {
-        assert!(self.contending * 100 >= self.stories * 30, "too few contend for a volume");
-        assert!(self.leaving_a_wait * 100 >= self.stories * 20, "too few leave a claim waiting");
+    /// Fails if the scenarios were too tame to show anything.
+    pub(super) fn assert_reported(&self) {
+        assert!(self.contending * 100 >= self.scenarios * 30, "too few compete for a volume");
+        assert!(self.leaving_a_wait * 100 >= self.scenarios * 20, "too few leave a claim waiting");
         let missing: Vec<_> =
             MISMATCHES.iter().filter(|label| !self.mismatches.contains_key(**label)).collect();
         assert!(missing.is_empty(), "no volume failed for {missing:?}");
-        assert!(self.refused * 10 <= self.steps, "too many steps are refused by the server");
+        assert!(self.denied * 10 <= self.steps, "too many steps are rejected by the server");
     }
 }
 
@@ -122,13 +122,13 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} stories, {} contend for a volume, {} leave a claim waiting; {} steps taken, {} refused by \
+            "{} scenarios, {} compete for a volume, {} leave a claim waiting; {} steps taken, {} rejected by \
              both servers, {} left out",
-            self.stories,
+            self.scenarios,
             self.contending,
             self.leaving_a_wait,
             self.steps,
-            self.refused,
+            self.denied,
             self.skipped
         )?;
         for (label, count) in &self.mismatches {

@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(4);
 
 /// On the cluster with its binder first. Some harm is a race that the binder wins while it is quick;
 /// that is done once more on a cluster whose binder is away, as it is while its leader changes.
-pub(crate) fn every_refused_change_does_harm_elsewhere() {
+pub(crate) fn every_denied_change_does_harm_elsewhere() {
     let examples: Vec<(&Rule, &Example)> = RULES
         .iter()
         .flat_map(|rule| rule.denied.iter().map(move |example| (*rule, example)))
@@ -26,9 +26,9 @@ pub(crate) fn every_refused_change_does_harm_elsewhere() {
         return;
     }
     let wrong = without_harm(Peers::WithoutBinder, &suspects);
-    let told: Vec<String> =
+    let reported: Vec<String> =
         wrong.iter().map(|((rule, example), why)| describe(rule, example, why)).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    assert!(reported.is_empty(), "{}", reported.join("\n"));
 }
 
 /// An example and what was there instead of its harm.
@@ -54,12 +54,12 @@ fn harms(stage: &mut Stage<'_>, example: &Example) -> Result<(), String> {
     let shot = shot(stage, example.send, natural(example.send))?;
     let reply = stage.plane.request(persona(example.by), shot.method, &shot.path, shot.body);
     if reply.code >= 300 {
-        return Err(format!("the API server itself refuses it: {reply}"));
+        return Err(format!("the API server itself rejects it: {reply}"));
     }
     for fact in example.then {
         // What the write itself did counts, also if a controller puts it right a moment later.
-        let told = stage.holds_in(*fact, &reply.json);
-        told.or_else(|_| poll(SOON, || stage.holds(*fact)))?;
+        let reported = stage.holds_in(*fact, &reply.json);
+        reported.or_else(|_| poll(SOON, || stage.holds(*fact)))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Every rule and every repair against a real API server, by every route that can carry its hazard.
 //!
 //! The table of rule and route is written into `docs/reference/routes.md`; a cell that is missing there has its
-//! reason instead. Each refused change is also made where Bindery is not installed, and must do the
+//! reason instead. Each denied change is also made where Bindery is not installed, and must do the
 //! harm that its rule names: a rule without harm proves nothing.
 
 mod conditions;
@@ -15,17 +15,17 @@ mod table;
 use crate::runner::{Case, case};
 
 use conditions::conditions_and_predicates_agree;
-use harm::every_refused_change_does_harm_elsewhere;
+use harm::every_denied_change_does_harm_elsewhere;
 use repairs::every_repair_repairs;
 use replay::check_says_what_the_webhook_does;
 pub(crate) use routes::{natural, shot};
 pub(crate) use stage::{Run, Stage, fire};
 pub(crate) use table::await_registration;
-use table::every_rule_refuses_by_every_route;
+use table::every_rule_denies_every_request_type;
 
 pub(crate) const CASES: &[Case] = &[
-    case!(every_rule_refuses_by_every_route),
-    case!(every_refused_change_does_harm_elsewhere),
+    case!(every_rule_denies_every_request_type),
+    case!(every_denied_change_does_harm_elsewhere),
     case!(every_repair_repairs),
     case!(check_says_what_the_webhook_does),
     case!(conditions_and_predicates_agree),

@@ -20,8 +20,8 @@ pub(crate) fn every_repair_repairs() {
     await_registration(&mut stage);
     let mut wrong = Vec::new();
     for repair in MUTATIONS {
-        let is_told = repair.warning == WarningMode::Warned;
-        let edited = repair.mutated.iter().map(|example| (example, is_told));
+        let is_reported = repair.warning == WarningMode::Warned;
+        let edited = repair.mutated.iter().map(|example| (example, is_reported));
         let left = repair.unchanged.iter().map(|example| (example, false));
         for (example, is_warned) in edited.chain(left) {
             for route in routes(example) {
@@ -63,8 +63,8 @@ fn check(
     for fact in example.then {
         stage.holds(*fact)?;
     }
-    let told = format!("[{id}] ");
-    let warned = reply.warnings.iter().any(|warning| warning.starts_with(&told));
+    let reported = format!("[{id}] ");
+    let warned = reply.warnings.iter().any(|warning| warning.starts_with(&reported));
     if warned == is_warned { Ok(()) } else { Err(format!("warnings are {:?}", reply.warnings)) }
 }
 

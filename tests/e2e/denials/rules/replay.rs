@@ -1,4 +1,4 @@
-//! What `check` says is what the webhook does: every refused change is first checked dry, over a dump
+//! What `check` says is what the webhook does: every denied change is first checked dry, over a dump
 //! of the cluster and over the cluster itself, and then made; the texts are the same, byte for byte.
 
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::plane::{Peers, Persona, Plane};
 pub(crate) fn check_says_what_the_webhook_does() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
-    // What warns by default is told in the same way once it refuses.
+    // What warns by default is reported in the same way once it denies.
     let _installed = Installed::under(insisting(), &plane, Registered::Validating);
     super::table::await_registration(&mut stage);
     let mut wrong = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn check_says_what_the_webhook_does() {
             }
         }
     }
-    println!("{compared} refusals told by check as by the webhook");
+    println!("{compared} denials reported by check as by the webhook");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -46,17 +46,18 @@ enum Live {
 
 fn compare(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Result<(), String> {
     let who = asker(example);
-    let told = check(stage, rule, example, live)?;
+    let reported = check(stage, rule, example, live)?;
     let shot = shot(stage, example.send, natural(example.send))?;
     let path = format!("{}?dryRun=All", shot.path);
     let reply = stage.plane.request(who, shot.method, &path, shot.body);
     let message = reply.json["message"].as_str().unwrap_or_default();
     let (_, done) = message
         .split_once("denied the request: ")
-        .ok_or_else(|| format!("the webhook does not refuse it: {reply}"))?;
-    // The API server hands out the refusal of the entry that answers first.
-    let same = told == done || (told.contains(done) && done.lines().count() < told.lines().count());
-    if same { Ok(()) } else { Err(format!("check: {told:?}; webhook: {done:?}")) }
+        .ok_or_else(|| format!("the webhook does not deny it: {reply}"))?;
+    // The API server hands out the denial of the endpoint that answers first.
+    let same = reported == done
+        || (reported.contains(done) && done.lines().count() < reported.lines().count());
+    if same { Ok(()) } else { Err(format!("check: {reported:?}; webhook: {done:?}")) }
 }
 
 /// Who asks: `check` answers as the webhook answers those who may read volumes.
@@ -67,7 +68,7 @@ fn asker(example: &Example) -> Persona {
     }
 }
 
-/// The denials that `check` tells, a line each.
+/// The denials that `check` reports, a line each.
 fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Result<String, String> {
     let who = asker(example);
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -120,8 +121,8 @@ fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Resul
     }
     // Whether the asker has a permission, the cluster is not asked.
     let (result, code) = if rule.is_of_permission() { ("unverified", 0) } else { ("denied", 1) };
-    let told = findings(&arguments, result, code)?;
-    Ok(told.replace("; whether whoever makes the change may is not known here", ""))
+    let reported = findings(&arguments, result, code)?;
+    Ok(reported.replace("; whether whoever makes the change may is not known here", ""))
 }
 
 /// The messages of the findings with this result, if the exit code is this.

@@ -1,4 +1,4 @@
-//! Rule by route: refused, with the object unchanged, and the legitimate twins pass.
+//! Rule by request type: denied, with the object unchanged, and the allowed counterparts pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::plane::persona::{
 };
 use crate::plane::{Peers, Persona, Plane};
 
-pub(crate) fn every_rule_refuses_by_every_route() {
+pub(crate) fn every_rule_denies_every_request_type() {
     let mut table = Table::default();
-    // What warns by default refuses here; that it warns by default is seen without a cluster.
+    // What warns by default denies here; that it warns by default is seen without a cluster.
     on_a_plane(insisting(), |stage| {
         table.version = version(stage.plane);
         for rule in RULES {
-            rule.denied.iter().for_each(|example| refuse(stage, rule, example, &mut table));
+            rule.denied.iter().for_each(|example| deny(stage, rule, example, &mut table));
         }
     });
     on_a_plane(Policy::default(), |stage| {
@@ -30,7 +30,7 @@ pub(crate) fn every_rule_refuses_by_every_route() {
     table.finish();
 }
 
-/// A policy under which every rule refuses.
+/// A policy under which every rule denies.
 pub(crate) fn insisting() -> Policy {
     let modes = RULES.iter().map(|rule| (rule.id.to_owned(), Mode::Deny)).collect();
     Policy { modes, ..Policy::default() }
@@ -69,7 +69,7 @@ pub(crate) fn await_registration(stage: &mut Stage<'_>) {
 struct Table {
     /// The Kubernetes version that answered.
     version: String,
-    refused: BTreeMap<(&'static str, Route), usize>,
+    denied: BTreeMap<(&'static str, Route), usize>,
     passed: BTreeMap<(&'static str, Route), usize>,
     reasons: BTreeMap<(&'static str, Route), &'static str>,
     wrong: Vec<String>,
@@ -96,7 +96,7 @@ fn routes_of(rule: &Rule) -> impl Iterator<Item = Route> {
     })
 }
 
-fn refuse(stage: &mut Stage<'_>, rule: &'static Rule, example: &Example, table: &mut Table) {
+fn deny(stage: &mut Stage<'_>, rule: &'static Rule, example: &Example, table: &mut Table) {
     stage.set(example.given);
     for route in routes_of(rule) {
         for run in [Run::Dry, Run::Real] {
@@ -109,15 +109,15 @@ fn refuse(stage: &mut Stage<'_>, rule: &'static Rule, example: &Example, table: 
             };
             let before = stage.dump();
             let reply = fire(stage, asker(example, route), shot, run);
-            let told = format!("[{}] ", rule.reported_id());
+            let reported = format!("[{}] ", rule.reported_id());
             let cell = format!("{}: {} by {} ({run:?})", rule.id, example.title, route.title());
-            if reply.code != 403 || !reply.text.contains(&told) {
-                table.wrong.push(format!("{cell}: not refused: {} {}", reply.code, reply.text));
+            if reply.code != 403 || !reply.text.contains(&reported) {
+                table.wrong.push(format!("{cell}: not denied: {} {}", reply.code, reply.text));
                 stage.set(example.given);
             } else if stage.dump() != before {
-                table.wrong.push(format!("{cell}: refused, but something changed"));
+                table.wrong.push(format!("{cell}: denied, but something changed"));
             } else {
-                *table.refused.entry((rule.id, route)).or_default() += 1;
+                *table.denied.entry((rule.id, route)).or_default() += 1;
             }
         }
     }
@@ -152,9 +152,9 @@ impl Table {
     /// Every cell exists or has its reason; the document says the same.
     fn finish(mut self) {
         let text = self.document();
-        let refused: usize = self.refused.values().sum();
+        let denied: usize = self.denied.values().sum();
         let passed: usize = self.passed.values().sum();
-        println!("{} rules, {refused} refusals, {passed} twins", RULES.len());
+        println!("{} rules, {denied} denials, {passed} counterparts", RULES.len());
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/routes.md");
         let is_reference = self.version == REFERENCE;
         if is_reference && std::env::var_os("BINDERY_GENERATE").is_some() {
@@ -168,7 +168,7 @@ impl Table {
         }
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
         let mut facts = Facts::from([
-            ("denials".to_owned(), refused.to_string()),
+            ("denials".to_owned(), denied.to_string()),
             ("allowed counterparts".to_owned(), passed.to_string()),
         ]);
         facts.extend(other_cells(&committed, &text));
@@ -179,8 +179,8 @@ impl Table {
         let mut out = String::from(
             "# Which rule holds on which route\n\n\
              Made by the end-to-end tests (`make generate`); do not edit. Each number counts changes that \
-             a real API server refused on that route, dry runs included, and after the slash the \
-             legitimate twins that passed. A letter is the reason why the route cannot carry the hazard.\n\n",
+             a real API server denied for that request type, dry runs included, and after the slash the \
+             allowed counterparts that passed. A letter is the reason why the request type cannot carry the hazard.\n\n",
         );
         let mut notes: Vec<&str> = Vec::new();
         let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -191,9 +191,9 @@ impl Table {
             let mut cells = vec![format!("`{}`", rule.id)];
             for route in Route::ALL {
                 let cell = (rule.id, route);
-                let (refused, passed) = (self.refused.get(&cell), self.passed.get(&cell));
-                if let (Some(refused), Some(passed)) = (refused, passed) {
-                    cells.push(format!("{refused}/{passed}"));
+                let (denied, passed) = (self.denied.get(&cell), self.passed.get(&cell));
+                if let (Some(denied), Some(passed)) = (denied, passed) {
+                    cells.push(format!("{denied}/{passed}"));
                     continue;
                 }
                 let reason = self.why_empty(rule, route);
@@ -214,9 +214,9 @@ impl Table {
     fn why_empty(&mut self, rule: &'static Rule, route: Route) -> &'static str {
         let cell = (rule.id, route);
         if routes_of(rule).any(|of_rule| of_rule == route) {
-            if self.refused.contains_key(&cell) {
+            if self.denied.contains_key(&cell) {
                 self.wrong.push(format!(
-                    "{} by {} has no twin that passes",
+                    "{} by {} has no counterpart that passes",
                     rule.id,
                     route.title()
                 ));

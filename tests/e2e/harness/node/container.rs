@@ -84,12 +84,12 @@ impl Container {
         let variables = variables.filter_map(|variable| {
             Some((variable["name"].as_str()?.to_owned(), variable["value"].as_str()?.to_owned()))
         });
-        // What the kubelet tells every container about the API server.
-        let told = [
+        // What the kubelet passes to every container about the API server.
+        let reported = [
             ("KUBERNETES_SERVICE_HOST", PLANE.to_owned()),
             ("KUBERNETES_SERVICE_PORT", port.to_string()),
         ];
-        let told = told.map(|(name, value)| (name.to_owned(), value));
+        let reported = reported.map(|(name, value)| (name.to_owned(), value));
         self.process = Some(Process::spawn(
             "container",
             &Program {
@@ -97,7 +97,7 @@ impl Container {
                 arguments: sandbox.enter(user, &program),
                 folder,
                 log,
-                environment: told.into_iter().chain(variables).collect(),
+                environment: reported.into_iter().chain(variables).collect(),
             },
         )?);
         let now = Instant::now();

@@ -2,7 +2,7 @@
 //!
 //! Every pod has a network and a file system of its own, into which its volumes are mounted as a kubelet does:
 //! tokens by the API server, configuration and Secrets that follow their objects. Containers run as the numbers, with
-//! the arguments and without the rights that their pod asks for; probes decide when they are ready; told to end
+//! the arguments and without the rights that their pod asks for; probes decide when they are ready; terminated
 //! they have their time. So what is proven is what the chart renders and the API server stores, not a copy of it.
 //!
 //! Not here: images (every image is the binary under test), scheduling, limits of memory or time.
@@ -34,8 +34,8 @@ const NAME: &str = "player";
 /// How a node treats pods; a case changes it while it runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habits {
-    /// How long after a change of readiness it is told: endpoints learn of it that much later.
-    pub(crate) tells_after: Duration,
+    /// How long after a change of readiness it is reported: endpoints learn of it that much later.
+    pub(crate) reports_after: Duration,
     /// How long after a change of a `ConfigMap` or Secret it is mounted.
     pub(crate) mounts_after: Duration,
 }
@@ -64,7 +64,7 @@ impl Node {
             pods: Mutex::default(),
             stop: AtomicBool::new(false),
         });
-        // Kubernetes: no endpoint is told of a pod whose node does not exist.
+        // Kubernetes: no endpoint is made for a pod whose node does not exist.
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}});
         let made = plane.request(ADMIN, Method::POST, "/api/v1/nodes", Body::json(&node));
         assert!(matches!(made.code, 201 | 409), "{made}");
@@ -169,7 +169,7 @@ impl Shared {
             }
             let is_gone = match pods.get_mut(&name) {
                 Some(pod) => self.turn(pod, object, &name, habits),
-                // It was told to end before it had begun.
+                // It was terminated before it had begun.
                 None => !is_over,
             };
             if is_gone {
@@ -184,9 +184,9 @@ impl Shared {
         if let Some(status) = pod.news(habits) {
             let patch = Body::merge_patch(&json!({"status": status}));
             let path = self.path(&format!("/{name}/status"));
-            let told = self.plane.try_request(ADMIN, Method::PATCH, &path, patch);
-            if told.is_ok_and(|reply| reply.code == 200) {
-                pod.told();
+            let reported = self.plane.try_request(ADMIN, Method::PATCH, &path, patch);
+            if reported.is_ok_and(|reply| reply.code == 200) {
+                pod.reported();
             }
         }
         pod.is_gone()
@@ -201,7 +201,7 @@ impl Shared {
             "target": {"apiVersion": "v1", "kind": "Node", "name": NAME},
         });
         let path = self.path(&format!("/{name}/binding"));
-        // Refused only if it is gone meanwhile.
+        // Rejected only if it is gone meanwhile.
         drop(self.plane.try_request(ADMIN, Method::POST, &path, Body::json(&binding)));
     }
 

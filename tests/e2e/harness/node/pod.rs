@@ -1,4 +1,4 @@
-//! One pod: its sandbox, its volumes, its containers, and what is told of it.
+//! One pod: its sandbox, its volumes, its containers, and what is reported of it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ pub(super) struct Pod {
     again: (Instant, Duration),
     /// Since when it is asked to end, and how long it may take.
     ending: Option<(Instant, Duration)>,
-    /// What was told last, and what is to be told since when.
-    told: Option<Value>,
+    /// What was reported last, and what is to be reported since when.
+    reported: Option<Value>,
     news: Option<(Value, Instant)>,
     /// Why it does not run, if it does not.
     trouble: String,
@@ -53,7 +53,7 @@ impl Pod {
             volumes: Vec::new(),
             again: (Instant::now(), PAUSE.0),
             ending: None,
-            told: None,
+            reported: None,
             news: None,
             trouble: String::new(),
         }
@@ -81,32 +81,32 @@ impl Pod {
         }
     }
 
-    /// The status to tell, if it is another than was told, after the time that this node takes for it.
+    /// The status to report, if it is another than was reported, after the time that this node takes for it.
     pub(super) fn news(&mut self, habits: Habits) -> Option<Value> {
         let status = self.status();
-        if self.told.as_ref() == Some(&status) {
+        if self.reported.as_ref() == Some(&status) {
             self.news = None;
             return None;
         }
         match &self.news {
             Some((known, since)) if *known == status => {
-                (since.elapsed() >= habits.tells_after).then_some(status)
+                (since.elapsed() >= habits.reports_after).then_some(status)
             }
             Some(_) | None => {
                 self.news = Some((status.clone(), Instant::now()));
-                habits.tells_after.is_zero().then_some(status)
+                habits.reports_after.is_zero().then_some(status)
             }
         }
     }
 
-    /// What was to be told has been.
-    pub(super) fn told(&mut self) {
+    /// What was to be reported has been.
+    pub(super) fn reported(&mut self) {
         if let Some((status, _)) = self.news.take() {
-            self.told = Some(status);
+            self.reported = Some(status);
         }
     }
 
-    /// Whether it was told to end and nothing of it runs any more.
+    /// Whether it was terminated and nothing of it runs any more.
     pub(super) fn is_gone(&mut self) -> bool {
         self.ending.is_some() && !self.containers.iter_mut().any(Container::is_running)
     }
@@ -126,8 +126,8 @@ impl Pod {
     }
 
     fn prepare(&mut self) -> Result<(), String> {
-        let told = |error: std::io::Error| error.to_string();
-        fs::create_dir_all(&self.folder).map_err(told)?;
+        let reported = |error: std::io::Error| error.to_string();
+        fs::create_dir_all(&self.folder).map_err(reported)?;
         let sandbox = Sandbox::new(&self.folder)?;
         sandbox.mount_binary(binary())?;
         for spec in self.spec["volumes"].as_array().into_iter().flatten() {
@@ -181,7 +181,7 @@ impl Pod {
                 container.probe(&sandbox.address);
                 continue;
             }
-            let is_first = container.status()["restartCount"] == 0 && self.told.is_none();
+            let is_first = container.status()["restartCount"] == 0 && self.reported.is_none();
             if (!restarts && !is_first) || Instant::now() < self.again.0 {
                 continue;
             }

@@ -131,7 +131,7 @@ impl Sandbox {
             } else if source.is_dir() {
                 fs::create_dir(&target)
                     .map_err(|error| format!("{}: {error}", target.display()))?;
-                // Somebody else's mounts in user namespaces can only be taken over whole.
+                // Another user's mounts in user namespaces can only be taken over whole.
                 self.inside(&["mount", "--rbind", &text(&source), &text(&target)])?;
             }
         }
@@ -180,6 +180,6 @@ fn run(words: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!("{}: {told}", words.join(" ")))
+    let reported = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(format!("{}: {reported}", words.join(" ")))
 }

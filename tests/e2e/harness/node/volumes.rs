@@ -28,7 +28,7 @@ pub(super) struct Volume {
 }
 
 /// How long a token is used before the next is asked for.
-const TOKEN_LIFE: Duration = Duration::from_mins(10);
+const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
 
 /// Who a pod is, for its volumes.
 pub(super) struct Owner<'a> {
@@ -57,7 +57,7 @@ impl Volume {
 
     /// Looks whether its objects have changed; what has is mounted `after` a while, at first at once.
     pub(super) fn look(&mut self, owner: &Owner<'_>, after: Duration) -> Result<(), String> {
-        // Nobody serves files here: an empty folder stands for a share.
+        // Nothing serves files here: an empty folder stands for a share.
         if self.spec["emptyDir"].is_object() || self.spec["nfs"].is_object() {
             return Ok(());
         }
@@ -137,7 +137,9 @@ impl Volume {
     }
 
     fn token(&mut self, seconds: i64, owner: &Owner<'_>) -> Result<String, String> {
-        if let Some((token, _)) = self.token.as_ref().filter(|(_, at)| at.elapsed() < TOKEN_LIFE) {
+        if let Some((token, _)) =
+            self.token.as_ref().filter(|(_, at)| at.elapsed() < TOKEN_LIFETIME)
+        {
             return Ok(token.clone());
         }
         let request = json!({
@@ -157,22 +159,22 @@ impl Volume {
 
     /// Puts all files in the place of the former ones at once.
     fn swap(&mut self, files: BTreeMap<String, Vec<u8>>) -> Result<(), String> {
-        let told = |error: std::io::Error| format!("{}: {error}", self.folder.display());
+        let reported = |error: std::io::Error| format!("{}: {error}", self.folder.display());
         self.generation += 1;
         let name = format!("..{}", self.generation);
         let folder = self.folder.join(&name);
-        fs::create_dir(&folder).map_err(told)?;
+        fs::create_dir(&folder).map_err(reported)?;
         for (file, bytes) in &files {
-            fs::write(folder.join(file), bytes).map_err(told)?;
+            fs::write(folder.join(file), bytes).map_err(reported)?;
             let link = self.folder.join(file);
             if link.symlink_metadata().is_err() {
-                symlink(Path::new("..data").join(file), link).map_err(told)?;
+                symlink(Path::new("..data").join(file), link).map_err(reported)?;
             }
         }
-        symlink(&name, self.folder.join("..data_tmp")).map_err(told)?;
-        fs::rename(self.folder.join("..data_tmp"), self.folder.join("..data")).map_err(told)?;
+        symlink(&name, self.folder.join("..data_tmp")).map_err(reported)?;
+        fs::rename(self.folder.join("..data_tmp"), self.folder.join("..data")).map_err(reported)?;
         for former in self.files.keys().filter(|file| !files.contains_key(*file)) {
-            fs::remove_file(self.folder.join(former)).map_err(told)?;
+            fs::remove_file(self.folder.join(former)).map_err(reported)?;
         }
         self.files = files;
         Ok(())

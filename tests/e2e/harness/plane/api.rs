@@ -62,13 +62,13 @@ impl Reply {
     /// The JSON body of a reply with a 2xx code. Panics otherwise, with the server's words.
     #[track_caller]
     pub(crate) fn expect_ok(self) -> Value {
-        assert!((200..300).contains(&self.code), "the API server refused: {self}");
+        assert!((200..300).contains(&self.code), "the API server rejected: {self}");
         self.json
     }
 
-    /// The text of a refusal: `message` of the Status object. Panics on a reply with another code.
+    /// The text of an error: `message` of the Status object. Panics on a reply with another code.
     #[track_caller]
-    pub(crate) fn expect_refused(&self, code: u16) -> &str {
+    pub(crate) fn expect_denied(&self, code: u16) -> &str {
         assert_eq!(self.code, code, "another answer was expected: {self}");
         self.json["message"].as_str().unwrap_or(&self.text)
     }
@@ -108,7 +108,7 @@ impl Api {
             format!("https://127.0.0.1:{port}").parse().map_err(|error| failed(&error))?;
         let mut config = kube::Config::new(address);
         config.root_cert = Some(vec![authority.der.clone()]);
-        // A stranger on the port may accept and say nothing; loopback needs no longer, even under load.
+        // Another process on the port may accept and say nothing; loopback needs no longer, even under load.
         config.connect_timeout = Some(Duration::from_secs(10));
         // A case looks at each answer; a retry would hide the first.
         config.default_retry = false;
@@ -119,7 +119,7 @@ impl Api {
         Ok(Self { runtime, client, secret: secret.to_owned() })
     }
 
-    /// Sends one request and waits for the reply. The error is about the connection; a refusal is a reply.
+    /// Sends one request and waits for the reply. The error is about the connection; a rejection is a reply.
     pub(crate) fn send(
         &self,
         persona: super::Persona,

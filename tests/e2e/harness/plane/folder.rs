@@ -59,7 +59,7 @@ impl Folder {
     }
 }
 
-/// A word that nobody can guess: 128 bits that the standard library draws for its hash keys.
+/// A word that cannot be guessed: 128 bits that the standard library draws for its hash keys.
 pub(crate) fn secret() -> String {
     let draw = || RandomState::new().hash_one(process::id());
     format!("{:016x}{:016x}", draw(), draw())

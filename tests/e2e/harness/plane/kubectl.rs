@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::process::{dying_with_us, refusal};
+use super::process::{denial, dying_with_us};
 use crate::eventually::poll;
 
 /// How long one kubectl may take; its own longest wait, for a deleted object, has no end.
@@ -24,7 +24,7 @@ pub(crate) struct Output {
     pub(crate) code: i32,
     /// Its standard output.
     pub(crate) stdout: String,
-    /// Its standard error: warnings and refusals are here.
+    /// Its standard error: warnings and errors are here.
     pub(crate) stderr: String,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| refusal("kubectl", &error))?;
+        .map_err(|error| denial("kubectl", &error))?;
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
         // Each pipe has its own thread: a full one would stop kubectl.
@@ -89,7 +89,7 @@ pub(crate) fn run(
 fn read_all(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // A broken pipe ends the text; the exit code tells the rest.
+        // A broken pipe ends the text; the exit code shows the rest.
         drop(pipe.read_to_end(&mut bytes));
     }
     String::from_utf8_lossy(&bytes).into_owned()

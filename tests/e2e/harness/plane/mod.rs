@@ -47,7 +47,7 @@ pub(crate) enum Peers {
     WithoutBinder,
     /// As without the binder, and kube-scheduler: pods get nodes, once a case has made some.
     WithScheduler,
-    /// Nobody who writes to volumes or claims, so that an object stays as a case has made it.
+    /// No component that writes to volumes or claims, so that an object stays as a case has made it.
     Alone,
     /// Binder, scheduler and all the others, before an API server that notes who wrote what
     /// ([`Plane::audit_log`]). Never shared.
@@ -114,7 +114,7 @@ impl Plane {
             | Peers::StorageWithoutBinder
             | Peers::Cluster
             | Peers::AuditedCluster => {
-                panic!("whoever wants to know all that is written wants no strangers")
+                panic!("a case that compares all that is written shares its plane with no other")
             }
         };
         match slot.get_or_init(|| Self::start(peers)) {
@@ -139,7 +139,7 @@ impl Plane {
         start::restart_etcd(self, absence)
     }
 
-    /// Sends a raw request and returns the reply, refused or not. Panics if there is none.
+    /// Sends a raw request and returns the reply, rejected or not. Panics if there is none.
     #[track_caller]
     pub(crate) fn request(
         &self,

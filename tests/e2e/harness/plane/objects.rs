@@ -133,7 +133,7 @@ impl<'a> Objects<'a> {
     /// plane, for any pair that the API server accepts, matching or not. The volume is named
     /// [`Objects::name`] of `name`, the claim `name`.
     ///
-    /// Where the in-tree binder runs it sees a bind begun and makes the same writes: whoever is first,
+    /// Where the in-tree binder runs it sees a bind begun and makes the same writes: the first one wins,
     /// both end here.
     #[track_caller]
     pub(crate) fn bound_pair(&self, name: &str, volume: &Value, claim: &Value) -> Pair {
@@ -199,7 +199,7 @@ impl<'a> Objects<'a> {
 /// Removal. It must not panic while a failed case unwinds, so it works with results.
 impl Objects<'_> {
     /// Removes what is there now; the error says what still is. What was tracked goes first: a webhook
-    /// among it would refuse the rest.
+    /// among it would reject the rest.
     fn remove_all(&self) -> Result<(), String> {
         let mut paths: Vec<String> = self.lock_tracked().iter().rev().cloned().collect();
         let namespace = format!("/api/v1/namespaces/{}", self.prefix);
@@ -247,7 +247,7 @@ impl Objects<'_> {
 impl Drop for Objects<'_> {
     fn drop(&mut self) {
         let removed = poll(PATIENCE, || self.remove_all());
-        // The namespace controller removes it later; nobody waits for that, as no name comes twice.
+        // The namespace controller removes it later; no case waits for that, as no name comes twice.
         let namespace = format!("/api/v1/namespaces/{}", self.prefix);
         let removed =
             removed.and_then(|()| self.send(Method::DELETE, &namespace, Body::none()).map(drop));

@@ -2,7 +2,7 @@
 //!
 //! They exist because rules look at the requester, and the in-tree controllers must be playable one
 //! write at a time. Each has the rights that its model has, no more: what a tenant may not do, the API
-//! server refuses before any webhook. Not here: service accounts that a chart makes.
+//! server rejects before any webhook. Not here: service accounts that a chart makes.
 
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ pub(crate) const NEIGHBOUR: Persona = Persona {
     roles: &[STORAGE],
 };
 
-/// A backup tool, which makes volumes and claims anew.
+/// A backup tool, which re-creates volumes and claims.
 pub(crate) const BACKUP: Persona = Persona {
     name: "backup",
     user: "system:serviceaccount:velero:velero",
@@ -249,7 +249,7 @@ const LABELS: &str = "e2e:labels";
 const VIEWS: &str = "e2e:views";
 const SHARES: &str = "e2e:shares";
 
-/// What a controller that recycles needs besides, in the namespace of its pods only: whoever may make
+/// What a controller that recycles needs besides, in the namespace of its pods only: a user who may make
 /// pods everywhere may read every tenant's storage.
 pub(crate) const RECYCLES: &str = "e2e:recycles";
 
@@ -262,7 +262,7 @@ impl Persona {
     }
 
     /// The bearer token. `secret` is the plane's: a token of one plane is worthless at another, and
-    /// nobody else on the machine can guess it.
+    /// no other user of the machine can guess it.
     pub(crate) fn token(&self, secret: &str) -> String {
         format!("{}-{secret}", self.name)
     }

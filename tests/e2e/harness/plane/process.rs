@@ -57,7 +57,7 @@ impl Process {
             .stderr(both)
             // A terminal's interrupt goes to a whole process group: they would fall over in any order.
             .process_group(0);
-        let child = spawn_on_lasting_thread(command).map_err(|error| refusal(name, &error))?;
+        let child = spawn_on_lasting_thread(command).map_err(|error| denial(name, &error))?;
         Ok(Self { name, log: program.log.clone(), child })
     }
 
@@ -124,7 +124,7 @@ pub(crate) fn dying_with_us(binary: &Path) -> Command {
 }
 
 /// One sentence for a process that cannot be started.
-pub(crate) fn refusal(name: &str, error: &io::Error) -> String {
+pub(crate) fn denial(name: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {
         "setpriv is missing, and without it the control plane could outlive the tests; install \
          util-linux, then retry"

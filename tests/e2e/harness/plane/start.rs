@@ -24,7 +24,7 @@ use crate::eventually::{poll, wait};
 /// most of them.
 const STEP: Duration = Duration::from_mins(1);
 
-/// How often another port is tried when a stranger took the one that was free a moment ago.
+/// How often another port is tried when another process took the one that was free a moment ago.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// etcd's client address: a unix socket in the plane's own folder, which no other etcd can meet. It is
@@ -99,7 +99,7 @@ pub(super) fn restart_api_server(plane: &Plane, absence: Duration) -> Result<(),
         let mut server = spawn_api_server(*peers, *port, prefix, binaries, folder)?;
         match await_ready(&mut server, api) {
             Ok(()) => Ok(server),
-            Err(NotReady::PortTaken) => Err(format!("a stranger took port {port}; retry")),
+            Err(NotReady::PortTaken) => Err(format!("another process took port {port}; retry")),
             Err(NotReady::Other(sentence)) => Err(sentence),
         }
     })
@@ -110,7 +110,7 @@ pub(super) fn restart_etcd(plane: &Plane, absence: Duration) -> Result<(), Strin
     let Plane { binaries, folder, .. } = plane;
     plane.running.replace("etcd", || {
         wait(absence);
-        // A socket that nobody listens at would be in the way.
+        // A socket without a listener would be in the way.
         drop(std::fs::remove_file(folder.join("c:1")));
         drop(std::fs::remove_file(folder.join("p:1")));
         ready_etcd(binaries, folder)
@@ -153,7 +153,7 @@ fn ready_etcd(binaries: &Path, folder: &Folder) -> Result<Process, String> {
 
 /// Why an API server did not become ready.
 enum NotReady {
-    /// A stranger took the port between our look and the server's.
+    /// Another process took the port between our look and the server's.
     PortTaken,
     /// Anything else, as a sentence with the end of the log.
     Other(String),
@@ -234,7 +234,7 @@ fn spawn_api_server(
     let arguments = [
         &format!("--etcd-servers={ETCD}"),
         &format!("--etcd-prefix=/{prefix}"),
-        // Kubernetes: publishes the server's address for pods, refuses loopback, and there are no pods.
+        // Kubernetes: publishes the server's address for pods, rejects loopback, and there are no pods.
         "--endpoint-reconciler-type=none",
         &format!("--secure-port={port}"),
         "--tls-cert-file=serving.crt",
@@ -246,7 +246,7 @@ fn spawn_api_server(
         "--token-auth-file=tokens.csv",
         "--authorization-mode=RBAC",
     ];
-    // Older API servers do not stream lists; whoever is to live with them needs the right to list.
+    // Older API servers do not stream lists; their clients need the right to list.
     let lists = ["--feature-gates=WatchList=false"];
     let lists = lists.iter().filter(|_| peers == Peers::AuditedCluster);
     let advertised = format!("--advertise-address={REACHED_AT}");
@@ -254,7 +254,7 @@ fn spawn_api_server(
         Peers::Cluster | Peers::AuditedCluster => &[
             "--bind-address=0.0.0.0",
             &advertised,
-            // Calls to a service go to one of its endpoints, as there is nobody who forwards them.
+            // Calls to a service go to one of its endpoints, as nothing forwards them.
             "--enable-aggregator-routing=true",
         ],
         Peers::WithBinder
@@ -403,7 +403,7 @@ fn start_controllers(
     ready
 }
 
-/// Whether it works, the first pod tells.
+/// Whether it works, the first pod shows.
 fn start_scheduler(binaries: &Path, folder: &Folder) -> Result<Process, String> {
     let kubeconfig = folder.kubeconfig(persona::SCHEDULER.name);
     let arguments = [
@@ -414,7 +414,7 @@ fn start_scheduler(binaries: &Path, folder: &Folder) -> Result<Process, String> 
     spawn("kube-scheduler", &arguments, binaries, folder)
 }
 
-/// Waits until a controller has its account, the first thing that each writes: a manager that refuses
+/// Waits until a controller has its account, the first thing that each writes: a manager that fails
 /// its arguments would otherwise show only as cases that time out.
 fn await_controllers(manager: &mut Process, api: &Api, account: &str) -> Result<(), String> {
     let account = format!("/api/v1/namespaces/kube-system/serviceaccounts/{account}");
@@ -446,7 +446,7 @@ fn spawn(
     Process::spawn(name, &program)
 }
 
-/// A loopback port that is free now. The server may still lose it to a stranger.
+/// A loopback port that is free now. The server may still lose it to another process.
 pub(crate) fn free_port() -> Result<u16, String> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())

@@ -1,4 +1,4 @@
-//! An installation is upgraded and uninstalled under load: nobody notices, and nothing is left.
+//! An installation is upgraded and uninstalled under load: clients notice nothing, and nothing is left.
 
 use std::fs;
 use std::path::Path;
@@ -24,14 +24,14 @@ fn it_is_upgraded_and_uninstalled_under_load() {
 
     // Other values: a mode, which pods read again, and more replicas.
     let before = site.node.processes();
-    // Helm takes back what was edited by hand only if it is told to.
+    // Helm takes back what was edited by hand only with a flag.
     let values = ["--force-conflicts", "--set", "webhook.drainDelay=4s", "--set"];
     let upgrade = |chart: &str, value: &str| {
         site.helm(&[&["upgrade", NAME, chart, "-n", NAME][..], &values, &[value]].concat());
     };
     upgrade(CHART, "rules.modes.host-path-volume=deny");
     await_denial(&site);
-    assert_eq!(site.node.processes(), before, "a mode starts nothing anew");
+    assert_eq!(site.node.processes(), before, "a mode restarts nothing");
     a_wrong_configuration_changes_nothing(&site);
     assert_eq!(site.node.processes(), before, "nor does a wrong configuration");
     upgrade(CHART, "webhook.replicas=3");
@@ -65,7 +65,7 @@ fn it_is_upgraded_and_uninstalled_under_load() {
     assert!(left.is_empty());
 }
 
-/// Somebody edits the `ConfigMap` by hand: the old configuration stays, and metric and event of every pod's programs
+/// A user edits the `ConfigMap` by hand: the old configuration stays, and metric and event of every pod's programs
 /// say so, the event with file, line and key; until it is right again.
 fn a_wrong_configuration_changes_nothing(site: &Site) {
     let map = "bindery-config";
@@ -79,8 +79,8 @@ fn a_wrong_configuration_changes_nothing(site: &Site) {
     write(&json!(wrong));
     await_metric(site, "bindery_configuration_last_reload_successful", "0");
     let line = wrong.lines().position(|line| line.contains("host-path-volum")).unwrap() + 1;
-    let told = |reason: &str, text: &str| {
-        eventually("it is told beside the map", Duration::from_secs(10), || {
+    let reported = |reason: &str, text: &str| {
+        eventually("an event of the map reports it", Duration::from_secs(10), || {
             let about = format!("--field-selector=reason={reason},involvedObject.name={map}");
             let columns = "-o=custom-columns=T:.type,M:.message";
             let arguments = ["get", "events", "-n", NAME, &about, columns];
@@ -88,12 +88,12 @@ fn a_wrong_configuration_changes_nothing(site: &Site) {
             if events.contains(text) { Ok(()) } else { Err(events) }
         });
     };
-    told("ConfigurationUnusable", &format!("config.yaml:{line}:"));
-    told("ConfigurationUnusable", "host-path-volum");
+    reported("ConfigurationUnusable", &format!("config.yaml:{line}:"));
+    reported("ConfigurationUnusable", "host-path-volum");
     await_denial(site);
     write(&right);
     await_metric(site, "bindery_configuration_last_reload_successful", "1");
-    told("ConfigurationLoaded", "counts");
+    reported("ConfigurationLoaded", "counts");
 }
 
 /// Waits until webhook and controller of every pod count so.
@@ -112,11 +112,11 @@ fn await_metric(site: &Site, name: &str, value: &str) {
     });
 }
 
-/// Waits until a host path is refused, of which people are only warned by default.
+/// Waits until a host path is denied, of which people are only warned by default.
 fn await_denial(site: &Site) {
     let volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: of-a-host}\nspec: {accessModes: \
         [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: '', hostPath: {path: /x}}\n";
-    eventually("a host path is refused", Duration::from_secs(30), || {
+    eventually("a host path is denied", Duration::from_secs(30), || {
         let arguments = ["create", "--dry-run=server", "-f", "-"];
         let output = site.plane.kubectl(ADMIN, &arguments, volume);
         if output.stderr.contains("denied the request: [host-path-volume]") {
@@ -142,7 +142,7 @@ fn another_version(folder: &Path) -> String {
     copy.display().to_string()
 }
 
-/// Every object of whatever kind that names the installation, but the namespace and what is told of the past.
+/// Every object of whatever kind that names the installation, but the namespace and the events of the past.
 fn left(plane: &Plane) -> Vec<String> {
     let mut left = Vec::new();
     for collection in collections(plane) {

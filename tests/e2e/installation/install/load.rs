@@ -1,7 +1,7 @@
 //! Writes through the API server that a webhook has to answer in one way: whatever else comes back has failed.
 //!
-//! Dry runs, so that nothing changes: a change of a bound volume, which guard must refuse; a volume for nobody, which
-//! advise must refuse; and a claim that says of itself that it is bound, which must be put right.
+//! Dry runs, so that nothing changes: a change of a bound volume, which guard must deny; a volume without a claim, which
+//! advise must deny; and a claim that says of itself that it is bound, which must be put right.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::site::volume_for_nobody;
+use super::site::unclaimed_volume;
 use crate::eventually::{eventually, wait};
 use crate::plane::persona::ADMIN;
 use crate::plane::{Body, Plane, Reply};
@@ -25,7 +25,7 @@ pub(super) struct Load {
 struct Shared {
     plane: &'static Plane,
     stop: AtomicBool,
-    /// Whether the webhook may be gone: what it would refuse or edit may then pass as it is.
+    /// Whether the webhook may be gone: what it would deny or mutate may then pass as it is.
     may_be_gone: AtomicBool,
     asked: AtomicU64,
     began: Instant,
@@ -88,18 +88,18 @@ impl Load {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Stops, and tells what became of all writes.
+    /// Stops, and returns what became of all writes.
     pub(super) fn stop(self) -> Tally {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
             thread.join().expect("a writer does not panic");
         }
-        let mut took = std::mem::take(&mut *self.shared.took.lock().expect("not poisoned"));
+        let mut took = std::mem::take(&mut *self.shared.took.lock().expect("no holder panics"));
         took.sort_unstable();
         let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or_default();
         Tally {
             asked: self.shared.asked.load(Ordering::Relaxed),
-            failures: std::mem::take(&mut *self.shared.failures.lock().expect("not poisoned")),
+            failures: std::mem::take(&mut *self.shared.failures.lock().expect("no holder panics")),
             p99: Duration::from_micros(p99),
         }
     }
@@ -118,10 +118,10 @@ impl Shared {
                 _ => self.edited(),
             };
             let micros = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.took.lock().expect("not poisoned").push(micros);
+            self.took.lock().expect("no holder panics").push(micros);
             self.asked.fetch_add(1, Ordering::Relaxed);
             if let Err(failure) = failure {
-                self.failures.lock().expect("not poisoned").push((at, failure));
+                self.failures.lock().expect("no holder panics").push((at, failure));
             }
             wait(PAUSE);
         }
@@ -131,14 +131,14 @@ impl Shared {
         let path = format!("/api/v1/persistentvolumes/{BOUND}?dryRun=All");
         let patch = Body::merge_patch(&json!({"spec": {"capacity": {"storage": "1Mi"}}}));
         let reply = self.plane.try_request(ADMIN, Method::PATCH, &path, patch)?;
-        self.refused(&reply, "bound-volume-capacity")
+        self.denied(&reply, "bound-volume-capacity")
     }
 
     fn advised(&self) -> Result<(), String> {
-        let body = Body::json(&volume_for_nobody());
+        let body = Body::json(&unclaimed_volume());
         let path = "/api/v1/persistentvolumes?dryRun=All";
         let reply = self.plane.try_request(ADMIN, Method::POST, path, body)?;
-        self.refused(&reply, "prebind-incomplete")
+        self.denied(&reply, "prebind-incomplete")
     }
 
     fn edited(&self) -> Result<(), String> {
@@ -158,13 +158,13 @@ impl Shared {
         Err(format!("not edited: {reply}"))
     }
 
-    fn refused(&self, reply: &Reply, rule: &str) -> Result<(), String> {
-        let is_refused = reply.code == 403 && reply.text.contains(&format!("[{rule}]"));
+    fn denied(&self, reply: &Reply, rule: &str) -> Result<(), String> {
+        let is_denied = reply.code == 403 && reply.text.contains(&format!("[{rule}]"));
         let passes = matches!(reply.code, 200 | 201);
-        if is_refused || (passes && self.may_be_gone.load(Ordering::Relaxed)) {
+        if is_denied || (passes && self.may_be_gone.load(Ordering::Relaxed)) {
             return Ok(());
         }
-        Err(format!("not refused by {rule}: {reply}"))
+        Err(format!("not denied by {rule}: {reply}"))
     }
 }
 

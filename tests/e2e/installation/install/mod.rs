@@ -20,25 +20,25 @@ use self::site::{CHART, NAME, Site};
 use crate::plane::persona::ADMIN;
 use crate::runner::{Case, alone};
 
-pub(crate) const CASES: &[Case] = &[alone!(helm_installs_what_refuses)];
+pub(crate) const CASES: &[Case] = &[alone!(helm_installs_what_denies)];
 
 /// Writes at once in a load.
 const WRITERS: usize = 8;
 
-fn helm_installs_what_refuses() {
+fn helm_installs_what_denies() {
     let began = Instant::now();
     let site = Site::empty();
     println!("a plane after {:?}", began.elapsed());
     let began = Instant::now();
     site.helm(&["install", NAME, CHART, "-n", NAME]);
-    site.await_refusal();
+    site.await_denial();
     let took = began.elapsed();
-    println!("the first refusal {took:?} after helm install");
+    println!("the first denial {took:?} after helm install");
     assert!(took < Duration::from_secs(15), "{took:?}");
     site.await_ready();
     assert_eq!(unknown(&site, &[]), [""; 0]);
     test(&site);
-    // Where nothing is refused, nobody can see that something would be.
+    // Where nothing is denied, it cannot be seen that something would be.
     site.helm(&["upgrade", NAME, CHART, "-n", NAME, "--set", "rules.profile=audit"]);
     let unknown = unknown(&site, &[]);
     assert!(
@@ -61,9 +61,9 @@ fn unknown(site: &Site, arguments: &[&str]) -> Vec<String> {
         .args(arguments)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&doctor.stdout);
-    assert!(doctor.status.success() && told.lines().count() >= 9, "{told}");
-    let (well, other): (Vec<&str>, _) = told.lines().partition(|line| line.starts_with("ok "));
-    assert!(well.len() >= 8, "{told}");
+    let reported = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.status.success() && reported.lines().count() >= 9, "{reported}");
+    let (well, other): (Vec<&str>, _) = reported.lines().partition(|line| line.starts_with("ok "));
+    assert!(well.len() >= 8, "{reported}");
     other.into_iter().map(str::to_owned).collect()
 }

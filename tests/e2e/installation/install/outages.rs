@@ -1,4 +1,4 @@
-//! What an installation does while it cannot reach the API server, or that its store: it answers who reaches it, tells
+//! What an installation does while it cannot reach the API server, or that its store: it answers who reaches it, reports
 //! how old its knowledge is, and is up to date soon after.
 
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ fn it_answers_whatever_is_away() {
     let site = Site::install(&["webhook.replicas=2"]);
     let asker = Asker::new(&site);
     let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-        "metadata": {"name": "touched"}, "provisioner": "example.com/nobody"});
+        "metadata": {"name": "touched"}, "provisioner": "example.com/absent"});
     let classes = "/apis/storage.k8s.io/v1/storageclasses";
     site.plane.request(ADMIN, Method::POST, classes, Body::json(&class)).expect_ok();
     let plane = site.plane;
@@ -53,7 +53,7 @@ fn it_answers_whatever_is_away() {
         mark(plane, "meanwhile");
         meanwhile(&site, &asker, || wait(long));
         let ages = ages(&site);
-        // Told truly, but for what was on its way when it began.
+        // Reported correctly, but for what was on its way when it began.
         let least = long.saturating_sub(Duration::from_secs(2));
         assert!(ages.iter().all(|age| *age >= least), "{ages:?} after {long:?}");
         cut(&site, "del");
@@ -80,25 +80,25 @@ fn outage(site: &Site, asker: &Asker, what: &str, happen: impl FnOnce()) {
     let before = site.node.processes();
     happen();
     let over = Instant::now();
-    site.await_refusal();
-    let refused = over.elapsed();
+    site.await_denial();
+    let denied = over.elapsed();
     let changed = touch(site);
-    // After etcd was away the API server takes up to a minute to tell its own watchers anything.
+    // After etcd was away the API server takes up to a minute to send its own watchers anything.
     let (touched, shown) = (over.elapsed(), Instant::now());
-    eventually("all watches tell of a change", Duration::from_mins(1), || {
+    eventually("all watches show a change", Duration::from_mins(1), || {
         let ages = ages(site);
         // The clock of the ages has whole seconds.
         let since = changed.elapsed() + Duration::from_secs(1);
         if ages.iter().all(|age| *age <= since) { Ok(()) } else { Err(format!("{ages:?}")) }
     });
-    let heard = shown.elapsed();
+    let received = shown.elapsed();
     println!(
-        "{what}: refused {refused:?} after it; the API server shows what is new after {touched:?}, and every watch \
-         {heard:?} later"
+        "{what}: denied {denied:?} after it; the API server shows what is new after {touched:?}, and every watch \
+         {received:?} later"
     );
     asker.ask_all(site);
-    assert!(refused <= RECOVERY && heard <= RECOVERY, "{what}");
-    assert_eq!(site.node.processes(), before, "{what}: nothing was started anew");
+    assert!(denied <= RECOVERY && received <= RECOVERY, "{what}");
+    assert_eq!(site.node.processes(), before, "{what}: nothing was restarted");
 }
 
 /// Changes something of everything that is watched, and waits until the API server's own caches show it, from which
@@ -175,7 +175,7 @@ impl Asker {
         Self { bundle, review: review.to_string() }
     }
 
-    /// Every pod refuses, at once, and stays ready.
+    /// Every pod denies, at once, and stays ready.
     fn ask_all(&self, site: &Site) {
         for pod in site.node.running() {
             let address: SocketAddr = format!("{}:8443", pod.address).parse().unwrap();
@@ -192,7 +192,7 @@ impl Asker {
     }
 }
 
-/// How often the API server was asked for Secrets, by anybody.
+/// How often the API server was asked for Secrets, by any user.
 fn reads_of_secrets(site: &Site) -> u64 {
     let metrics = site.plane.get(ADMIN, "/metrics").text;
     let lines = metrics.lines().filter(|line| {
@@ -201,15 +201,15 @@ fn reads_of_secrets(site: &Site) -> u64 {
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// Of each watch of each webhook, how long ago it was heard of.
+/// Of each watch of each webhook, how long ago it had an event.
 fn ages(site: &Site) -> Vec<Duration> {
     let pods = site.node.running();
     let texts = pods.iter().map(|pod| pod.get(8081, "/metrics").expect("an answer").1);
     let of = |text: String| {
         let lines = text.lines().filter(|line| line.starts_with("bindery_watch_age_seconds{"));
         let age = |line: &str| line.rsplit(' ').next().and_then(|age| age.parse().ok());
-        let told = |line: &str| age(line).unwrap_or_else(|| panic!("{line}"));
-        lines.map(|line| Duration::from_secs_f64(told(line))).collect::<Vec<_>>()
+        let reported = |line: &str| age(line).unwrap_or_else(|| panic!("{line}"));
+        lines.map(|line| Duration::from_secs_f64(reported(line))).collect::<Vec<_>>()
     };
     let ages: Vec<Duration> = texts.flat_map(of).collect();
     assert!(ages.len() >= pods.len() * 3, "{ages:?}");

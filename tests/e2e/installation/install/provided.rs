@@ -1,4 +1,4 @@
-//! An installation whose serving pair is somebody else's, in the Secret that `certs/provided` makes: it is renewed
+//! An installation whose serving pair is provided, in the Secret that `certs/provided` makes: it is renewed
 //! under load, by another authority at that; then the controller makes one, and back.
 
 use std::fs;
@@ -33,14 +33,14 @@ fn a_provided_pair_is_renewed_by_another_authority() {
     };
     bundle(&first);
     site.await_ready();
-    site.await_refusal();
+    site.await_denial();
     let ours = ["--serving-secret", "bindery-serving"];
     assert_eq!(unknown(&site, &ours), [""; 0], "the doctor looks at a Secret of another name");
     let before = site.node.processes();
     let load = Load::start(site.plane, WRITERS);
     let second = authority(&site, "second");
     bundle(&format!("{first}{second}"));
-    // The API server hears of it at once; nothing tells when it has.
+    // The API server learns of it at once; nothing shows when it has.
     wait(Duration::from_secs(1));
     apply(&site, "second");
     for pod in site.node.running() {
@@ -54,7 +54,7 @@ fn a_provided_pair_is_renewed_by_another_authority() {
     let tally = load.stop();
     println!("{} admissions, {} failed", tally.asked, tally.failures.len());
     assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
-    assert_eq!(site.node.processes(), before, "nothing was started anew");
+    assert_eq!(site.node.processes(), before, "nothing was restarted");
     another_mode_and_back(&site, &ours);
 }
 
@@ -65,7 +65,7 @@ fn another_mode_and_back(site: &Site, ours: &[&str]) {
         let arguments = ["upgrade", NAME, CHART, "-n", NAME, "--reuse-values", "--force-conflicts"];
         site.helm(&[&arguments[..], &["--set", &mode]].concat());
         site.await_ready();
-        site.await_refusal();
+        site.await_denial();
     };
     upgrade("selfSigned");
     assert_eq!(unknown(site, &[]), [""; 0], "the controller keeps the pair");

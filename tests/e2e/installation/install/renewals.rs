@@ -1,4 +1,4 @@
-//! Certificates are renewed under load, again and again, and nobody notices.
+//! Certificates are renewed under load, again and again, unnoticed.
 //!
 //! Not here: renewals while the controller is killed or its Secrets are wiped (`certificates`).
 
@@ -20,9 +20,9 @@ use crate::plane::Body;
 use crate::plane::persona::ADMIN;
 use crate::runner::{Case, case, extent};
 
-pub(crate) const CASES: &[Case] = &[case!(renewals_are_noticed_by_nobody)];
+pub(crate) const CASES: &[Case] = &[case!(renewals_go_unnoticed)];
 
-fn renewals_are_noticed_by_nobody() {
+fn renewals_go_unnoticed() {
     let (leaves, authorities) = if extent().is_full { (1_000, 200) } else { (5, 1) };
     let site = Site::install(&["webhook.replicas=3"]);
     settle_soon(&site);
@@ -32,16 +32,16 @@ fn renewals_are_noticed_by_nobody() {
         renew(&site, "certificate", number);
     }
     let asked = load.asked();
-    println!("{leaves} serving certificates made anew during {asked} admissions");
+    println!("{leaves} serving certificates renewed during {asked} admissions");
     for number in 0..authorities {
         renew(&site, "ca", number);
     }
     let asked = load.asked() - asked;
-    println!("{authorities} authorities made anew during {asked} admissions");
+    println!("{authorities} CAs renewed during {asked} admissions");
     let tally = load.stop();
     println!("{} failed, p99 {:?}", tally.failures.len(), tally.p99);
     assert!(tally.failures.is_empty(), "{:#?}", tally.failures.iter().take(10).collect::<Vec<_>>());
-    assert_eq!(site.node.processes(), before, "nothing was started anew");
+    assert_eq!(site.node.processes(), before, "nothing was restarted");
 }
 
 /// Lets the leader wait a second for others to learn of a change, rather than a minute.
@@ -57,7 +57,7 @@ fn settle_soon(site: &Site) {
     site.await_ready();
 }
 
-/// Asks for one to be made anew, and waits until every pod serves the new leaf to who trusts what is registered.
+/// Asks for one to be renewed, and waits until every pod serves the new leaf to who trusts what is registered.
 fn renew(site: &Site, what: &str, number: usize) {
     let former = (leaf(site), site.bundle());
     let own = installation();

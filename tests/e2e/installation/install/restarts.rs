@@ -18,10 +18,10 @@ use crate::runner::{Case, alone, case, extent};
 pub(crate) const CASES: &[Case] = &[
     case!(no_admission_fails_while_pods_are_replaced),
     alone!(a_killed_pod_costs_what_it_had_under_way),
-    alone!(frozen_pods_hold_up_nobody_else),
+    alone!(frozen_pods_delay_no_other_pod),
 ];
 
-/// What the API server waits for an answer of guard, the most patient entry.
+/// What the API server waits for an answer of guard, the endpoint with the longest timeout.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Rolling restarts of three pods under load, while endpoints learn of it late.
@@ -32,7 +32,7 @@ fn no_admission_fails_while_pods_are_replaced() {
     for roll in 0..rolls {
         // Up to two seconds, another in each roll.
         let late = Duration::from_millis(u64::from(roll) * 700 % 2_100);
-        site.node.set_habits(Habits { tells_after: late, ..Habits::default() });
+        site.node.set_habits(Habits { reports_after: late, ..Habits::default() });
         site.roll(&roll.to_string());
         site.await_ready();
     }
@@ -49,8 +49,8 @@ fn no_admission_fails_while_pods_are_replaced() {
     assert!(asked > u64::from(rolls) * 100, "{asked}");
 }
 
-/// One of three is killed under load: what it had under way is lost, and a second after the API server was told that
-/// it is gone nobody notices any more. How soon that is told is the node's, not ours.
+/// One of three is killed under load: what it had under way is lost, and a second after the API server learned that
+/// it is gone clients notice nothing any more. How soon it learns that is the node's, not ours.
 fn a_killed_pod_costs_what_it_had_under_way() {
     let kills = if extent().is_full { 30 } else { 3 };
     let site = Site::install(&["webhook.replicas=3"]);
@@ -85,7 +85,7 @@ fn a_killed_pod_costs_what_it_had_under_way() {
 }
 
 /// All replicas hang: what is not about volumes is as fast as ever, exempt writers pass, and thawed they answer again.
-fn frozen_pods_hold_up_nobody_else() {
+fn frozen_pods_delay_no_other_pod() {
     let site = Site::install(&[]);
     bind_a_pair(site.plane);
     let processes = site.node.processes();
@@ -96,9 +96,9 @@ fn frozen_pods_hold_up_nobody_else() {
     let exempt = exempt(&site);
     signal_all("CONT", &processes);
     let began = Instant::now();
-    site.await_refusal();
+    site.await_denial();
     println!(
-        "{} writes while frozen, p99 {p99:?}, by exempt writers at most {exempt:?}; thawed it refuses after {:?}",
+        "{} writes while frozen, p99 {p99:?}, by exempt writers at most {exempt:?}; thawed it denies after {:?}",
         took.len(),
         began.elapsed()
     );
@@ -106,7 +106,7 @@ fn frozen_pods_hold_up_nobody_else() {
     assert!(exempt < Duration::from_millis(500), "{exempt:?}");
 }
 
-/// A volume, in a way that everybody else is refused, and a claim, by who may go past the webhook in an emergency. The
+/// A volume, in a way that every other user is denied, and a claim, by who may go past the webhook in an emergency. The
 /// longest time that one took.
 fn exempt(site: &Site) -> Duration {
     let write = |persona, path: &str, patch: serde_json::Value| {

@@ -30,12 +30,12 @@ pub(super) struct Site {
 
 impl Site {
     /// Installs the chart with these values, into a namespace that lets restricted pods in only, and waits until all
-    /// pods are ready and something is refused.
+    /// pods are ready and something is denied.
     pub(super) fn install(values: &[&str]) -> Self {
         Self::empty().with(values)
     }
 
-    /// Installs the chart with these values, and waits until all pods are ready and something is refused.
+    /// Installs the chart with these values, and waits until all pods are ready and something is denied.
     pub(super) fn with(self, values: &[&str]) -> Self {
         let site = self;
         let settings = values.iter().flat_map(|value| ["--set", *value]);
@@ -43,7 +43,7 @@ impl Site {
             ["install", NAME, CHART, "-n", NAME].into_iter().chain(settings).collect();
         site.helm(&arguments);
         site.await_ready();
-        site.await_refusal();
+        site.await_denial();
         site
     }
 
@@ -104,8 +104,8 @@ impl Site {
             .env("KUBECONFIG", self.plane.kubeconfig(ADMIN))
             .output()
             .expect("helm was built");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "helm {}: {told}", arguments.join(" "));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "helm {}: {reported}", arguments.join(" "));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -135,7 +135,7 @@ impl Site {
         });
     }
 
-    /// Waits until the API server is told that nothing is to be sent to an address.
+    /// Waits until the API server learns that nothing is to be sent to an address.
     pub(super) fn await_left_out(&self, address: &str) {
         eventually("the pod is left out of the endpoints", Duration::from_secs(30), || {
             let selector = format!("labelSelector=kubernetes.io/service-name%3D{NAME}");
@@ -152,14 +152,14 @@ impl Site {
         });
     }
 
-    /// Waits until the API server asks, and hears a refusal.
-    pub(super) fn await_refusal(&self) {
-        eventually("a volume for nobody is refused", Duration::from_secs(20), || {
+    /// Waits until the API server asks, and gets a denial.
+    pub(super) fn await_denial(&self) {
+        eventually("a volume without a claim is denied", Duration::from_secs(20), || {
             let reply = self.plane.request(
                 ADMIN,
                 Method::POST,
                 "/api/v1/persistentvolumes?dryRun=All",
-                Body::json(&volume_for_nobody()),
+                Body::json(&unclaimed_volume()),
             );
             if reply.text.contains("[prebind-incomplete]") {
                 Ok(())
@@ -169,7 +169,7 @@ impl Site {
         });
     }
 
-    /// Starts all pods anew, one after the other, as `kubectl rollout restart` does.
+    /// Restarts all pods, one after the other, as `kubectl rollout restart` does.
     pub(super) fn roll(&self, mark: &str) {
         let path = format!("/apis/apps/v1/namespaces/{NAME}/deployments/{NAME}");
         let patch = json!({"spec": {"template": {"metadata": {"annotations": {"rolled": mark}}}}});
@@ -178,7 +178,7 @@ impl Site {
 }
 
 impl Site {
-    /// Looks for its keys, and others, in whatever it has told.
+    /// Looks for its keys, and others, in all of its output.
     fn look_for_secrets(&self) {
         let own = installation();
         let stored = [(own.serving_secret(), "tls.key"), (own.ca_secret(), "ca.key")];
@@ -212,12 +212,12 @@ pub(super) fn installation() -> Installation {
     format!("{NAME}/{NAME}").parse().expect("a name")
 }
 
-/// A volume that is kept for a claim without a name.
-pub(super) fn volume_for_nobody() -> Value {
+/// A volume that is reserved for a claim without a name.
+pub(super) fn unclaimed_volume() -> Value {
     json!({
-        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "for-nobody"},
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "unclaimed"},
         "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
                  "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "",
-                 "claimRef": {"namespace": "nobody"}, "nfs": {"server": "192.0.2.1", "path": "/x"}},
+                 "claimRef": {"namespace": "forged"}, "nfs": {"server": "192.0.2.1", "path": "/x"}},
     })
 }

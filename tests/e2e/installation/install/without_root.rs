@@ -1,4 +1,4 @@
-//! These tests as somebody runs them who is not root: in a user namespace, or with a sentence where that is not
+//! These tests as a user runs them who is not root: in a user namespace, or with a sentence where that is not
 //! allowed either.
 
 use std::env;
@@ -19,15 +19,15 @@ fn a_user_namespace_is_enough() {
         return;
     }
     let output = again(MAPPED_ROOT, AS_MAPPED_ROOT);
-    assert!(output.status.success(), "{}", told(&output));
-    assert!(told(&output).contains("test result: ok. 1 passed"), "{}", told(&output));
+    assert!(output.status.success(), "{}", reported(&output));
+    assert!(reported(&output).contains("test result: ok. 1 passed"), "{}", reported(&output));
 }
 
 fn where_nothing_is_allowed_a_case_says_so() {
     expect_own();
     let output = again(&["--net"], "neither");
-    assert!(!output.status.success(), "{}", told(&output));
-    assert!(told(&output).contains("no network can be made"), "{}", told(&output));
+    assert!(!output.status.success(), "{}", reported(&output));
+    assert!(reported(&output).contains("no network can be made"), "{}", reported(&output));
 }
 
 /// Runs the installation once more, in namespaces of these kinds and with what the tests would make of them.
@@ -42,6 +42,6 @@ fn again(namespaces: &[&str], mark: &str) -> Output {
         .expect("unshare is there: with it this network was made")
 }
 
-fn told(output: &Output) -> String {
+fn reported(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Random changes of the objects of a cluster, as somebody with manifests and kubectl makes them.
+//! Random changes of the objects of a cluster, as a user with manifests and kubectl makes them.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(super) enum How {
 }
 
 impl How {
-    /// What `check` is told.
+    /// The input of `check`.
     pub(super) fn argument(self) -> Option<&'static str> {
         match self {
             Self::Create | Self::Delete => None,
@@ -178,7 +178,7 @@ fn changed(stage: &Stage<'_>, chance: &mut Chance, target: &str) -> Change {
     Change { who, how, target, object: Some(object), what: mutation.to_string() }
 }
 
-/// The object as somebody would have it in a repository.
+/// The object as it would be in a repository.
 fn manifest(stored: &Value) -> Value {
     let mut metadata = Map::new();
     for key in ["name", "namespace", "labels", "annotations"] {

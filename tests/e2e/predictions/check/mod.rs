@@ -35,7 +35,7 @@ fn what_check_predicts_happens() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let mut stage = Stage::on(&plane);
     let _installed = Installed::on(&plane, Registered::Everything);
-    be_patient(&plane);
+    with_long_timeout(&plane);
     await_registration(&mut stage);
     let all = if extent().is_full { CHANGES_FULL } else { CHANGES };
     let (mut wrong, mut tally, mut made) = (Vec::new(), Tally::default(), 0);
@@ -62,8 +62,8 @@ fn what_check_predicts_happens() {
     tally.expect_each();
 }
 
-/// Lets the API server wait for the webhook: what it passes over on a busy machine is not what `check` tells.
-fn be_patient(plane: &Plane) {
+/// Lets the API server wait for the webhook: what it passes over on a busy machine is not what `check` reports.
+fn with_long_timeout(plane: &Plane) {
     for path in [VALIDATING, MUTATING] {
         let path = &format!("{path}/{NAME}");
         let mut registered = plane.get(ADMIN, path).expect_ok();
@@ -77,9 +77,9 @@ fn be_patient(plane: &Plane) {
 /// What becomes of a change.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
-    /// The webhook refuses it, for these reasons.
+    /// The webhook denies it, for these reasons.
     Denied(BTreeSet<String>),
-    /// The API server itself refuses it.
+    /// The API server itself rejects it.
     Api,
     /// It passes, with the warnings of these rules and edits.
     Passes(BTreeSet<String>),
@@ -165,8 +165,8 @@ fn happened(stage: &Stage<'_>, change: &Change) -> Fate {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let output = stage.plane.kubectl(change.who, &arguments, &stdin);
     let ids = |text: &str| text.lines().filter_map(id).collect::<BTreeSet<String>>();
-    if let Some((_, refusal)) = output.stderr.split_once("denied the request: ") {
-        return Fate::Denied(ids(refusal));
+    if let Some((_, denial)) = output.stderr.split_once("denied the request: ") {
+        return Fate::Denied(ids(denial));
     }
     if output.code != 0 {
         return Fate::Api;

@@ -102,7 +102,7 @@ fn provision(scenarios: &Scenarios<'_>, world: &World<'_>, claim: &Value) -> Str
     });
     world.post(PROVISIONER, VOLUMES, &volume).expect_ok();
     let again = world.post(PROVISIONER, VOLUMES, &volume);
-    // The volume may have come and gone in between only if somebody has deleted it.
+    // The volume may have come and gone in between only if a user has deleted it.
     assert_eq!((again.code, &again.json["reason"]), (409, &json!("AlreadyExists")), "{again}");
     name
 }
@@ -128,7 +128,7 @@ fn detach(world: &World<'_>, volume: &str) {
     change_finalizers(world, ATTACHER, &path, |names| names.retain(|name| *name != ATTACHED));
 }
 
-/// As the sidecars do: the whole list, read and patched. Somebody else may have changed it in between, and
+/// As the sidecars do: the whole list, read and patched. Another writer may have changed it in between, and
 /// then they read it again.
 fn change_finalizers(
     world: &World<'_>,

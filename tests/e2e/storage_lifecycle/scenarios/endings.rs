@@ -1,4 +1,4 @@
-//! How pairs end that nobody takes apart with care.
+//! How pairs end that are not taken apart with care.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::plane::persona::{ADMIN, STORAGE_ADMIN, TENANT};
 /// What helm lets pass between two deletions.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// An uninstalled release: the claim, and the volume before anybody has noticed.
+/// An uninstalled release: the claim, and the volume before any controller has noticed.
 pub(super) fn uninstalled(scenarios: &Scenarios<'_>, count: usize) {
     let world = World::new(scenarios.plane, "uninstalled");
     let names = numbered("u", count);

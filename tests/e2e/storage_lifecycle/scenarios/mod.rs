@@ -47,12 +47,12 @@ impl<'a> Scenarios<'a> {
         Self { plane, disks: Mutex::default(), kept: Mutex::default() }
     }
 
-    /// A volume that nobody wants deleted.
+    /// A volume that must not be deleted.
     fn keep(&self, volume: &str) {
         lock(&self.kept).insert(volume.to_owned());
     }
 
-    /// Disks without a volume, and volumes that nobody wanted deleted and that are gone.
+    /// Disks without a volume, and volumes that should not have been deleted and that are gone.
     pub(super) fn lost(&self, volumes: &BTreeSet<String>) -> Vec<String> {
         let disks = lock(&self.disks);
         let kept = lock(&self.kept);

@@ -11,7 +11,7 @@ pub(super) fn numbered(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}{number}")).collect()
 }
 
-/// Matched, released, freed for anybody, matched again.
+/// Matched, released, freed for any claim, matched again.
 pub(super) fn matched(scenarios: &Scenarios<'_>, count: usize) {
     let world = World::new(scenarios.plane, "matched");
     let volumes = numbered("v", count);
@@ -33,7 +33,7 @@ pub(super) fn matched(scenarios: &Scenarios<'_>, count: usize) {
     bound(&world, &numbered("second", count));
 }
 
-/// Agreed on from either side, released, kept for a new claim of the old name.
+/// Agreed on from either side, released, reserved for a new claim of the old name.
 pub(super) fn prebound(scenarios: &Scenarios<'_>, count: usize) {
     let world = World::new(scenarios.plane, "prebound");
     let names = numbered("p", count);
@@ -58,8 +58,8 @@ pub(super) fn prebound(scenarios: &Scenarios<'_>, count: usize) {
     bound_to_their_own(&world, &names);
 }
 
-/// Bound, written down, deleted, and made anew by a backup tool: volumes first, without the uids of their
-/// claims, then claims, without the binder's notes.
+/// Bound, written down, deleted, and re-created by a backup tool: volumes first, without the uids of their
+/// claims, then claims, without the binder's annotations.
 pub(super) fn restored(scenarios: &Scenarios<'_>, count: usize) {
     let world = World::new(scenarios.plane, "restored");
     let names = numbered("r", count);

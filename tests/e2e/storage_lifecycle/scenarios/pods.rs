@@ -57,7 +57,7 @@ pub(crate) fn pod(world: &World<'_>, name: &str, overlay: &Value) {
     world.post(TENANT, &format!("/api/v1/namespaces/{}/pods", world.name), &pod).expect_ok();
 }
 
-/// The scheduler chooses node and volume; afterwards the disk is emptied and offered anew.
+/// The scheduler chooses node and volume; afterwards the disk is emptied and offered again.
 pub(super) fn scheduled(scenarios: &Scenarios<'_>, count: usize) {
     let world = World::of_class(scenarios.plane, "scheduled", STATIC, "WaitForFirstConsumer");
     let nodes = ["near", "far"];

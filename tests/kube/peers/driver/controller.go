@@ -80,13 +80,13 @@ func (c *controller) CreateVolume(_ context.Context, request *csi.CreateVolumeRe
 	return &csi.CreateVolumeResponse{Volume: volume}, nil
 }
 
-// holds tells whether a disk of this capacity is what was asked for.
+// holds reports whether a disk of this capacity is what was asked for.
 func holds(wanted *csi.CapacityRange, capacity int64) bool {
 	limit := wanted.GetLimitBytes()
 	return capacity >= wanted.GetRequiredBytes() && (limit == 0 || capacity <= limit)
 }
 
-// known refuses parameters of a VolumeAttributesClass that disks do not have.
+// known rejects parameters of a VolumeAttributesClass that disks do not have.
 func known(parameters map[string]string) error {
 	for name := range parameters {
 		if name != "iops" {

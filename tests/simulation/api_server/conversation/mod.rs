@@ -3,7 +3,7 @@
 //! `steps.txt` holds one request a line: method, path, then `merge`, `strategic`, `json`, `apply` or a content
 //! type if it is a patch, then the body. `${name.uid}` and `${name.resourceVersion}` stand for what the latest reply
 //! about the object of that name said; `list` is the latest list. `recorded.json` holds what a real
-//! server answered: an end-to-end case plays the steps and compares, or writes it anew with
+//! server answered: an end-to-end case plays the steps and compares, or writes it again with
 //! `make generate`. Both suites read this module.
 
 mod level;
@@ -23,7 +23,7 @@ const RECORDED: &str = include_str!("recorded.json");
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// The line of `steps.txt`.
+    /// The number of the line in `steps.txt`.
     pub(crate) line: String,
     /// The verb.
     pub(crate) method: String,
@@ -68,7 +68,7 @@ pub(crate) fn record(
 }
 
 /// Whether a review is about a state that the server then found to be old: it tries a write on what its cache
-/// shows, and again on what is stored if that is newer. How late the cache is nobody can foresee.
+/// shows, and again on what is stored if that is newer. How late the cache is cannot be foreseen.
 fn is_outdated(reviews: &[Value], number: usize) -> bool {
     fn old(review: &Value) -> Option<(&str, u64)> {
         let metadata = &review["review"]["request"]["oldObject"]["metadata"];
@@ -91,7 +91,7 @@ pub(crate) enum Order {
     Edit,
 }
 
-/// What the annotation of the object tells the webhook of `phase`.
+/// What the annotation of the object makes the webhook answer in `phase`.
 pub(crate) fn order(phase: &str, request: &Value) -> Order {
     let object =
         if request["object"].is_null() { &request["oldObject"] } else { &request["object"] };
@@ -115,8 +115,8 @@ impl Order {
         }
     }
 
-    /// `status` of a refusal; `None` if it lets the request through.
-    pub(crate) fn refusal(self) -> Option<Value> {
+    /// `status` of a denial; `None` if it lets the request through.
+    pub(crate) fn denial(self) -> Option<Value> {
         match self {
             Self::Deny => {
                 Some(json!({"message": "not like this", "code": 403, "reason": "Forbidden"}))

@@ -134,7 +134,7 @@ fn half_bound(name: &str, missing: usize) -> Path {
 }
 
 /// Every combination of what users prepared before the controller sees a pair: the claim names the volume
-/// or not; the volume is kept for nobody, for the claim's name, or for the claim; and the volume is an
+/// or not; the volume is reserved for no claim, for the claim's name, or for the claim; and the volume is an
 /// administrator's, or a provisioner made it. Then the claim goes.
 pub(super) fn beginnings() -> Vec<Path> {
     let mut paths = Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn beginnings() -> Vec<Path> {
 fn beginning(provisioned: bool, reservation: &str, names: bool) -> Path {
     let kind = if provisioned { "provisioned" } else { "static" };
     let claims = if names { "claim-names-it" } else { "claim-names-none" };
-    let class = if provisioned { "fast" } else { "shelf" };
+    let class = if provisioned { "fast" } else { "archive" };
     let mut wanted = json!({"spec": {"storageClassName": class}});
     if names {
         wanted["spec"]["volumeName"] = json!("pv-a");

@@ -63,7 +63,7 @@ pub(super) fn paths() -> Vec<Path> {
                 claim("data", &json!({"spec": {"storageClassName": null}})),
             ],
         )
-        .then(vec![Act::Change(format!("{CLASSES}/shelf"), is_default)])
+        .then(vec![Act::Change(format!("{CLASSES}/archive"), is_default)])
         .writes(&["volume Available", "give the default class"])
         .writes(&BINDS),
         Path::from(

@@ -25,13 +25,13 @@ pub(super) fn paths() -> Vec<Path> {
     let fails_once = gone("recycled-at-the-second-try", &policy("Recycle"))
         .writes(&["make a pod", "remove a pod", "volume Failed"])
         .writes(&EMPTIED);
-    let anew = json!({"metadata": {"finalizers": null}});
+    let unprotected = json!({"metadata": {"finalizers": null}});
     let mut paths = vec![
         gone("retained-and-offered-again", &none)
             .then(change_volume("pv-a", &json!({"spec": {"claimRef": null}})))
             .then(vec![claim("next", &none)])
             .writes(&BINDS),
-        gone("to-be-deleted-by-nobody", &policy("Delete")).writes(&["volume Failed"]),
+        gone("no-driver-deletes-it", &policy("Delete")).writes(&["volume Failed"]),
         gone(
             "to-be-deleted-by-a-driver",
             &json!({"spec": {
@@ -47,7 +47,7 @@ pub(super) fn paths() -> Vec<Path> {
             .writes(&["volume Released"]),
         Path::from("another-claim-of-the-name", vec![volume("pv-a", &none), claim("data", &none)])
             .then(all([
-                change_claim("data", &anew),
+                change_claim("data", &unprotected),
                 vec![delete_claim("data"), claim("data", &none)],
             ]))
             .writes(&BINDS)

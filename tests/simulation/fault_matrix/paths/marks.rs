@@ -1,4 +1,4 @@
-//! Marks of plug-ins that moved, and the finalizers of whoever deletes a volume's storage.
+//! Marks of plug-ins that moved, and the finalizers of the driver that deletes a volume's storage.
 
 use serde_json::{Value, json};
 

@@ -16,7 +16,7 @@ use super::{Invariant, Monitor, PROVISIONED_BY, Terms, ending};
 use play::{CLAIMS, LEASES, Play, US, VOLUMES};
 
 #[test]
-fn a_life_as_it_should_be_breaks_nothing() {
+fn a_correct_history_breaks_no_invariant() {
     let mut play = Play::new();
     play.volume("pv", &json!({}));
     play.phase("pv", "Available");
@@ -27,7 +27,7 @@ fn a_life_as_it_should_be_breaks_nothing() {
     play.drop_claim("data");
     assert_eq!(play.at_rest().len(), 1);
     play.phase("pv", "Released");
-    // A person gives it back; somebody else takes it.
+    // A person gives it back; another claim takes it.
     let clear = json!({"spec": {"claimRef": null}});
     play.send("admin", Method::Patch, &format!("{VOLUMES}/pv"), clear);
     play.phase("pv", "Available");
@@ -121,7 +121,7 @@ fn released_only_without_claim() {
     let options = json!({"preconditions": {"uid": uid}});
     play.send(US, Method::Delete, &format!("{VOLUMES}/pv"), options);
     assert_eq!(play.broken(), [Invariant::ReleasedOnlyWithoutClaim]);
-    // One that was made for the claim may be, if somebody deletes it before the claim names it.
+    // One that was made for the claim may be, if a user deletes it before the claim names it.
     let made = json!({"metadata": {"annotations": {PROVISIONED_BY: "csi.example"}}});
     for (is_deleted, expected) in
         [(false, vec![Invariant::ReleasedOnlyWithoutClaim]), (true, Vec::new())]
@@ -277,7 +277,7 @@ fn steps_in_order() {
     assert_eq!(skipping(1), [Invariant::StepsInOrder]);
     assert!(skipping(2).contains(&Invariant::StepsInOrder), "{:?}", skipping(2));
     assert_eq!(skipping(3), []);
-    // The volume is somebody else's again when the last step comes, and not just now.
+    // The volume is another claim's again when the last step comes, and not just now.
     let mut play = Play::new();
     play.volume("pv", &json!({}));
     play.claim("data");
@@ -396,16 +396,16 @@ fn phase_transitions() {
 }
 
 #[test]
-fn poison_contained() {
+fn unreadable_contained() {
     let mut play = Play::new();
-    play.volume("poisoned", &json!({}));
+    play.volume("unreadable", &json!({}));
     let objects = play.cluster.objects();
-    let poison = BTreeSet::from(["poisoned".to_owned()]);
-    assert_eq!(ending::at_rest(&objects, &poison), []);
+    let unreadable = BTreeSet::from(["unreadable".to_owned()]);
+    assert_eq!(ending::at_rest(&objects, &unreadable), []);
     play.volume("healthy", &json!({}));
-    let breaches = ending::at_rest(&play.cluster.objects(), &poison);
+    let breaches = ending::at_rest(&play.cluster.objects(), &unreadable);
     assert_eq!(breaches.len(), 1, "{breaches:?}");
-    assert_eq!(breaches[0].invariant, Invariant::PoisonContained);
+    assert_eq!(breaches[0].invariant, Invariant::UnreadableContained);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery_sim::{Cluster, Method, Request, User};
+use bindery_sim::{ApiRequest, ClusterState, Method, RequestUser};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -15,14 +15,14 @@ pub(super) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default
 
 /// A cluster on which a test plays everybody.
 pub(super) struct Play {
-    pub(super) cluster: Cluster,
+    pub(super) cluster: ClusterState,
     now: Timestamp,
 }
 
 impl Play {
     pub(super) fn new() -> Self {
         let now = "2026-11-21T05:00:00Z".parse().expect("a time");
-        let mut cluster = Cluster::new(5, now);
+        let mut cluster = ClusterState::new(5, now);
         cluster.keep_history();
         Self { cluster, now }
     }
@@ -33,7 +33,7 @@ impl Play {
     }
 
     pub(super) fn send(&mut self, user: &str, method: Method, path: &str, body: Value) -> Value {
-        let mut request = Request::new(method, path, body).by(User::named(user, &[]));
+        let mut request = ApiRequest::new(method, path, body).by(RequestUser::named(user, &[]));
         if method == Method::Patch {
             "application/merge-patch+json".clone_into(&mut request.content_type);
         }

@@ -1,4 +1,4 @@
-//! What is behind a volume: emptied under somebody, reclaimed while its claim exists, left over.
+//! What is behind a volume: emptied while in use, reclaimed while its claim exists, left over.
 
 use bindery_sim::Method;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use crate::plane::{Body, Plane};
 const WAITING: &str = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: waiting}\nprovisioner: \
     kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer\n";
 
-/// What happens in the life of a cluster: pairs are bound, released and recycled, hazards are refused, certificates
+/// What happens in a cluster: pairs are bound, released and recycled, hazards are denied, certificates
 /// renewed.
 pub(super) fn live(site: &Site) {
     let apply = |text: &str| site.plane.kubectl(ADMIN, &["apply", "-f", "-"], text);
@@ -33,9 +33,9 @@ pub(super) fn live(site: &Site) {
     );
     apply(&volume(
         "two",
-        ", claimRef: {namespace: default, name: nobody, uid: 00000000-0000-0000-0000-000000000000}",
+        ", claimRef: {namespace: default, name: absent, uid: 00000000-0000-0000-0000-000000000000}",
     ));
-    provision_for_nobody(site.plane);
+    provision_unclaimed(site.plane);
     apply(&claim("three", "").replace("storageClassName: life", "storageClassName: unknown"));
     let affinity = ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, \
         operator: In, values: [nowhere]}]}]}}";
@@ -53,23 +53,23 @@ pub(super) fn live(site: &Site) {
     apply(WAITING).expect_ok();
     apply(&waiting(&volume("five", &format!(", nodeAffinity: {here}")))).expect_ok();
     await_phase(site.plane, "five", "Available");
-    // Another leader tells the same again.
+    // Another leader reports the same again.
     kubectl(&["rollout", "restart", "deployment/bindery-controller", "-n", NAME]).expect_ok();
     for lease in LEASES {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{lease}");
-        eventually("it is made anew", Duration::from_secs(20), || {
+        eventually("it is created again", Duration::from_secs(20), || {
             let reply = site.plane.get(ADMIN, &path);
             if reply.code == 200 { Ok(()) } else { Err(reply.to_string()) }
         });
     }
 }
 
-/// What a controller makes itself where nobody else does.
+/// What a controller makes itself where no other does.
 const LEASES: [&str; 2] = ["bindery-controller", "bindery-certificates"];
 
 /// An account without any Lease creates a volume for a claim that is gone: the webhook asks whether it is the
 /// driver's provisioner.
-fn provision_for_nobody(plane: &Plane) {
+fn provision_unclaimed(plane: &Plane) {
     let volume = json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
         "metadata": {
@@ -80,7 +80,7 @@ fn provision_for_nobody(plane: &Plane) {
             "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Delete",
             "csi": {"driver": "disk.example.com", "volumeHandle": "exported"},
-            "claimRef": {"namespace": "default", "name": "nobody",
+            "claimRef": {"namespace": "default", "name": "forged",
                          "uid": "00000000-0000-4000-8000-000000000000"},
         },
     });
@@ -89,7 +89,7 @@ fn provision_for_nobody(plane: &Plane) {
     assert_eq!(reply.code, 403, "{reply}");
 }
 
-/// A claim that comes right after its namespace: mostly before the webhook has heard of that.
+/// A claim that comes right after its namespace: mostly before the webhook has seen that.
 pub(super) fn in_a_new_namespace(plane: &Plane, name: &str) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     plane.request(ADMIN, Method::POST, "/api/v1/namespaces", Body::json(&namespace)).expect_ok();
@@ -108,7 +108,7 @@ pub(super) fn prebind(site: &Site) {
     site.plane.kubectl(ADMIN, &label, "").expect_ok();
     let objects = [waiting(&claim("five", "")), user("five")].concat();
     site.plane.kubectl(ADMIN, &["apply", "-f", "-"], &objects).expect_ok();
-    eventually("it is kept for its claim", Duration::from_mins(1), || {
+    eventually("it is reserved for its claim", Duration::from_mins(1), || {
         let volume = site.plane.get(ADMIN, "/api/v1/persistentvolumes/five").expect_ok();
         if volume["spec"]["claimRef"]["name"] == "five" {
             Ok(())

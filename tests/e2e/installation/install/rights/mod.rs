@@ -1,4 +1,4 @@
-//! What the accounts of an installation may do: each right that the chart grants is used, and every other is refused.
+//! What the accounts of an installation may do: each right that the chart grants is used, and every other is denied.
 //!
 //! Not here: which rights the chart grants for which values (`tests/chart`).
 
@@ -71,10 +71,10 @@ fn each_right_is_used_and_no_other_is_had() {
 
 fn expect_no_other(site: &Site, mode: &str) {
     let granted = granted(site.plane);
-    let refused = sweep(site.plane, &granted);
+    let denied = sweep(site.plane, &granted);
     let count: usize = granted.values().map(BTreeSet::len).sum();
-    println!("{mode}: {count} rights, {refused} others refused");
-    assert!(refused >= 500, "{refused}");
+    println!("{mode}: {count} rights, {denied} others denied");
+    assert!(denied >= 500, "{denied}");
 }
 
 /// Waits until everything that is granted now was used at some time.
@@ -155,12 +155,12 @@ fn cells(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
     cells
 }
 
-/// Asks of every verb on everything that there is whether either account may; what is not granted is refused. How
+/// Asks of every verb on everything that there is whether either account may; what is not granted is denied. How
 /// often it was.
 fn sweep(plane: &Plane, granted: &Rights) -> usize {
     const VERBS: [&str; 8] =
         ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
-    let mut refused = 0;
+    let mut denied = 0;
     for (group, resource) in resources(plane) {
         for (verb, namespace) in
             VERBS.iter().flat_map(|verb| [NAME, "kube-system"].map(|namespace| (verb, namespace)))
@@ -191,12 +191,12 @@ fn sweep(plane: &Plane, granted: &Rights) -> usize {
                     let may_do = may(plane, account, &asked);
                     let is_everybodys = may_do && !is_granted && may(plane, "default", &asked);
                     assert_eq!(may_do && !is_everybodys, is_granted, "{account}: {asked}");
-                    refused += usize::from(!is_granted);
+                    denied += usize::from(!is_granted);
                 }
             }
         }
     }
-    refused
+    denied
 }
 
 fn is_named(granted: &Rights, group: &str, resource: &str) -> bool {
@@ -235,7 +235,7 @@ fn resources(plane: &Plane) -> Vec<(String, String)> {
     found
 }
 
-/// What the accounts have asked and were not refused, by the API server's own notes.
+/// What the accounts have asked and were not denied, by the API server's own notes.
 fn used(plane: &Plane) -> Rights {
     let mut used = Rights::new();
     for line in plane.audit_log().lines() {

@@ -1,4 +1,4 @@
-//! Every refusal, byte by byte, and that no byte of the budget is lost with it.
+//! Every rejection, byte by byte, and that no byte of the budget is lost with it.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::fixture::{NAME, Served, eventually, review_request};
 
 const MIB: usize = 1024 * 1024;
 
-/// What a refusal looks like on the wire, the date left out.
-fn refusal(status: &str, headers: &str, line: &str) -> String {
+/// What a rejection looks like on the wire, the date left out.
+fn denial(status: &str, headers: &str, line: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n{headers}content-length: {}\r\n\r\n{line}\n",
         line.len() + 1
@@ -32,14 +32,14 @@ async fn bodies_up_to_twenty_mebibytes_are_read_and_one_byte_more_is_413() {
     let mut client = served.connect().await;
     client.send(&review_request(20 * MIB)).await;
     assert!(client.reply().await.unwrap().ends_with("\r\n\r\n20971520"));
-    let expected = refusal(
+    let expected = denial(
         "413 Payload Too Large",
         "connection: close\r\n",
         "the body is longer than 20971520 bytes; it was not read; send a smaller object",
     );
     // Declared, and sent in full before the reply is read: the reply must still arrive.
     assert_eq!(served.answer(&review_request(20 * MIB + 1)).await, expected);
-    // Declared by nobody: counted as it comes.
+    // Not declared: counted as it comes.
     let chunked = "content-type: application/json\r\ntransfer-encoding: chunked\r\n";
     let mut chunked = with_head_within(30, chunked);
     chunked.extend(format!("{:x}\r\n", 20 * MIB + 1).as_bytes());
@@ -55,7 +55,7 @@ async fn an_encoded_body_and_another_type_are_415() {
         "content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n";
     assert_eq!(
         served.answer(&[with_head(encoded), b"{}".to_vec()].concat()).await,
-        refusal(
+        denial(
             "415 Unsupported Media Type",
             "connection: close\r\n",
             "the body is encoded; it was not read; send it without Content-Encoding",
@@ -65,7 +65,7 @@ async fn an_encoded_body_and_another_type_are_415() {
         let head = format!("{kind}content-length: 2\r\n");
         assert_eq!(
             served.answer(&[with_head(&head), b"{}".to_vec()].concat()).await,
-            refusal(
+            denial(
                 "415 Unsupported Media Type",
                 "connection: close\r\n",
                 "the body is not declared as JSON; it was not read; send Content-Type: application/json",
@@ -87,7 +87,7 @@ async fn a_full_house_is_429_with_retry_after_on_a_connection_that_stays() {
             client.send(&review_request(3_000)).await;
             assert_eq!(
                 client.reply().await.unwrap(),
-                refusal(
+                denial(
                     "429 Too Many Requests",
                     "retry-after: 1\r\n",
                     &format!("too many {what}; this request was not judged; try again in a second"),
@@ -107,7 +107,7 @@ async fn a_body_that_stays_away_is_408_within_its_own_timeout() {
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     assert_eq!(
         reply,
-        refusal(
+        denial(
             "408 Request Timeout",
             "connection: close\r\n",
             "the body did not arrive in time; this request was not judged; try again",
@@ -123,7 +123,7 @@ async fn wrong_paths_and_methods_are_one_line_too_and_keep_the_connection() {
     client.send(b"GET /nowhere HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert_eq!(
         client.reply().await.unwrap(),
-        refusal(
+        denial(
             "404 Not Found",
             "",
             "no such path; nothing was judged; the paths are in the webhook configurations",
@@ -132,7 +132,7 @@ async fn wrong_paths_and_methods_are_one_line_too_and_keep_the_connection() {
     client.send(b"GET /review HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert_eq!(
         client.reply().await.unwrap(),
-        refusal(
+        denial(
             "405 Method Not Allowed",
             "allow: POST\r\n",
             "no such method on this path; nothing was judged; send POST to a review path",
@@ -162,18 +162,18 @@ async fn a_client_that_disconnects_in_the_middle_of_its_body_gives_its_bytes_bac
 }
 
 #[tokio::test]
-async fn usual_reviews_pass_while_giants_have_used_up_their_share() {
+async fn usual_reviews_pass_while_large_bodies_have_used_up_their_share() {
     let limits = Limits { large_body_budget: 10 * MIB, ..Limits::reviews() };
     let served = Served::start(limits);
-    let mut giant = served.connect().await;
+    let mut large = served.connect().await;
     let request = review_request(7 * MIB);
-    giant.send(&request[..request.len() - 1]).await;
+    large.send(&request[..request.len() - 1]).await;
     let charged = 7 * MIB + Limits::reviews().large_review;
     eventually("charged", || served.shedder.body_bytes() == charged).await;
     let mut second = served.connect().await;
     second.send(&request).await;
     assert!(second.reply().await.unwrap().starts_with("HTTP/1.1 429 "));
     second.ask().await;
-    giant.send(b" ").await;
-    assert!(giant.reply().await.unwrap().ends_with("\r\n\r\n7340032"));
+    large.send(b" ").await;
+    assert!(large.reply().await.unwrap().ends_with("\r\n\r\n7340032"));
 }

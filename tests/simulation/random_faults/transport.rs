@@ -1,5 +1,5 @@
 //! A process's own way to the server, besides what goes wrong on it: a request can be made to panic, it is
-//! told when a binding is written, and counted which claims are read.
+//! observed when a binding is written, and it counts which claims are read.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use bindery_sim::faults::Faulty;
+use bindery_sim::faults::FaultyTransport;
 use bindery_sim::{Lost, Stream};
 use kube::client::Body;
 use tokio::time::Instant;
@@ -16,8 +16,8 @@ use tower::Service;
 
 /// A way that a test can look at and break. Clones are the same way.
 #[derive(Clone)]
-pub(super) struct Way {
-    faults: Faulty,
+pub(super) struct ObservedTransport {
+    faults: FaultyTransport,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -33,14 +33,14 @@ struct Seen {
     reads: BTreeMap<String, u64>,
 }
 
-impl Way {
-    pub(super) fn new(faults: Faulty) -> Self {
+impl ObservedTransport {
+    pub(super) fn new(faults: FaultyTransport) -> Self {
         Self { faults, seen: Arc::default() }
     }
 
-    /// From now on `on_write` is told when something is sent that changes a volume, a claim or a pod,
+    /// From now on `on_write` is called when something is sent that changes a volume, a claim or a pod,
     /// whatever becomes of it.
-    pub(super) fn tell_writes(&self, on_write: OnWrite) {
+    pub(super) fn watch_writes(&self, on_write: OnWrite) {
         self.seen().on_write = Some(on_write);
     }
 
@@ -87,7 +87,7 @@ impl Way {
     }
 }
 
-impl Service<http::Request<Body>> for Way {
+impl Service<http::Request<Body>> for ObservedTransport {
     type Response = http::Response<Stream>;
     type Error = Lost;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Lost>> + Send>>;
@@ -97,11 +97,11 @@ impl Service<http::Request<Body>> for Way {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let mut way = self.clone();
+        let mut transport = self.clone();
         // Not before it is polled: this is called by the client's own task, which serves all others.
         Box::pin(async move {
-            way.note(&request);
-            way.faults.call(request).await
+            transport.note(&request);
+            transport.faults.call(request).await
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Wrong values are refused with a sentence that names the value, and nothing is installed.
+//! Wrong values are rejected with a sentence that names the value, and nothing is installed.
 //!
-//! A misspelt or wrong-typed value that was let by would change nothing, and nobody would know.
+//! A misspelt or wrong-typed value that was let by would change nothing, unnoticed.
 
 use bindery::rules::{Exemptable, RULES};
 use serde_json::Value;
@@ -11,9 +11,9 @@ const LONG: &str = "nameOverride=\"a23456789012345678901234567890123456789012\""
 const EXEMPTION: &str =
     r#"exemptions.list=[{"rules": ["recycle-policy"], "until": "2030-01-31T18:00:00Z"}]"#;
 
-/// A value as JSON, and what helm tells of it.
+/// A value as JSON, and what helm prints.
 const WRONG: &[(&str, &str)] = &[
-    // Keys that nobody reads.
+    // Keys that no template reads.
     ("replicas=2", "additional properties 'replicas' not allowed"),
     ("image.name=\"x\"", "'/image': additional properties 'name' not allowed"),
     ("webhook.failurePolicy=\"Fail\"", "'/webhook': additional properties 'failurePolicy'"),
@@ -98,30 +98,33 @@ const WRONG: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_value_is_refused_by_name() {
+fn every_wrong_value_is_rejected_by_name() {
     assert!(WRONG.len() >= 25);
     for (value, expected) in WRONG {
-        let Err(told) = template(&["--set-json", value]) else { panic!("{value} is let by") };
-        assert!(told.contains("values don't meet the specifications of the schema"), "{told}");
-        assert!(told.contains(expected), "{value}: expected {expected}: {told}");
+        let Err(reported) = template(&["--set-json", value]) else { panic!("{value} is let by") };
+        assert!(
+            reported.contains("values don't meet the specifications of the schema"),
+            "{reported}"
+        );
+        assert!(reported.contains(expected), "{value}: expected {expected}: {reported}");
     }
 }
 
-/// What depends on the release no schema can tell.
+/// A schema cannot check what depends on the release.
 #[test]
 fn a_secret_that_the_chart_may_make_is_not_taken_for_one_of_others() {
     for name in ["rel-bindery-tls", "rel-bindery-ca"] {
         let values = format!("certs.mode=\"provided\",certs.provided.secretName=\"{name}\"");
-        let told = template(&["--set-json", &values]).err().expect("it is refused");
+        let reported = template(&["--set-json", &values]).err().expect("it is rejected");
         let expected =
             format!("certs.provided.secretName: \"{name}\" is a Secret of the chart's own");
-        assert!(told.contains(&expected), "{told}");
+        assert!(reported.contains(&expected), "{reported}");
     }
     let other = "certs.mode=\"provided\",certs.provided.secretName=\"other-bindery-tls\"";
     assert!(template(&["--set-json", other]).is_ok());
 }
 
-/// The next of what is refused above, so that no pattern refuses too much.
+/// The neighbours of what is rejected above, so that no pattern rejects too much.
 #[test]
 fn good_values_beside_wrong_ones_are_taken() {
     for value in [
@@ -141,12 +144,12 @@ fn good_values_beside_wrong_ones_are_taken() {
         "nameOverride=\"a-1\"",
         "overrides=[{\"namespaceSelector\": {\"matchExpressions\": [{\"key\": \"a\", \"operator\": \"Exists\"}]}, \"rules\": {\"orphan-owner\": \"off\"}}]",
     ] {
-        let refused = template(&["--set-json", value]).err();
-        assert_eq!(refused, None, "{value}");
+        let denied = template(&["--set-json", value]).err();
+        assert_eq!(denied, None, "{value}");
     }
 }
 
-/// The schema names the rules, so that a misspelt one is refused: all that there are, and no other.
+/// The schema names the rules, so that a misspelt one is rejected: all that there are, and no other.
 #[test]
 fn the_schema_knows_every_rule() {
     let schema: Value =

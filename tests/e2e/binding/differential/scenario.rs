@@ -14,7 +14,7 @@ use super::step::Step;
 
 /// A cluster and what happens in it.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct Scenario {
     /// What made it, and makes it again.
     pub(super) seed: u64,
     /// Its namespace, and what the names of its other objects begin with.
@@ -52,7 +52,7 @@ const MODES: &[&[&str]] = &[
 ];
 
 /// The story of a seed.
-pub(super) fn story(seed: u64) -> Story {
+pub(super) fn scenario(seed: u64) -> Scenario {
     let mut author = Author::new(seed);
     let classes = author.kinds.iter().filter_map(|kind| author.class(*kind)).collect();
     let count = 3 + author.chance.below(5);
@@ -64,7 +64,7 @@ pub(super) fn story(seed: u64) -> Story {
     while (steps.len() as u64) < count {
         steps.extend(author.step());
     }
-    Story { seed, tag: author.tag, is_alone: author.is_alone, classes, volumes, steps }
+    Scenario { seed, tag: author.tag, is_alone: author.is_alone, classes, volumes, steps }
 }
 
 /// What is known of a class.
@@ -84,7 +84,7 @@ enum Kind {
     Default,
 }
 
-/// What tells a volume from others for both binders.
+/// What distinguishes a volume from others for both binders.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     kind: Kind,
@@ -97,7 +97,7 @@ struct Key {
 struct Known {
     name: String,
     key: Key,
-    is_twin: bool,
+    is_counterpart: bool,
     object: Value,
 }
 
@@ -163,10 +163,10 @@ impl Author {
             Kind::None | Kind::Bare => return None,
             Kind::Static => ("kubernetes.io/no-provisioner", "Immediate"),
             Kind::Delayed => ("kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
-            Kind::External | Kind::Default => ("nobody.example/disk", "Immediate"),
-            Kind::ExternalDelayed => ("nobody.example/disk", "WaitForFirstConsumer"),
+            Kind::External | Kind::Default => ("absent.example/disk", "Immediate"),
+            Kind::ExternalDelayed => ("absent.example/disk", "WaitForFirstConsumer"),
             Kind::Migrated => ("kubernetes.io/aws-ebs", "Immediate"),
-            Kind::Unknown => ("kubernetes.io/nobody", "Immediate"),
+            Kind::Unknown => ("kubernetes.io/absent", "Immediate"),
         };
         let mut class = json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
@@ -203,7 +203,7 @@ impl Author {
         json!(self.chance.pick(SIZES[size]).unwrap())
     }
 
-    /// A volume; nothing if it would be told from an equal one by what does not count.
+    /// A volume; nothing if it would be distinguished from an equal one by what does not count.
     fn volume(&mut self, reserved_rate: u16) -> Option<Value> {
         let key = self.key();
         self.volume_of(key, reserved_rate + 150)
@@ -214,15 +214,15 @@ impl Author {
         let name = format!("{}-{suffix}", self.tag);
         let capacity = self.spelled(key.size);
         let reserved = self.chance.happens(reserved_rate);
-        if let Some(twin) = self.volumes.iter_mut().find(|known| known.key == key) {
-            if twin.object["spec"]["claimRef"].is_object() || reserved {
+        if let Some(counterpart) = self.volumes.iter_mut().find(|known| known.key == key) {
+            if counterpart.object["spec"]["claimRef"].is_object() || reserved {
                 return None;
             }
-            twin.is_twin = true;
-            let mut object = twin.object.clone();
+            counterpart.is_counterpart = true;
+            let mut object = counterpart.object.clone();
             object["metadata"]["name"] = json!(name);
             object["spec"]["capacity"]["storage"] = capacity;
-            self.volumes.push(Known { name, key, is_twin: true, object: object.clone() });
+            self.volumes.push(Known { name, key, is_counterpart: true, object: object.clone() });
             return Some(object);
         }
         let tier = *self.chance.pick(&["a", "b"]).unwrap();
@@ -236,7 +236,7 @@ impl Author {
                 "persistentVolumeReclaimPolicy": policy,
                 "storageClassName": self.class_name(key.kind),
                 "volumeAttributesClassName": self.attributes_class(&key),
-                "csi": {"driver": "nobody.example", "volumeHandle": self.tag},
+                "csi": {"driver": "absent.example", "volumeHandle": self.tag},
             },
         });
         let is_attributed = object["spec"]["volumeAttributesClassName"].is_string();
@@ -260,7 +260,7 @@ impl Author {
         if reserved {
             object["spec"]["claimRef"] = self.claim_ref();
         }
-        self.volumes.push(Known { name, key, is_twin: false, object: object.clone() });
+        self.volumes.push(Known { name, key, is_counterpart: false, object: object.clone() });
         Some(object)
     }
 
@@ -328,7 +328,8 @@ impl Author {
 
     /// The name of a volume that no other equals.
     fn unique(&mut self) -> Option<String> {
-        let unique: Vec<&Known> = self.volumes.iter().filter(|known| !known.is_twin).collect();
+        let unique: Vec<&Known> =
+            self.volumes.iter().filter(|known| !known.is_counterpart).collect();
         self.chance.pick(&unique).map(|known| known.name.clone())
     }
 
@@ -346,7 +347,7 @@ impl Author {
         self.chance.pick(&fitting).copied()
     }
 
-    /// The next step; nothing if there is nobody to whom it could happen.
+    /// The next step; nothing if it has no object.
     fn step(&mut self) -> Option<Step> {
         if let Some(step) = self.consequences.pop_front() {
             return Some(step);

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bindery_sim::faults::{Fault, Faults, Faulty};
-use bindery_sim::{Lost, Server, Stream};
+use bindery_sim::faults::{Fault, Faults, FaultyTransport};
+use bindery_sim::{ApiServer, Lost, Stream};
 use hyper::Request;
 use hyper::body::Body;
 use tokio::time::sleep;
@@ -28,15 +28,15 @@ type Reply = Result<hyper::Response<Stream>, Lost>;
 
 /// A process's way. Clones are the same way.
 #[derive(Clone)]
-pub(super) struct Way(Arc<Parts>);
+pub(super) struct ScriptedTransport(Arc<Parts>);
 
 struct Parts {
     name: String,
-    server: Server,
+    server: ApiServer,
     /// For all that nothing is to happen to.
-    calm: Faulty,
+    calm: FaultyTransport,
     /// For the watches of volumes, and of claims.
-    watches: [Faulty; 2],
+    watches: [FaultyTransport; 2],
     script: Arc<Script>,
     /// Whether the process is dead, or as good as dead: nothing of it arrives any more.
     is_dead: AtomicBool,
@@ -51,7 +51,7 @@ struct State {
     count: usize,
     sent: Vec<String>,
     /// Who goes on after a crash, if it waits already.
-    heir: Option<Way>,
+    heir: Option<ScriptedTransport>,
     struck: VecDeque<Struck>,
 }
 
@@ -63,13 +63,13 @@ pub(super) struct Struck {
     /// The version of the cluster at which it began.
     pub(super) version: u64,
     /// Where its fault is counted, and which.
-    counted: Option<(Faulty, Fault)>,
+    counted: Option<(FaultyTransport, Fault)>,
 }
 
 impl Struck {
     /// Whether the fault could come about.
     pub(super) fn came(&self) -> bool {
-        self.counted.as_ref().is_none_or(|(way, fault)| way.tally().contains_key(fault))
+        self.counted.as_ref().is_none_or(|(transport, fault)| transport.tally().contains_key(fault))
     }
 }
 
@@ -94,7 +94,7 @@ impl Script {
         self.state().struck.pop_front()
     }
 
-    /// Whether a strike was carried out that nobody has taken yet.
+    /// Whether a strike was carried out that was not taken yet.
     pub(super) fn has_struck(&self) -> bool {
         !self.state().struck.is_empty()
     }
@@ -105,12 +105,12 @@ impl Script {
     }
 
     /// Who goes on after a crash, if it waits already.
-    pub(super) fn heir(&self) -> Option<Way> {
+    pub(super) fn heir(&self) -> Option<ScriptedTransport> {
         self.state().heir.clone()
     }
 
     /// Says who goes on after a crash.
-    pub(super) fn set_heir(&self, heir: Option<Way>) {
+    pub(super) fn set_heir(&self, heir: Option<ScriptedTransport>) {
         self.state().heir = heir;
     }
 
@@ -130,15 +130,15 @@ impl Script {
     }
 }
 
-impl Way {
-    /// The way of the process of this name through its own door.
-    pub(super) fn new(door: &Server, name: &str, script: &Arc<Script>) -> Self {
-        let calm = || Faulty::new(door.clone(), Faults::none(), 0);
+impl ScriptedTransport {
+    /// The transport of the process of this name, under its own user.
+    pub(super) fn new(server_for: &ApiServer, name: &str, script: &Arc<Script>) -> Self {
+        let calm = || FaultyTransport::new(server_for.clone(), Faults::none(), 0);
         Self(Arc::new(Parts {
             name: name.to_owned(),
             calm: calm(),
             watches: [calm(), calm()],
-            server: door.clone(),
+            server: server_for.clone(),
             script: Arc::clone(script),
             is_dead: AtomicBool::new(false),
         }))
@@ -166,7 +166,7 @@ impl Way {
         }
     }
 
-    fn watch(&self, side: Side) -> &Faulty {
+    fn watch(&self, side: Side) -> &FaultyTransport {
         match side {
             Side::Volumes => &self.0.watches[0],
             Side::Claims => &self.0.watches[1],
@@ -201,30 +201,30 @@ impl Way {
         sleep(MOMENT).await;
         let goes_on =
             if strike.fate.is_crash() { self.0.script.heir() } else { Some(self.clone()) };
-        if let (Some(way), Sight::Behind(_) | Sight::Missed) = (goes_on, strike.sight) {
-            way.blind(strike.sight);
+        if let (Some(transport), Sight::Behind(_) | Sight::Missed) = (goes_on, strike.sight) {
+            transport.blind(strike.sight);
         }
         let version = self.0.server.with(|cluster| cluster.version());
-        let tell = |counted| {
+        let report = |counted| {
             let process = self.0.name.clone();
             self.0.script.state().struck.push_back(Struck { strike, process, version, counted });
         };
         let fault = match strike.fate {
             Fate::DiesBefore => {
                 self.die();
-                tell(None);
+                report(None);
                 return std::future::pending().await;
             }
             Fate::DiesUnanswered => {
                 drop(self.0.calm.clone().call(request).await);
                 self.die();
-                tell(None);
+                report(None);
                 return std::future::pending().await;
             }
             Fate::DiesAnswered => {
                 let reply = self.0.calm.clone().call(request).await;
                 self.die();
-                tell(None);
+                report(None);
                 return reply;
             }
             Fate::Conflict => Fault::Conflict,
@@ -234,9 +234,9 @@ impl Way {
         };
         let mut faults = Faults::none().with(fault, 1000);
         faults.patience = PATIENCE;
-        let mut way = Faulty::new(self.0.server.clone(), faults, 0);
-        tell(Some((way.clone(), fault)));
-        way.call(request).await
+        let mut transport = FaultyTransport::new(self.0.server.clone(), faults, 0);
+        report(Some((transport.clone(), fault)));
+        transport.call(request).await
     }
 
     /// From now on nothing of the process arrives.
@@ -267,7 +267,7 @@ fn write<B>(request: &Request<B>) -> Option<String> {
     is_counted.then(|| format!("{} {known}", request.method()))
 }
 
-impl<B> Service<Request<B>> for Way
+impl<B> Service<Request<B>> for ScriptedTransport
 where
     B: Body + Send + 'static,
     B::Data: Send,

@@ -41,7 +41,7 @@ fn of_envelopes() -> Vec<Row> {
         row(body, format!("{BODY}: duplicate field `{field}` @"))
     })
     .into();
-    // An escape is the same key to whoever reads it.
+    // An escape is the same key to every reader.
     let escaped = volume_review("{}").replace("\"uid\"", "\"uid\":\"u-2\",\"\\u0075id\"");
     rows.push(row(escaped, format!("{BODY}: duplicate field `uid` @")));
     rows

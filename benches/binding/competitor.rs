@@ -21,9 +21,9 @@ use crate::webhook::{self, Ports};
 /// How long a process may take to be ready, and a registration to work.
 const START: Duration = Duration::from_secs(30);
 
-/// A contender.
+/// A competitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Contender {
+pub(crate) enum Competitor {
     /// Our controller.
     Ours,
     /// Our controller in a cluster with all of our webhook's entries.
@@ -32,11 +32,11 @@ pub(crate) enum Contender {
     InTree,
     /// The same as it is by default: 20 requests a second.
     InTreeDefault,
-    /// Nobody: the clients send the patches themselves.
+    /// None: the clients send the patches themselves.
     Bare,
 }
 
-/// The processes of a contender. They are killed when it is dropped.
+/// The processes of a competitor. They are killed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Binder {
     process: Option<Process>,
@@ -62,20 +62,20 @@ pub(crate) struct Memory {
 }
 
 impl Binder {
-    /// Starts what `contender` consists of.
-    pub(crate) fn start(contender: Contender, plane: &Plane) -> Result<Self, String> {
+    /// Starts what `competitor` consists of.
+    pub(crate) fn start(competitor: Competitor, plane: &Plane) -> Result<Self, String> {
         let folder = Folder::create()?;
-        let (binder, guard) = match contender {
-            Contender::Ours => (Some(ours(plane, &folder)?), None),
-            Contender::Guarded => {
+        let (binder, guard) = match competitor {
+            Competitor::Ours => (Some(ours(plane, &folder)?), None),
+            Competitor::Guarded => {
                 (Some(ours(plane, &folder)?), Some(Guard::start(plane, &folder)?))
             }
-            Contender::InTree => {
+            Competitor::InTree => {
                 let pace = ["--kube-api-qps=5000", "--kube-api-burst=10000"];
                 (Some(in_tree(plane, &folder, &pace)?), None)
             }
-            Contender::InTreeDefault => (Some(in_tree(plane, &folder, &[])?), None),
-            Contender::Bare => (None, None),
+            Competitor::InTreeDefault => (Some(in_tree(plane, &folder, &[])?), None),
+            Competitor::Bare => (None, None),
         };
         Ok(Self { process: binder, guard, folder })
     }

@@ -42,7 +42,7 @@ impl Takes {
             Self::Whole => value == "7",
             Self::Map | Self::Labels | Self::Notes => value == "{}",
             Self::List | Self::Finalizers => value == "[]",
-            // A text is read, and then refused in words of its own.
+            // A text is read, and then rejected in words of its own.
             Self::Amount => matches!(value, "7" | "1.5" | "\"a\""),
         }
     }
@@ -128,7 +128,7 @@ pub(super) const VOLUME: &[(&str, Takes)] = &[
     ("spec nodeAffinity required nodeSelectorTerms [] matchFields [] key", Takes::Text),
 ];
 
-/// The sources of a volume, and the fields by which each tells its storage from another.
+/// The sources of a volume, and the fields by which each distinguishes its storage from another.
 pub(super) const SOURCES: &[(&str, Takes)] = &[
     ("spec csi", Takes::Map),
     ("spec csi driver", Takes::Text),

@@ -1,12 +1,12 @@
 //! Objects that no binder can read.
 //!
-//! The API server refuses them today; one of another version over the same store may not have.
+//! The API server rejects them today; one of another version over the same store may not have.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery::client::resource::ResourceKind;
-use bindery_sim::{Chance, Cluster, Method};
+use bindery_sim::{Chance, ClusterState, Method};
 use serde_json::{Value, json};
 
 use super::{claim_path, name, send, text, volume_path};
@@ -14,7 +14,7 @@ use super::{claim_path, name, send, text, volume_path};
 /// A size that is none, though it may look like one.
 const NO_SIZE: &str = "++1Gi";
 
-/// Whether nobody can read the object.
+/// Whether the object is unreadable.
 pub(crate) fn is_unreadable(object: &Value) -> bool {
     let watched = match object["kind"].as_str() {
         Some("PersistentVolume") => ResourceKind::Volumes,
@@ -24,9 +24,9 @@ pub(crate) fn is_unreadable(object: &Value) -> bool {
     watched.observed(&object.to_string()).is_err()
 }
 
-/// Names of the objects that nobody can read, and of those whose other half they are: `namespace/name`, or
+/// Names of the unreadable objects, and of those whose other half they are: `namespace/name`, or
 /// the name of a volume.
-pub(crate) fn poisoned(objects: &[Arc<Value>]) -> BTreeSet<String> {
+pub(crate) fn unreadable_names(objects: &[Arc<Value>]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let unreadable = objects.iter().filter(|object| is_unreadable(object));
     let unreadable: BTreeSet<String> = unreadable.map(|object| path(object)).collect();
@@ -51,7 +51,7 @@ fn path(object: &Value) -> String {
     }
 }
 
-/// For whom a volume is kept; empty for nobody.
+/// The claim for which a volume is reserved; empty for none.
 fn holder(object: &Value) -> String {
     let reference = &object["spec"]["claimRef"];
     match (reference["namespace"].as_str(), reference["name"].as_str()) {
@@ -60,8 +60,8 @@ fn holder(object: &Value) -> String {
     }
 }
 
-/// Makes a claim such that nobody can read it.
-pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut Cluster, claim: &Value) {
+/// Makes a claim unreadable.
+pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut ClusterState, claim: &Value) {
     let kind = chance.below(3);
     cluster.overwrite(&claim_path(claim), |claim| match kind {
         0 => claim["spec"]["resources"]["requests"]["storage"] = json!(NO_SIZE),
@@ -70,8 +70,8 @@ pub(super) fn spoil_claim(chance: &mut Chance, cluster: &mut Cluster, claim: &Va
     });
 }
 
-/// Makes a volume such that nobody can read it.
-pub(super) fn spoil_volume(chance: &mut Chance, cluster: &mut Cluster, volume: &Value) {
+/// Makes a volume unreadable.
+pub(super) fn spoil_volume(chance: &mut Chance, cluster: &mut ClusterState, volume: &Value) {
     if chance.below(2) == 0 {
         spoil(cluster, volume);
     } else {
@@ -80,12 +80,12 @@ pub(super) fn spoil_volume(chance: &mut Chance, cluster: &mut Cluster, volume: &
 }
 
 /// Writes nonsense over the size of a volume.
-pub(super) fn spoil(cluster: &mut Cluster, volume: &Value) {
+pub(super) fn spoil(cluster: &mut ClusterState, volume: &Value) {
     resize(cluster, volume, NO_SIZE);
 }
 
-/// Gives volumes whose size is nonsense one again, and removes whatever else nobody can read.
-pub(super) fn repair(cluster: &mut Cluster, user: &str) {
+/// Gives volumes whose size is nonsense one again, and removes what else is unreadable.
+pub(super) fn repair(cluster: &mut ClusterState, user: &str) {
     for object in cluster.objects().iter().filter(|object| is_unreadable(object)) {
         if object["spec"]["capacity"]["storage"] == NO_SIZE {
             resize(cluster, object, "5Gi");
@@ -100,7 +100,7 @@ pub(super) fn repair(cluster: &mut Cluster, user: &str) {
     }
 }
 
-fn resize(cluster: &mut Cluster, volume: &Value, size: &str) {
+fn resize(cluster: &mut ClusterState, volume: &Value, size: &str) {
     cluster.overwrite(&volume_path(volume), |volume| {
         volume["spec"]["capacity"]["storage"] = json!(size);
     });

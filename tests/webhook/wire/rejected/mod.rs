@@ -1,5 +1,5 @@
-//! Requests that are refused, as a table: the bytes, the status and the one line. At least one row for each
-//! branch that can refuse; most rows come from small tables of fields and of what cannot stand in them.
+//! Requests that are rejected, as a table: the bytes, the status and the one line. At least one row for each
+//! branch that can reject; most rows come from small tables of fields and of what cannot stand in them.
 //!
 //! Not here: what is odd but judged (`accepted`), and what an object may be as large as (`large`).
 
@@ -43,7 +43,7 @@ fn the_table_is_as_long_as_there_are_branches() {
 
 /// On connections that stay: a body that cannot be read costs its request and nothing else.
 #[tokio::test]
-async fn every_body_is_refused_with_its_line_on_each_path() {
+async fn every_body_is_rejected_with_its_line_on_each_path() {
     let stage = Stage::before(&Scene::empty()).await;
     let mut connections = Vec::new();
     for path in ["/validate/guard", "/validate/advise", "/mutate"] {
@@ -53,11 +53,13 @@ async fn every_body_is_refused_with_its_line_on_each_path() {
     for row in rows() {
         for (path, connection) in &mut connections {
             let reply = answer(connection, &post(path, &row.body)).await;
-            let told = (reply.status, told(&reply));
-            if told != (400, format!("{}; nothing was judged", row.line)) {
+            let reported = (reply.status, reported(&reply));
+            if reported != (400, format!("{}; nothing was judged", row.line)) {
                 let body = String::from_utf8_lossy(&row.body[..row.body.len().min(300)]);
-                wrong
-                    .push(format!("{path} {body}\n  told:     {told:?}\n  expected: {}", row.line));
+                wrong.push(format!(
+                    "{path} {body}\n  found:    {reported:?}\n  expected: {}",
+                    row.line
+                ));
             }
         }
     }
@@ -70,15 +72,15 @@ async fn answer(connection: &mut Client, request: &[u8]) -> Reply {
     Reply::parse(&connection.reply().await.unwrap())
 }
 
-/// The line of an answer; empty where there is no body.
-fn told(reply: &Reply) -> String {
+/// The message of an answer; empty where there is no body.
+fn reported(reply: &Reply) -> String {
     if reply.status == 200 || reply.body.is_empty() {
         return String::new();
     }
     without_place(line(reply))
 }
 
-/// The line with `@` for ` at line N column N`, wherever serde puts it.
+/// The message with `@` for ` at line N column N`, wherever serde puts it.
 fn without_place(line: &str) -> String {
     let Some((before, after)) = line.split_once(" at line ") else { return line.to_owned() };
     let (row, after) = after.split_once(" column ").unwrap();
@@ -94,8 +96,13 @@ async fn a_reason_is_one_short_line_however_long_its_cause() {
     let body = super::volume_review(&format!(r#"{{"metadata":"{long}"}}"#));
     let reply = super::everywhere(&stage, body.as_bytes()).await;
     assert_eq!(reply.status, 400);
-    let told = line(&reply);
-    assert!(told.starts_with("request.object cannot be read: invalid type: string \"a\\na\\na"));
-    assert!(told.contains("bytes, ") && told.contains("\", expected a map at line 1 "), "{told}");
+    let reported = line(&reply);
+    assert!(
+        reported.starts_with("request.object cannot be read: invalid type: string \"a\\na\\na")
+    );
+    assert!(
+        reported.contains("bytes, ") && reported.contains("\", expected a map at line 1 "),
+        "{reported}"
+    );
     assert_eq!(stage.metric("bindery_panics_total").await, 0);
 }

@@ -1,4 +1,4 @@
-//! Requests that are refused for nothing in them: the house is full, or a rule fails. The real router with
+//! Requests that are rejected for nothing in them: the house is full, or a rule fails. The real router with
 //! limits so small that one request meets them.
 
 use std::net::{SocketAddr, TcpListener};
@@ -32,7 +32,7 @@ pub(super) struct FullRow {
     /// Bytes of the body.
     length: usize,
     status: u16,
-    pub(super) refusal: Rejection,
+    pub(super) denial: Rejection,
     /// A header that must be there.
     header: &'static str,
 }
@@ -45,7 +45,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 429,
-        refusal: Rejection::ReviewsFull,
+        denial: Rejection::ReviewsFull,
         header: RETRY,
     },
     FullRow {
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 429,
-        refusal: Rejection::BodiesFull,
+        denial: Rejection::BodiesFull,
         header: RETRY,
     },
     // Usual bodies have room; a large one meets the share of its kind.
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 200_000,
         status: 429,
-        refusal: Rejection::BodiesFull,
+        denial: Rejection::BodiesFull,
         header: RETRY,
     },
     FullRow {
@@ -70,7 +70,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 413,
-        refusal: Rejection::BodyTooLarge { limit: 100 },
+        denial: Rejection::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
     // Longer than a body may be, where there would be no room for it either.
@@ -79,7 +79,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: RULES,
         length: 0,
         status: 413,
-        refusal: Rejection::BodyTooLarge { limit: 100 },
+        denial: Rejection::BodyTooLarge { limit: 100 },
         header: "connection: close",
     },
     FullRow {
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[FullRow] = &[
         rules: panic::RULES,
         length: 0,
         status: 500,
-        refusal: Rejection::Panicked,
+        denial: Rejection::Panicked,
         header: "connection: close",
     },
 ];
@@ -136,7 +136,7 @@ async fn every_full_house_says_so_and_gives_everything_back() {
         let (_server, address, shedder) = serve(row);
         for _ in 0..3 {
             let reply = ask(address, &body(row.length)).await;
-            assert_eq!(line(&reply), row.refusal.to_string());
+            assert_eq!(line(&reply), row.denial.to_string());
             assert_eq!(reply.status, row.status, "{reply:?}");
             assert!(reply.head.lines().any(|line| line == row.header), "{reply:?}");
         }
@@ -155,7 +155,7 @@ async fn the_same_house_with_room_judges() {
         rules: RULES,
         length: 0,
         status: 404,
-        refusal: Rejection::NotFound,
+        denial: Rejection::NotFound,
         header: "",
     };
     let (_server, address, _admission) = serve(&row);

@@ -1,5 +1,5 @@
 //! Bodies that are no JSON, or not as JSON should be: cut off, followed by more, nested too deep, not
-//! UTF-8, with texts and numbers that nobody can read.
+//! UTF-8, with unreadable texts and numbers.
 
 use super::{BODY, Row, row};
 use crate::wire::volume_review;
@@ -158,31 +158,36 @@ fn nested() -> Vec<Row> {
 /// In every part of a body, also where nothing is read from it: what is edited is read whole.
 fn not_utf8() -> Vec<Row> {
     let whole = volume_review(r#"{"metadata":{"name":"pv-a","x":"unread","labels":{"a":"b"}}}"#);
-    let told = |place: usize| format!("the text at byte {place} cannot be read: it is not UTF-8");
+    let reported =
+        |place: usize| format!("the text at byte {place} cannot be read: it is not UTF-8");
     let parts = ["u-1", "pv-a", "CREATE", "persistentvolumes", "admission.k8s", "unread", "b\"}}"];
     let mut rows: Vec<Row> = parts
         .map(|text| {
             let (mut body, place) = (whole.clone().into_bytes(), whole.find(text).unwrap());
             body[place] = 0xff;
-            row(body, told(place))
+            row(body, reported(place))
         })
         .into();
     // A letter that is cut off, one that is written too long, half of a pair, and what is above all letters.
     for wrong in [&b"\xe2\x82"[..], b"\xc0\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80"] {
         let (before, after) = whole.split_once("unread").unwrap();
-        row_of(&mut rows, &[before.as_bytes(), wrong, after.as_bytes()], told(before.len()));
+        row_of(&mut rows, &[before.as_bytes(), wrong, after.as_bytes()], reported(before.len()));
     }
     // Behind more text than is looked at whole; UTF-16, with a mark and without; Latin-1.
     let long = whole.replace("unread", &"x".repeat(20_000));
     let place = long.len() - 20;
     let mut bytes = long.into_bytes();
     bytes[place] = 0xff;
-    rows.push(row(bytes, told(place)));
+    rows.push(row(bytes, reported(place)));
     let wide: Vec<u8> = whole.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    row_of(&mut rows, &[&[0xff, 0xfe], &wide], told(0));
+    row_of(&mut rows, &[&[0xff, 0xfe], &wide], reported(0));
     rows.push(row(wide, format!("{BODY}: key must be a string @")));
     let (before, after) = whole.split_once("unread").unwrap();
-    row_of(&mut rows, &[before.as_bytes(), b"caf\xe9", after.as_bytes()], told(before.len() + 3));
+    row_of(
+        &mut rows,
+        &[before.as_bytes(), b"caf\xe9", after.as_bytes()],
+        reported(before.len() + 3),
+    );
     rows
 }
 

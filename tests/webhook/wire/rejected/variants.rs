@@ -1,4 +1,4 @@
-//! That no way to refuse is without a row: a new variant does not compile before it is named here, and does
+//! That no way to reject is without a row: a new variant does not compile before it is named here, and does
 //! not pass before a row hits it.
 
 use std::collections::BTreeSet;
@@ -60,13 +60,13 @@ fn every_reason_that_makes_a_review_unreadable_has_a_row() {
     assert!(missed.is_empty(), "no row hits {missed:?}");
 }
 
-/// Where an object cannot be read, each place of each object is told.
+/// Where an object cannot be read, each place of each object is reported.
 #[test]
-fn every_object_and_every_part_of_one_is_told_by_some_row() {
+fn every_object_and_every_part_of_one_is_named_by_some_row() {
     let lines: Vec<String> = rows().into_iter().map(|row| row.line).collect();
     for field in ["object", "object.spec", "oldObject", "oldObject.spec"] {
-        let told = format!("request.{field} cannot be read: ");
-        let count = lines.iter().filter(|line| line.starts_with(&told)).count();
+        let reported = format!("request.{field} cannot be read: ");
+        let count = lines.iter().filter(|line| line.starts_with(&reported)).count();
         assert!(count > 60, "{field}: {count} rows");
     }
 }
@@ -88,19 +88,19 @@ mod of_requests {
         Panicked {},
     }
 
-    pub(super) fn name_of(refusal: &Rejection) -> &'static str {
-        name(refusal)
+    pub(super) fn name_of(denial: &Rejection) -> &'static str {
+        name(denial)
     }
 
     pub(super) const ALL: &[&str] = NAMES;
 }
 
 #[test]
-fn every_refusal_of_a_request_has_a_row() {
-    let of_heads = heads::rows().into_iter().filter_map(|row| row.refusal);
+fn every_rejection_of_a_request_has_a_row() {
+    let of_heads = heads::rows().into_iter().filter_map(|row| row.denial);
     let hit: BTreeSet<&str> = of_heads
-        .chain(full::ROWS.iter().map(|row| row.refusal))
-        .map(|refusal| of_requests::name_of(&refusal))
+        .chain(full::ROWS.iter().map(|row| row.denial))
+        .map(|denial| of_requests::name_of(&denial))
         .collect();
     let missed: Vec<_> = of_requests::ALL.iter().filter(|name| !hit.contains(*name)).collect();
     assert!(missed.is_empty(), "no row hits {missed:?}");

@@ -1,8 +1,8 @@
 //! Peers that mean no good: some connect and say nothing, some let a byte drip every second, some come all at
 //! once.
 //!
-//! Whoever is turned away comes again a second later, so that the crowd stands for as long as it is wanted. Not
-//! here: what good clients notice of them (`siege`).
+//! A client that is turned away comes again a second later, so that the crowd stands for as long as it is wanted. Not
+//! here: what good clients notice of them (`crowd_run`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::wire::{GUARD, Target, head};
 const SILENT: usize = 5_000;
 const DRIPPING: usize = 1_000;
 
-/// Strangers that must stand there, for it to be a siege, and how long that may take: of its 3,584
+/// Connections that must be open, for it to be a crowd, and how long that may take: of its 3,584
 /// connections, the webhook keeps a quarter for callers that have brought a review.
 const STANDING: usize = 2_500;
 const GATHERING: Duration = Duration::from_secs(30);
@@ -59,7 +59,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Begins the siege: those who drip come first, so that the silent ones do not take their places.
+    /// Begins: those who send slowly come first, so that the silent ones do not take their places.
     pub(crate) async fn gather(target: &Target) -> Result<Self, String> {
         let mut peers = JoinSet::new();
         let standing = Arc::new(AtomicUsize::new(0));
@@ -85,7 +85,7 @@ impl Crowd {
         };
         match timeout(GATHERING, gathered).await {
             Ok(()) => Ok(crowd),
-            Err(_) => Err(format!("{} strangers are no siege", crowd.standing())),
+            Err(_) => Err(format!("{} connections are no crowd", crowd.standing())),
         }
     }
 
@@ -111,7 +111,7 @@ impl Peer {
 
     async fn be_silent_for_ever(self) {
         loop {
-            // A refused connection is one that was turned away.
+            // A rejected connection is one that was turned away.
             if let Ok(stream) = self.target.reach(self.from).await {
                 self.stand(stream, &[]).await;
             }
@@ -166,8 +166,8 @@ impl Peer {
 
 /// Reads until the stream ends.
 async fn turned_away(stream: &mut (impl AsyncRead + Unpin)) {
-    let mut told = [0; 1024];
-    while matches!(stream.read(&mut told).await, Ok(1..)) {}
+    let mut reported = [0; 1024];
+    while matches!(stream.read(&mut reported).await, Ok(1..)) {}
 }
 
 /// So many clients connect at once and ask once each; those who got a verdict, with their connections.

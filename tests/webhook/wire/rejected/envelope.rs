@@ -80,7 +80,7 @@ fn not_judged() -> Vec<Row> {
         ("storage.k8s.io", "v1", "storageclasses", "storageclasses of storage.k8s.io/v1"),
         ("apps", "v1", "statefulsets", "statefulsets of apps/v1"),
     ]
-    .map(|(group, version, resource, told)| {
+    .map(|(group, version, resource, reported)| {
         let body = volume_review("{}").replace(
             r#"{"group":"","version":"v1","resource":"persistentvolumes"}"#,
             &format!(r#"{{"group":"{group}","version":"{version}","resource":"{resource}"}}"#),
@@ -88,7 +88,7 @@ fn not_judged() -> Vec<Row> {
         row(
             body,
             format!(
-                "{told:?} is not judged here; register persistentvolumes, persistentvolumeclaims and \
+                "{reported:?} is not judged here; register persistentvolumes, persistentvolumeclaims and \
                  namespaces of v1 only"
             ),
         )
@@ -208,7 +208,7 @@ fn with(path: &str, value: &str) -> String {
     review.to_string()
 }
 
-/// What two branches could refuse is told by the one that comes first; an object that the operation does
+/// What two branches could reject is reported by the one that comes first; an object that the operation does
 /// not come with is read all the same.
 fn mixed() -> Vec<Row> {
     let unused = format!("{BODY}: invalid type: integer `7`, expected a map @");

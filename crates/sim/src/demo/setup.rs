@@ -11,11 +11,11 @@ use kube::Client;
 use serde_json::Value;
 
 use super::DemoError;
-use super::act::{Asker, Target};
-use super::admission::Admission;
+use super::act::{Caller, DeedTarget};
+use super::admission::AdmissionChain;
 use super::examples;
 use super::folder::Folder;
-use crate::{Cluster, Method, Request, Server};
+use crate::{ApiRequest, ApiServer, ClusterState, Method};
 use bindery::certificates::{SubjectNames, development};
 use bindery::client::connect::Address;
 use bindery::follow::configuration::ConfigurationSource;
@@ -26,14 +26,14 @@ use bindery::webhook::transport::Limits;
 use bindery::webhook::transport::tls::PairFiles;
 
 /// A running webhook over a cluster in memory.
-pub(super) struct Stage {
-    pub(super) admission: Arc<Admission>,
+pub(super) struct DemoSetup {
+    pub(super) admission: Arc<AdmissionChain>,
     pub(super) webhook: Webhook,
     /// The authority's certificate.
     pub(super) ca_file: PathBuf,
     /// The time that exemptions of the scenes end.
     pub(super) until: String,
-    server: Server,
+    server: ApiServer,
 }
 
 /// Fixes the uids of the cluster; any number does.
@@ -45,11 +45,11 @@ const POLL: Duration = Duration::from_millis(2);
 /// How far ahead the exemption of a scene ends: a working day's end, below the limit of a week.
 const EXEMPTION: SignedDuration = SignedDuration::from_hours(24);
 
-impl Stage {
+impl DemoSetup {
     /// Starts everything, with files in `folder`.
     pub(super) async fn raise(folder: &Folder) -> Result<Self, DemoError> {
         let now = Timestamp::now();
-        let server = Server::new(Cluster::new(SEED, now));
+        let server = ApiServer::new(ClusterState::new(SEED, now));
         examples::load(&server)?;
         let pair = development(&SubjectNames::default())?;
         let ca_file = folder.write("ca.crt", &pair.ca_pem)?;
@@ -63,20 +63,20 @@ impl Stage {
         let webhook = Webhook::start_with(options(files), client, RULES)?;
         synced(&webhook).await?;
         let base = format!("https://{}", webhook.address());
-        let admission = Arc::new(Admission::new(&base, &pair.ca_pem)?);
+        let admission = Arc::new(AdmissionChain::new(&base, &pair.ca_pem)?);
         let until = (now + EXEMPTION).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         Ok(Self { admission, webhook, ca_file, until, server })
     }
 
     /// A client that asks the API server as `asker`; its writes are reviewed by the webhook.
-    pub(super) fn client(&self, asker: Asker) -> Client {
+    pub(super) fn client(&self, asker: Caller) -> Client {
         let server = self.server.for_user(asker.user()).with_reviewer(self.admission.reviewer());
         Client::new(server, "default")
     }
 
     /// What is stored under `target`; `None` if nothing is.
-    pub(super) fn stored(&self, target: Target) -> Option<Value> {
-        let request = Request::new(Method::Get, target.path(), Value::Null);
+    pub(super) fn stored(&self, target: DeedTarget) -> Option<Value> {
+        let request = ApiRequest::new(Method::Get, target.path(), Value::Null);
         let response = self.server.with(|cluster| cluster.handle(request));
         response.object().filter(|_| response.code == 200).cloned()
     }
@@ -86,7 +86,7 @@ impl Stage {
         self.server.with(|cluster| cluster.version())
     }
 
-    /// Ends the webhook as a rolling restart would, without waiting for anybody.
+    /// Ends the webhook as a rolling restart would, without waiting for its clients.
     pub(super) async fn end(self) -> Result<(), DemoError> {
         self.serve(std::future::ready(())).await
     }

@@ -1,10 +1,10 @@
-//! Requests that are refused for what stands around their body: method, path, type, encoding, framing, length,
+//! Requests that are rejected for what is around their body: method, path, type, encoding, framing, length,
 //! time; and what is no request at all.
 
 use bindery::webhook::transport::rejection::Rejection;
 
 use super::super::volume_review;
-use super::{BODY, told};
+use super::{BODY, reported};
 use crate::stage::{Reply, Scene, Stage};
 use crate::transport::fixture::NAME;
 
@@ -12,10 +12,10 @@ use crate::transport::fixture::NAME;
 pub(super) struct HeadRow {
     pub(super) request: Vec<u8>,
     pub(super) status: u16,
-    /// The refusal whose line is told; none where the body is told to be unreadable, or nothing is told because
+    /// The rejection whose message is logged; none where the body is reported as unreadable, or nothing is logged because
     /// the bytes are no request.
-    pub(super) refusal: Option<Rejection>,
-    /// What is told of a body.
+    pub(super) denial: Option<Rejection>,
+    /// What is reported of a body.
     pub(super) unreadable: &'static str,
 }
 
@@ -24,7 +24,7 @@ const POST: &str = "POST /validate/guard?timeout=30s HTTP/1.1";
 /// With the least.
 const HASTY: &str = "POST /validate/guard?timeout=1s HTTP/1.1";
 const JSON: &str = "content-type: application/json\r\n";
-/// The connection is closed without a word: to whoever speaks HTTP/2, one of HTTP/1.1 would mean nothing.
+/// The connection is closed without an answer: to a client of HTTP/2, one of HTTP/1.1 would mean nothing.
 const UNANSWERED: u16 = 0;
 const TOO_LARGE: Rejection = Rejection::BodyTooLarge { limit: 20 << 20 };
 
@@ -33,18 +33,18 @@ fn bytes(first: &str, headers: &str, body: &str) -> Vec<u8> {
     format!("{first}\r\nhost: {NAME}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-fn refused(request: Vec<u8>, status: u16, refusal: Rejection) -> HeadRow {
-    HeadRow { request, status, refusal: Some(refusal), unreadable: "" }
+fn denied(request: Vec<u8>, status: u16, denial: Rejection) -> HeadRow {
+    HeadRow { request, status, denial: Some(denial), unreadable: "" }
 }
 
 /// A request whose body arrives as something that is no review.
 fn unreadable(request: Vec<u8>, reason: &'static str) -> HeadRow {
-    HeadRow { request, status: 400, refusal: None, unreadable: reason }
+    HeadRow { request, status: 400, denial: None, unreadable: reason }
 }
 
-/// Bytes that are no request of HTTP/1.1, or one that is too long: hyper's to refuse.
+/// Bytes that are no request of HTTP/1.1, or one that is too long: hyper's to reject.
 fn malformed(request: impl Into<Vec<u8>>, status: u16) -> HeadRow {
-    HeadRow { request: request.into(), status, refusal: None, unreadable: "" }
+    HeadRow { request: request.into(), status, denial: None, unreadable: "" }
 }
 
 pub(super) fn rows() -> Vec<HeadRow> {
@@ -70,7 +70,7 @@ fn methods_and_paths() -> Vec<HeadRow> {
         .enumerate()
         .map(|(number, method)| {
             let first = format!("{method} {}?timeout=1s HTTP/1.1", paths[number % paths.len()]);
-            refused(bytes(&first, "", ""), 405, Rejection::MethodNotAllowed)
+            denied(bytes(&first, "", ""), 405, Rejection::MethodNotAllowed)
         })
         .collect();
     rows.extend(
@@ -96,7 +96,7 @@ fn methods_and_paths() -> Vec<HeadRow> {
         ]
         .map(|path| {
             let first = format!("POST {path} HTTP/1.1");
-            refused(
+            denied(
                 bytes(&first, &format!("{JSON}content-length: 0\r\n"), ""),
                 404,
                 Rejection::NotFound,
@@ -125,14 +125,14 @@ fn types() -> Vec<HeadRow> {
         "content-type: application/json\u{e9}\r\n",
     ];
     let row = |headers: &str| {
-        refused(
+        denied(
             bytes(POST, &format!("{headers}content-length: 2\r\n"), "{}"),
             415,
             Rejection::NotJson,
         )
     };
     let mut rows: Vec<HeadRow> = types.map(row).into();
-    // The client waits for a word before it sends the body, and gets the refusal.
+    // The client waits for a word before it sends the body, and gets the rejection.
     rows.push(row("expect: 100-continue\r\ncontent-type: text/plain\r\n"));
     rows
 }
@@ -143,10 +143,10 @@ fn encodings() -> Vec<HeadRow> {
     ]
     .map(|encoding| {
         let headers = format!("{JSON}content-encoding: {encoding}\r\ncontent-length: 2\r\n");
-        refused(bytes(POST, &headers, "{}"), 415, Rejection::BodyEncoded)
+        denied(bytes(POST, &headers, "{}"), 415, Rejection::BodyEncoded)
     })
     .into_iter()
-    .chain([refused(
+    .chain([denied(
         bytes(
             POST,
             &format!("{JSON}content-encoding: identity\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n"),
@@ -175,7 +175,7 @@ fn lengths() -> Vec<HeadRow> {
     ];
     rows.extend(
         ["20971521", "30000000", "4294967296", "9223372036854775807"]
-            .map(|length| refused(with(length, ""), 413, TOO_LARGE)),
+            .map(|length| denied(with(length, ""), 413, TOO_LARGE)),
     );
     rows.extend(
         ["-1", "+2", "2.0", "0x2", "two", "2,", "2 2", "18446744073709551616", ""]
@@ -208,15 +208,15 @@ fn chunks() -> Vec<HeadRow> {
         "2 2\r\n{}\r\n0\r\n\r\n",
         "2\r\n{}\r\nzz\r\n",
     ]
-    .map(|body| refused(chunked(body), 400, Rejection::BodyBroken))
+    .map(|body| denied(chunked(body), 400, Rejection::BodyBroken))
     .into();
     let extended = format!("2;{}\r\n{{}}\r\n0\r\n\r\n", "x".repeat(40_000));
-    rows.push(refused(chunked(&extended), 400, Rejection::BodyBroken));
+    rows.push(denied(chunked(&extended), 400, Rejection::BodyBroken));
     rows.push(unreadable(chunked("0\r\n\r\n"), "EOF while parsing a value"));
     rows.push(unreadable(chunked("1\r\n{\r\n0\r\n\r\n"), "EOF while parsing an object"));
     let megabytes = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20)).repeat(21);
-    rows.push(refused(chunked(&format!("{megabytes}0\r\n\r\n")), 413, TOO_LARGE));
-    rows.push(refused(
+    rows.push(denied(chunked(&format!("{megabytes}0\r\n\r\n")), 413, TOO_LARGE));
+    rows.push(denied(
         with("transfer-encoding: chunked\r\ncontent-encoding: gzip\r\n", "2\r\n{}\r\n0\r\n\r\n"),
         415,
         Rejection::BodyEncoded,
@@ -230,19 +230,19 @@ fn chunks() -> Vec<HeadRow> {
     rows
 }
 
-/// Half a body, and then nothing: the time of the review is up before anybody sends more.
+/// Half a body, and then nothing: the time of the review is up before the client sends more.
 fn bodies_that_stay_away() -> Vec<HeadRow> {
     let with =
         |first: &str, headers: &str, body: &str| bytes(first, &format!("{JSON}{headers}"), body);
     let length = "content-length: 9\r\n";
     vec![
-        refused(with(HASTY, length, "{"), 408, Rejection::BodyLate),
-        refused(with("POST /mutate?timeout=0s HTTP/1.1", length, ""), 408, Rejection::BodyLate),
-        refused(with(HASTY, "transfer-encoding: chunked\r\n", "2\r\n{}"), 408, Rejection::BodyLate),
+        denied(with(HASTY, length, "{"), 408, Rejection::BodyLate),
+        denied(with("POST /mutate?timeout=0s HTTP/1.1", length, ""), 408, Rejection::BodyLate),
+        denied(with(HASTY, "transfer-encoding: chunked\r\n", "2\r\n{}"), 408, Rejection::BodyLate),
     ]
 }
 
-/// What is no head of HTTP/1.1. No line is told: nobody knows what the other side speaks.
+/// What is no head of HTTP/1.1. Nothing is logged: the protocol of the other side is unknown.
 fn no_requests() -> Vec<HeadRow> {
     let long = |bytes: usize| "x".repeat(bytes);
     let many = "x: a\r\n".repeat(200);
@@ -275,24 +275,27 @@ fn no_requests() -> Vec<HeadRow> {
 }
 
 #[tokio::test]
-async fn every_request_is_refused_with_its_status_and_line() {
+async fn every_request_is_rejected_with_its_status_and_line() {
     let stage = Stage::before(&Scene::empty()).await;
     let mut wrong = Vec::new();
     for row in rows() {
         let mut connection = stage.connect().await;
         connection.send(&row.request).await;
-        let (status, told) = match connection.reply().await.map(|text| Reply::parse(&text)) {
-            Ok(reply) => (reply.status, told(&reply)),
+        let (status, reported) = match connection.reply().await.map(|text| Reply::parse(&text)) {
+            Ok(reply) => (reply.status, reported(&reply)),
             Err(_) => (UNANSWERED, String::new()),
         };
-        let expected = match (row.refusal, row.unreadable) {
-            (Some(refusal), _) => refusal.to_string(),
+        let expected = match (row.denial, row.unreadable) {
+            (Some(denial), _) => denial.to_string(),
             (None, "") => String::new(),
             (None, reason) => format!("{BODY}: {reason} @; nothing was judged"),
         };
-        if (status, &told) != (row.status, &expected) {
+        if (status, &reported) != (row.status, &expected) {
             let request = String::from_utf8_lossy(&row.request[..row.request.len().min(250)]);
-            wrong.push(format!("{request:?}\n  {status} {told:?}\n  {} {expected:?}", row.status));
+            wrong.push(format!(
+                "{request:?}\n  {status} {reported:?}\n  {} {expected:?}",
+                row.status
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} of the rows:\n{}", wrong.len(), wrong.join("\n"));
@@ -304,11 +307,11 @@ async fn a_head_without_a_body_is_answered_without_one() {
     let stage = Stage::before(&Scene::empty()).await;
     let mut connection = stage.connect().await;
     connection.send(&bytes("HEAD /mutate HTTP/1.1", "connection: close\r\n", "")).await;
-    let told = connection.until_closed().await;
-    assert!(told.starts_with("HTTP/1.1 405 ") && told.ends_with("\r\n\r\n"), "{told}");
+    let reported = connection.until_closed().await;
+    assert!(reported.starts_with("HTTP/1.1 405 ") && reported.ends_with("\r\n\r\n"), "{reported}");
 }
 
-/// Requests that come at once are answered one after the other; behind one after which nobody knows where the next
+/// Requests that come at once are answered one after the other; behind one after which it is unknown where the next
 /// begins, none is.
 #[tokio::test]
 async fn requests_in_a_row_are_answered_until_one_ends_the_connection() {
@@ -320,8 +323,10 @@ async fn requests_in_a_row_are_answered_until_one_ends_the_connection() {
     connection
         .send(&[&*good, &unread, &bytes("GET / HTTP/1.1", "", ""), &good, &lost, &good].concat())
         .await;
-    let told = connection.until_closed().await;
-    let statuses: Vec<&str> =
-        told.match_indices("HTTP/1.1 ").map(|(place, _)| &told[place + 9..place + 12]).collect();
-    assert_eq!(statuses, ["200", "400", "404", "200", "415"], "{told}");
+    let reported = connection.until_closed().await;
+    let statuses: Vec<&str> = reported
+        .match_indices("HTTP/1.1 ")
+        .map(|(place, _)| &reported[place + 9..place + 12])
+        .collect();
+    assert_eq!(statuses, ["200", "400", "404", "200", "415"], "{reported}");
 }

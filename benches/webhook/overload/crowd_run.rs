@@ -1,7 +1,7 @@
-//! How long good clients wait while strangers besiege the webhook, and after they all came at once.
+//! How long good clients wait while idle connections crowd the webhook, and after they all came at once.
 //!
-//! Quiet and besieged turns alternate, so that whatever else the machine does meets both. Not here: the
-//! strangers (`strangers`).
+//! Quiet and crowded rounds alternate, so that whatever else the machine does meets both. Not here: the
+//! connections (`idle_connections`).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use tokio::time::sleep;
 use super::Field;
 use super::asker::Asker;
 use super::hands::{self, Whose};
+use super::idle_connections::{Crowd, storm};
 use super::pace::{Beyond, Pace, Tally};
-use super::strangers::{Crowd, storm};
 use crate::floors::{Row, median};
 
 /// Rounds; odd, so that the median is one.
@@ -24,7 +24,7 @@ const RATE: f64 = 2_000.0;
 const GOOD: (u8, usize) = (1, 25);
 const TURN: Duration = Duration::from_secs(3);
 
-/// Clients that come at once, when they come, and how much later nobody should notice any more.
+/// Clients that come at once, when they come, and how much later they should not be noticeable any more.
 const STORM: usize = 500;
 const CALM: Duration = Duration::from_millis(500);
 const AFTER: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ const AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 struct Round {
     quiet: f64,
-    besieged: f64,
+    crowded: f64,
     at_storm: f64,
     after_storm: f64,
 }
@@ -42,28 +42,28 @@ pub(super) fn measure(field: &Field) -> Result<Vec<Row>, String> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let quiet = quiet(field)?;
-        let besieged = besieged(field)?;
+        let crowded = crowded(field)?;
         let (at_storm, after_storm) = stormed(field)?;
         eprintln!(
-            "  p99: quiet {quiet:.2} ms, besieged {besieged:.2} ms, in the first second of a storm \
+            "  p99: quiet {quiet:.2} ms, crowded {crowded:.2} ms, in the first second of a storm \
              {at_storm:.2} ms, after it {after_storm:.2} ms"
         );
-        rounds.push(Round { quiet, besieged, at_storm, after_storm });
+        rounds.push(Round { quiet, crowded, at_storm, after_storm });
     }
     Ok(rows(&rounds))
 }
 
 fn rows(rounds: &[Round]) -> Vec<Row> {
     let of = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure));
-    let (quiet, besieged) = (of(|round| round.quiet), of(|round| round.besieged));
+    let (quiet, crowded) = (of(|round| round.quiet), of(|round| round.crowded));
     let (at_storm, after_storm) = (of(|round| round.at_storm), of(|round| round.after_storm));
     vec![
         Row {
-            id: "besieged-tail",
+            id: "crowded-tail",
             what: "p99 of good clients among 5,000 silent, 1,000 slow peers".to_owned(),
-            ours: format!("{besieged:.2} ms"),
+            ours: format!("{crowded:.2} ms"),
             other: format!("quiet {quiet:.2} ms"),
-            figure: besieged / quiet,
+            figure: crowded / quiet,
         },
         Row {
             id: "storm-tail",
@@ -91,31 +91,31 @@ async fn good(field: &Field, askers: &mut Vec<Asker>, time: Duration) -> Result<
     let tally = pace.run(askers, &field.allowed).await?;
     match &tally.failure {
         None if tally.shed == 0 => Ok(tally),
-        None => Err(format!("{} of a few good clients were told to come back", tally.shed)),
+        None => Err(format!("{} of a few good clients got a Retry-After", tally.shed)),
         Some(failure) => Err(format!("a good client was not answered: {failure}")),
     }
 }
 
 /// Good clients are there first, as the connections of an API server are.
-fn besieged(field: &Field) -> Result<f64, String> {
-    let (gathered, siege) = oneshot::channel();
+fn crowded(field: &Field) -> Result<f64, String> {
+    let (gathered, crowd_run) = oneshot::channel();
     let (relief, relieved) = oneshot::channel::<()>();
     thread::scope(|scope| {
         let good = hands::spawn(scope, field.core, Whose::Good, || async move {
             let mut askers = Asker::crowd(&field.target, &field.allowed, GOOD).await?;
             // A sender that is gone has said why.
-            let _ = siege.await;
+            let _ = crowd_run.await;
             let tally = good(field, &mut askers, TURN).await;
             drop(relief);
             tally
         });
-        let strange = hands::spawn(scope, field.core, Whose::Strange, || async move {
+        let idle = hands::spawn(scope, field.core, Whose::Idle, || async move {
             let crowd = Crowd::gather(&field.target).await?;
             let _ = gathered.send(());
             let _ = relieved.await;
             Ok(crowd.standing())
         });
-        eprintln!("  {} strangers stood there to the end", hands::join(strange)?);
+        eprintln!("  {} idle connections stayed to the end", hands::join(idle)?);
         Ok(hands::join(good)?.p99(..))
     })
 }
@@ -129,7 +129,7 @@ fn stormed(field: &Field) -> Result<(f64, f64), String> {
             let _ = begin.send(());
             good(field, &mut askers, CALM + AFTER + TURN).await
         });
-        let strange = hands::spawn(scope, field.core, Whose::Strange, || async move {
+        let idle = hands::spawn(scope, field.core, Whose::Idle, || async move {
             let _ = begun.await;
             sleep(CALM).await;
             let begin = Instant::now();
@@ -139,7 +139,7 @@ fn stormed(field: &Field) -> Result<(f64, f64), String> {
             sleep(AFTER + TURN).await;
             Ok(begin)
         });
-        let (begin, tally) = (hands::join(strange)?, hands::join(good)?);
+        let (begin, tally) = (hands::join(idle)?, hands::join(good)?);
         let after = begin + AFTER;
         Ok((tally.p99(begin..after), tally.p99(after..)))
     })

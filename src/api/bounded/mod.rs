@@ -4,7 +4,7 @@
 //! read by name are parsed however much else there is. Each part that a user can make long has an allowance of its own
 //! ([`Section`]) and stops growing there; its reader sees that it is cut. Text is cut where no name can be that long.
 //!
-//! serde's derived code carries no such state, so wire types are declared by [`wire!`] and get the [`ParseBudget`] passed.
+//! serde's derived code carries no such state, so wire types are declared by `wire!` and get the [`ParseBudget`] passed.
 
 mod collections;
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub fn parse_collection<'de, T: WireCollection<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_any(CollectionVisitor(Seed::new(budget)))
 }
 
-/// A type with named fields, declared by [`wire!`].
+/// A type with named fields, declared by `wire!`.
 pub trait WireObject<'de>: Default {
     /// The names of its fields in JSON.
     const FIELDS: &'static [&'static str];

@@ -35,7 +35,7 @@ impl Installation {
 
     /// The Secret with the CA, for the controller alone.
     pub fn ca_secret(&self) -> String {
-        format!("{}-CA", self.name)
+        format!("{}-ca", self.name)
     }
 
     /// The lease of the controller.
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(it.to_string(), "storage/keeper");
         assert_eq!(it.host(), "keeper.storage.svc");
         assert_eq!(it.serving_secret(), "keeper-tls");
-        assert_eq!(it.secret_path(&it.ca_secret()), "/api/v1/namespaces/storage/secrets/keeper-CA");
+        assert_eq!(it.secret_path(&it.ca_secret()), "/api/v1/namespaces/storage/secrets/keeper-ca");
         assert_eq!(it.lease(), "keeper-controller");
         assert_eq!(it.certificates_lease(), "keeper-certificates");
     }

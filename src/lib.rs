@@ -34,8 +34,7 @@
 //! * [`webhook::run::Webhook`]: the process, from its options to its end.
 //! * [`binding::decide_claim`] and [`binding::decide_volume`]: what is to be done next about an
 //!   object, and why; [`binding::settle`] drives them over a whole cluster.
-//! * [`controller::reconciler::Reconciler`]: the bind loop without its wires; [`controller::run::run`] with
-//!   them.
+//! * [`controller::reconciler::Reconciler`]: the controller without I/O; [`controller::run::run`] with it.
 //! * [`binding::fit`]: every reason why a volume and a claim do not belong together.
 //!
 //! # Code map
@@ -84,20 +83,46 @@
 //! 17. `webhook/service.rs`: `Service::record`; `api/review/mod.rs`: `response_bytes`.
 //! 18. `webhook/transport/connection/mod.rs`: `RequestFuture::poll` passes the response to hyper.
 //!
-//! # One binding, from event to event
+//! # One binding, from watch event to PATCH
 //!
-//! 1. [`client::watch`] follows volumes, claims, classes and the pods that wait. Each event goes to the
-//!    one task that owns the view, and puts the objects that it concerns into the line.
-//! 2. The core is asked about the first in the line. It answers with reads, with one write, or with
-//!    nothing to do; always with the reason.
-//! 3. A write is shown in the view as done and sent. It names the uid and the version on which it was
-//!    decided. Decisions that rest on the object wait for the reply; all others go on.
-//! 4. The reply is what the view shows from then on, and the object is asked about again: a binding is
-//!    four such turns. A write that was refused is taken back; of one without a reply the API server is
-//!    asked what became of it.
+//! The way of a new PersistentVolumeClaim: 33 calls in 15 files. What [`binding::View`] and [`binding::decide_claim`] do
+//! inside the core is not counted.
 //!
-//! A volume that becomes free looks for the claim that has waited longest for one like it, so that
-//! nothing waits for a periodic pass. The passes that there are have a constant size.
+//! 1. `client/watch.rs`: `Watcher::run` receives bytes, `Watcher::read_lines` cuts them into lines, `Watcher::read_line`
+//!    reads one event, `Watcher::observe` passes its object on.
+//! 2. `client/resource.rs`: `ResourceKind::observed_for` chooses the decoder.
+//! 3. `api/claim.rs`: `claim` decodes the object into the model.
+//! 4. `controller/event_sender.rs`: `EventSender::on_object`, `EventSender::send` put it into the channel.
+//! 5. `controller/runner.rs`: `Runner::run` receives it, `Runner::on_event` calls the reconciler.
+//! 6. `controller/reconciler/mod.rs`: `Reconciler::on_object`.
+//! 7. `controller/reconciler/store.rs`: `Store::on_watched`, `Store::newer` ignore old versions and hold back what has to
+//!    wait for the outcome of a write.
+//! 8. `controller/reconciler/mod.rs`: `Reconciler::apply`, `Reconciler::apply_quietly`.
+//! 9. `controller/reconciler/affected.rs`: `affected_by` names the objects to reconcile.
+//! 10. `controller/reconciler/store.rs`: `Store::apply` shows the object from now on.
+//! 11. `controller/reconciler/mod.rs`: `Reconciler::enqueue`.
+//! 12. `controller/work_queue.rs`: `WorkQueue::push` queues each once, later if it is rate limited.
+//! 13. `controller/reconciler/mod.rs`: `Reconciler::next` asks for a task.
+//! 14. `controller/work_queue.rs`: `WorkQueue::pop`.
+//! 15. `controller/reconciler/reconcile.rs`: `Reconciler::reconcile`, `Reconciler::decide`.
+//! 16. `controller/reads.rs`: `Reads::take` returns the live reads that were made for this decision.
+//! 17. `controller/reconciler/reconcile.rs`: `Reconciler::ask_core`.
+//! 18. `binding/claim/mod.rs`: [`binding::decide_claim`] answers with live reads, with one write, or with nothing to do;
+//!     always with the reason.
+//! 19. `controller/reconciler/reconcile.rs`: `Reconciler::write` waits for a write in flight, a claim that comes first or a
+//!     recycler, if there is one; else it makes the task.
+//! 20. `controller/reconciler/store.rs`: `Store::assume` shows the write as done.
+//! 21. `controller/reconciler/in_flight.rs`: `InFlightWrites::begin` keeps the object as it was.
+//! 22. `controller/runner.rs`: `Runner::start`, `Runner::send` carry the task out, if enough of the lease is left.
+//! 23. `client/send.rs`: `send`.
+//! 24. `api/write.rs`: `write_patch` names the uid and the version on which the write was decided.
+//! 25. `client/send.rs`: `exchange` sends the PATCH.
+//!
+//! The outcome comes back through `Runner::on_reply`: the store shows what the API server replied, or forgets the write,
+//! and the object is reconciled again. A binding takes four writes. If there was no reply, the object is read first.
+//!
+//! A volume that becomes free looks for the claim that has been Pending longest for one like it, so that
+//! nothing waits for the resync. Each step of that has a constant size.
 //!
 //! # What never happens
 //!

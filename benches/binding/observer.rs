@@ -95,7 +95,7 @@ impl Drop for Observer {
 }
 
 impl EventHandler for Seen {
-    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
+    fn on_object(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         let at = Instant::now();
         let number = |name: &str| self.pairs.number(name);
         let (number, volume) = if let Observed::Volume(volume) = &observed
@@ -118,11 +118,11 @@ impl EventHandler for Seen {
         self.count.send_replace(count);
     }
 
-    fn listing(&self, _: ResourceKind) {}
+    fn on_list_started(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
+    fn on_listed(&self, _: ResourceKind, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: ResourceKind, _: Unreadable) {}
+    fn on_unreadable(&self, _: ResourceKind, _: Unreadable) {}
 
-    fn heard(&self, _: ResourceKind, _: u64) {}
+    fn on_activity(&self, _: ResourceKind, _: u64) {}
 }

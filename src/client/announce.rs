@@ -1,7 +1,7 @@
-//! Stores an announcement as a Kubernetes event.
+//! Stores a Kubernetes Event.
 //!
-//! One event object for each object, reason and detail, written again when it is told again: what stands
-//! for days does not pile up. Not here: what is told and when.
+//! One Event for each object, reason and detail, patched when it is recorded again: a reason that lasts for days
+//! does not pile up. Not here: which events are recorded and when.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::request::request;
 use crate::binding::{EventType, ObjectEvent, ObjectKey};
 use crate::model::{ResourceVersion, Uid};
 
-/// Who tells, as `kubectl describe` shows it.
+/// The source of an event, as `kubectl describe` shows it.
 pub const COMPONENT: &str = "bindery-controller";
 
-/// How long storing may take: nobody waits for it.
+/// How long storing may take: no decision waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The namespace of events about objects that have none.
@@ -27,16 +27,16 @@ const CLUSTER_NAMESPACE: &str = "default";
 /// What is left of an object's name in the name of its event, which has 253 characters in all.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The object of which something is told.
+/// The state of the object that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// Its uid.
     pub uid: Option<&'a Uid>,
     /// Its resourceVersion.
     pub version: Option<&'a ResourceVersion>,
-    /// How often the same was told of it, this time included.
+    /// How often the same was recorded for it, this time included.
     pub count: u32,
-    /// What tells it from the others of its reason; empty where there is one only.
+    /// What distinguishes it from others of its reason; empty where there is one only.
     pub detail: &'a str,
 }
 
@@ -49,7 +49,7 @@ pub struct Message<'a> {
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// How grave it is.
+    /// Normal or Warning.
     pub severity: EventType,
     /// One word for programs.
     pub reason: &'a str,
@@ -84,7 +84,7 @@ pub async fn announce(client: &Client, message: Message<'_>, about: About<'_>) -
     }
 }
 
-/// Makes the event anew, or writes it again where it is there.
+/// Creates the event, or patches it if it exists.
 async fn store(client: &Client, message: Message<'_>, about: About<'_>) -> Result<(), kube::Error> {
     let event = event(message, about);
     let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
@@ -102,7 +102,7 @@ async fn store(client: &Client, message: Message<'_>, about: About<'_>) -> Resul
         send(client, Method::PATCH, &path, &again).await
     };
     match first {
-        // Another leader told it before, or the event has run out.
+        // Another leader recorded it before, or the event has expired.
         Err(kube::Error::Api(status)) if is_new && status.code == 409 => {
             send(client, Method::PATCH, &path, &again).await
         }
@@ -154,7 +154,7 @@ fn event(message: Message<'_>, about: About<'_>) -> Value {
     })
 }
 
-/// FNV-1a: tells events of one object apart. Nobody gains by making two meet.
+/// FNV-1a: distinguishes the events of one object. A collision is of no use to anyone.
 fn digest(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tower::{BoxError, ServiceBuilder};
 
-use super::kubeconfig::{reason, refused_bytes, refused_values, unusable, usual_files};
+use super::kubeconfig::{reason, unusable, unusable_bytes, unusable_values, usual_files};
 use crate::telemetry::logging::cause;
 
 /// Where the cluster is and as whom to speak to it.
@@ -53,21 +53,21 @@ pub enum ConnectError {
     Unusable(String),
 }
 
-/// How long a connection may take. The kernel asks again after one and after three seconds; who gives up in between and
-/// begins anew loses nothing, and is there sooner when a way that was cut is back.
+/// How long a connection may take. The kernel retries after one and after three seconds; giving up in between and starting
+/// over loses nothing, and is connected sooner once a broken network is back.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(2_500);
 
-/// After so long without a word the other side is asked whether it is there, then every second. A way that was cut in
-/// silence leaves a watch that waits for ever: within four seconds it is noticed, at the cost of a packet in two seconds
-/// on each idle connection.
+/// The TCP keepalive: its first probe after so long without data, then one every second. A network that breaks silently
+/// leaves a watch that waits for ever: within four seconds it is noticed, at the cost of a packet in two seconds on each
+/// idle connection.
 const SILENT: Duration = Duration::from_secs(2);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What is unanswered or unconfirmed for so long has found a dead connection: two packets may be lost before. A longer
-/// time would leave a request, sent when the way was just cut, to the kernel's own pauses once it is back.
+/// A connection is dead when data or a probe is unconfirmed for so long: two packets may be lost before. A longer
+/// time would leave a request, sent when the network just broke, to the kernel's own pauses once it is back.
 const UNCONFIRMED: Duration = Duration::from_secs(4);
 
-/// Connections kept for the next request: as many as live reads may be under way. The library has no limit, and those
+/// Idle connections in the pool: as many as live reads may be in flight. The library has no limit, and those
 /// of a burst would stay for a minute and a half.
 const IDLE_COUNT_MAX: usize = 64;
 
@@ -90,7 +90,7 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     if !address.as_groups.is_empty() {
         config.auth_info.impersonate_groups = Some(address.as_groups.clone());
     }
-    if let Some(reason) = refused_values(&config) {
+    if let Some(reason) = unusable_values(&config) {
         return Err(match &address.kubeconfig {
             Some(path) => ConnectError::Kubeconfig { path: path.display().to_string(), reason },
             None => ConnectError::Unusable(reason),
@@ -106,8 +106,8 @@ pub async fn connect(address: &Address) -> Result<Client, ConnectError> {
     made.map_err(|error| ConnectError::Unusable(unusable(&error)))
 }
 
-/// A client that notices when the API server is not there any more. The library makes one that waits: kube-client,
-/// `client/builder.rs`, has no setting for it.
+/// A client with TCP keepalive, so that a dead API server is noticed. The library has no setting for it: kube-client,
+/// `client/builder.rs`.
 fn with_keepalive(config: &Config) -> Result<Client, kube::Error> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -137,14 +137,14 @@ async fn made_beside(config: Config) -> Result<Result<Client, kube::Error>, Conn
     let runtime = Handle::current();
     std::thread::spawn(move || {
         let _runtime = runtime.enter();
-        // Nobody waits any more if the time is up.
+        // The receiver is gone if the time is up.
         let _ = sender.send(Client::try_from(config));
     });
-    let told = |what: &str| ConnectError::Unusable(format!("the credential plugin {what}"));
+    let unusable = |what: &str| ConnectError::Unusable(format!("the credential plugin {what}"));
     match timeout(PLUGIN_TIMEOUT, made).await {
         Ok(Ok(made)) => Ok(made),
-        Ok(Err(_)) => Err(told("failed")),
-        Err(_) => Err(told(&format!("has not answered within {} s", PLUGIN_TIMEOUT.as_secs()))),
+        Ok(Err(_)) => Err(unusable("failed")),
+        Err(_) => Err(unusable(&format!("has not answered within {} s", PLUGIN_TIMEOUT.as_secs()))),
     }
 }
 
@@ -152,8 +152,11 @@ async fn configuration(address: &Address) -> Result<Config, ConnectError> {
     let options = KubeConfigOptions { context: address.context.clone(), ..Default::default() };
     let Some(path) = &address.kubeconfig else {
         for path in usual_files() {
-            if let Some(told) = refused_bytes(&path) {
-                return Err(ConnectError::Nowhere(format!("kubeconfig {} {told}", path.display())));
+            if let Some(problem) = unusable_bytes(&path) {
+                return Err(ConnectError::Nowhere(format!(
+                    "kubeconfig {} {problem}",
+                    path.display()
+                )));
             }
         }
         let made = Config::from_kubeconfig(&options).await;
@@ -162,19 +165,19 @@ async fn configuration(address: &Address) -> Result<Config, ConnectError> {
             None => of_the_pod(&error),
         });
     };
-    let told = |reason| ConnectError::Kubeconfig { path: path.display().to_string(), reason };
-    let refused = |error: &KubeconfigError| {
-        told(if let KubeconfigError::ReadConfig(error, _) = error {
+    let failed = |reason| ConnectError::Kubeconfig { path: path.display().to_string(), reason };
+    let unusable = |error: &KubeconfigError| {
+        failed(if let KubeconfigError::ReadConfig(error, _) = error {
             cause(error)
         } else {
             reason(error)
         })
     };
-    if let Some(reason) = refused_bytes(path) {
-        return Err(told(reason));
+    if let Some(reason) = unusable_bytes(path) {
+        return Err(failed(reason));
     }
-    let file = Kubeconfig::read_from(path).map_err(|error| refused(&error))?;
-    Config::from_custom_kubeconfig(file, &options).await.map_err(|error| refused(&error))
+    let file = Kubeconfig::read_from(path).map_err(|error| unusable(&error))?;
+    Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))
 }
 
 /// The service account of the pod, which counts only where there is no kubeconfig.

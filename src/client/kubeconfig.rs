@@ -1,7 +1,7 @@
 //! What is wrong with a kubeconfig, on one line of bounded length, and what the client library would fail on
 //! instead of saying so.
 //!
-//! A kubeconfig comes from whoever runs a cluster, and names commands and files. Not here: how a client is made
+//! A kubeconfig is input of a user, and names commands and files. Not here: how a client is made
 //! of one (`client`).
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use kube::config::{Config, KubeconfigError, LoadDataError};
 
 use crate::telemetry::logging::cause;
 
-/// A longer reason repeats what stands in the file, or what a command wrote.
+/// A longer reason repeats the content of the file, or the output of a command.
 const REASON_CHARS_MAX: usize = 300;
 
 /// `text` on one line of bounded length.
@@ -34,25 +34,25 @@ pub(super) fn usual_files() -> Vec<PathBuf> {
 }
 
 /// Why the bytes of a file are no text, where the library fails: UTF-16 with half a letter at its end.
-pub(super) fn refused_bytes(path: &Path) -> Option<String> {
+pub(super) fn unusable_bytes(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     (is_wide && bytes.len() % 2 == 1).then(|| "is cut off in the middle of a letter".to_owned())
 }
 
 /// Why a configuration cannot be used although it was read: the library fails with the first request.
-pub(super) fn refused_values(config: &Config) -> Option<String> {
+pub(super) fn unusable_values(config: &Config) -> Option<String> {
     let url = &config.cluster_url;
     if !matches!(url.scheme_str(), Some("http" | "https")) || url.authority().is_none() {
         return Some(brief(&format!(
             "the server \"{url}\" is no address; write https://HOST:PORT"
         )));
     }
-    // What a secret holds is shown to nobody but a writer of files.
+    // The content of a secret is never shown.
     let token = serde_json::to_value(&config.auth_info).ok()?;
     let token = token.get("token").and_then(serde_json::Value::as_str).unwrap_or_default();
     let is_sendable = http::HeaderValue::from_str(&format!("Bearer {token}")).is_ok();
-    (!is_sendable).then(|| "the token holds a letter that cannot be sent; write it anew".to_owned())
+    (!is_sendable).then(|| "the token holds a letter that cannot be sent; replace it".to_owned())
 }
 
 /// What is wrong with a kubeconfig; with line and column where it cannot be parsed.
@@ -101,10 +101,10 @@ pub(super) fn unusable(error: &kube::Error) -> String {
 /// wrote beside that is for people.
 fn plugin(error: &AuthError) -> String {
     if let AuthError::AuthExecRun { out, .. } = error {
-        let told = String::from_utf8_lossy(&out.stderr);
-        let told = told.lines().map(str::trim).find(|line| !line.is_empty());
-        let told = told.map_or_else(String::new, |line| format!(": {line}"));
-        return format!("the credential plugin ended with {}{told}", out.status);
+        let output = String::from_utf8_lossy(&out.stderr);
+        let output = output.lines().map(str::trim).find(|line| !line.is_empty());
+        let output = output.map_or_else(String::new, |line| format!(": {line}"));
+        return format!("the credential plugin ended with {}{output}", out.status);
     }
     let what = if let AuthError::AuthExecStart(_) = error {
         "the credential plugin cannot be run"
@@ -125,11 +125,11 @@ mod tests {
     #[test]
     fn a_reason_is_one_line_that_a_screen_holds() {
         let name = format!("\u{1b}[31mred\n{}", "z".repeat(1_000_000));
-        let told = reason(&KubeconfigError::LoadContext(name));
+        let text = reason(&KubeconfigError::LoadContext(name));
         assert!(
-            told.starts_with("has no context \" [31mred zzz") && told.ends_with("zz…"),
-            "{told}"
+            text.starts_with("has no context \" [31mred zzz") && text.ends_with("zz…"),
+            "{text}"
         );
-        assert_eq!(told.chars().count(), REASON_CHARS_MAX + 1);
+        assert_eq!(text.chars().count(), REASON_CHARS_MAX + 1);
     }
 }

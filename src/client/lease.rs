@@ -1,8 +1,8 @@
-//! The lease by which one of several replicas leads.
+//! The leader election: the lease by which one of several replicas leads.
 //!
-//! A lease of others has run out when it has not changed for its whole duration on our own monotonic
-//! clock; clocks of other machines are never compared. We stop to lead a while before others may begin, and
-//! when this machine was asleep. A write that is late all the same is refused by the API server, as it names
+//! Another replica's lease has expired when it has not changed for its whole duration on our own monotonic
+//! clock; clocks of other machines are never compared. A leader stops a while before others may start, and
+//! when its machine was suspended. A write that is late all the same is rejected by the API server, as it names
 //! the version on which it was decided. Not here: what the leader does.
 
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::request::{apply_request, is_absent, request};
 use super::suspend::{drop_after_suspension, suspended_time, was_suspended};
 use crate::model::annotations::OTHER_BINDER;
 
-/// Which lease, and for whom.
+/// A leader election: which lease, and for which candidate.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     /// The namespace of the lease.
     pub namespace: String,
     /// The name of the lease.
     pub name: String,
-    /// Who we are: differs between any two processes.
+    /// The identity of the candidate: differs between any two processes.
     pub identity: String,
     /// How long it is ours without renewal.
     pub timing: Timing,
@@ -90,8 +90,8 @@ impl Timing {
         most.min(self.deadline / 2)
     }
 
-    /// How often whoever waits looks: often enough to know of the last renewal soon after it was made, as the lease is
-    /// over for it so long after it saw that.
+    /// How often a candidate reads the lease: often enough to see the last renewal soon after it was made, as the lease
+    /// expires for it so long after it saw that.
     fn look(&self) -> Duration {
         self.period / 4
     }
@@ -101,14 +101,14 @@ impl Timing {
         REQUEST_TIMEOUT.min(self.deadline / 3)
     }
 
-    /// How long a lease that was there must be gone before its holder makes it anew: shorter than the deadline, so that
+    /// How long an existing lease must be gone before its holder re-creates it: shorter than the deadline, so that
     /// the lead outlasts it.
     fn gone(&self) -> Duration {
         GONE.min(self.deadline / 2)
     }
 
-    /// How long a sleep of the machine may go unnoticed: within what the lease leaves between the holder's deadline
-    /// and others' turn.
+    /// How long a suspension of the machine may go unnoticed: within what the lease leaves between the holder's deadline
+    /// and its expiry.
     fn sleep_max(&self) -> Duration {
         SLEEP_MAX.min(self.duration.saturating_sub(self.deadline) / 2)
     }
@@ -137,28 +137,28 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// So much of the lease must be left for a write to be begun, at most.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// A shorter sleep is within what a lease of the usual periods leaves between our deadline and others' turn, which is
+/// A shorter suspension is within what a lease of the usual periods leaves between the deadline and the expiry, which is
 /// five seconds.
 const SLEEP_MAX: Duration = Duration::from_secs(2);
 
-/// How long a lease that was there must be gone before its holder makes it anew, at most: whoever uninstalls takes the
-/// lease and the right to make it within that time, and nothing is left. Others wait for the whole duration, as the
+/// How long an existing lease must be gone before its holder re-creates it, at most: an uninstallation removes the
+/// lease and the right to create it within that time, and nothing is left. Others wait for the whole duration, as the
 /// holder leads on meanwhile.
 const GONE: Duration = Duration::from_secs(5);
 
-/// Until when we lead; none if we do not.
+/// Until when this process leads; none if it does not.
 pub type LeadershipDeadline = Option<Instant>;
 
-/// What a contender and whoever asked it to contend tell each other.
+/// The channels between a candidate and the rest of the process.
 #[derive(Debug)]
 pub struct LeadershipChannels {
-    /// Told when the lease is won, renewed and lost.
+    /// Updated when the lease is won, renewed and lost.
     pub until: watch::Sender<LeadershipDeadline>,
-    /// Stored on the lease by whoever holds it, and read there by everybody: before the lease is won.
+    /// Stored on the lease by its holder, and read there by every candidate before the lease is won.
     pub other_binder: watch::Sender<OtherBinder>,
 }
 
-/// Contends for the lease until `stop` is told, then gives it up if it is ours: every write has returned
+/// Campaigns for the lease until `stop` resolves, then gives it up if it is ours: every write has returned
 /// by then.
 pub async fn campaign(
     client: Client,
@@ -169,7 +169,7 @@ pub async fn campaign(
     campaign_with(suspended_time, client, election, channels, stop).await;
 }
 
-/// Contends as [`campaign`] does; `suspended_time` tells how long the machine has been asleep in all.
+/// Campaigns as [`campaign`] does; `suspended_time` returns how long the machine has been suspended in all.
 pub async fn campaign_with(
     suspended_time: impl Fn() -> Duration,
     client: Client,
@@ -195,7 +195,7 @@ pub async fn campaign_with(
         () = guard => {}
         () = candidate.run() => {}
         stopped = stop => {
-            // Whoever goes without a word may have writes under way: the lease ends by itself.
+            // If the sender was dropped, writes may be in flight: the lease expires by itself.
             if stopped.is_ok() {
                 candidate.give_up().await;
             }
@@ -255,10 +255,10 @@ enum Trouble {
     #[error("no reply in time")]
     Late,
     #[error("{0}")]
-    Refused(#[from] kube::Error),
+    Rejected(#[from] kube::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
-    #[error("it is gone; it is made anew if it stays so")]
+    #[error("it is gone; it is re-created if it stays so")]
     Gone,
     #[error("the lease cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
@@ -320,11 +320,11 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         self.take(&found, start).await
     }
 
-    /// Whether nobody has renewed the lease for its whole duration.
+    /// Whether the lease was not renewed for its whole duration.
     fn is_over(&self, now: Instant) -> bool {
         let Some((record, since)) = &self.seen else { return false };
-        let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
-        let duration = told.unwrap_or(self.election.timing.duration);
+        let stored = record.spec.lease_duration_seconds.map(Duration::from_secs);
+        let duration = stored.unwrap_or(self.election.timing.duration);
         now.duration_since(*since) >= duration
     }
 
@@ -332,8 +332,8 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     fn patience(&self) -> Duration {
         let look = self.election.timing.look();
         let Some((record, since)) = &self.seen else { return look };
-        let told = record.spec.lease_duration_seconds.map(Duration::from_secs);
-        let end = *since + told.unwrap_or(self.election.timing.duration);
+        let stored = record.spec.lease_duration_seconds.map(Duration::from_secs);
+        let end = *since + stored.unwrap_or(self.election.timing.duration);
         look.min(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
     }
 
@@ -352,7 +352,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     /// How long to wait after what went wrong. What another has written since is to be looked at; at once, if this
     /// replica still takes itself for the leader.
     fn pause_after(&mut self, trouble: &Trouble) -> Duration {
-        if let Trouble::Refused(kube::Error::Api(status)) = trouble
+        if let Trouble::Rejected(kube::Error::Api(status)) = trouble
             && matches!(status.code, 404 | 409)
         {
             self.seen = None;
@@ -368,7 +368,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     /// The lease as it is. One that is absent is made: some deployment tools leave leases out.
     async fn look(&mut self) -> Result<Record, Trouble> {
         let found = match self.request(Method::GET, &self.path(), None).await {
-            Err(Trouble::Refused(kube::Error::Api(status))) if is_absent(&status) => {
+            Err(Trouble::Rejected(kube::Error::Api(status))) if is_absent(&status) => {
                 let gone = self.gone.get_or_insert_with(Instant::now).elapsed();
                 let Timing { duration, .. } = self.election.timing;
                 let patience = if self.is_ours() { self.election.timing.gone() } else { duration };
@@ -392,7 +392,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         let stored = self.request(Method::PATCH, &self.path(), Some(&patch)).await?;
         self.seen = Some((stored, start));
         if was_suspended(before, (self.suspended_time)(), self.election.timing.sleep_max()) {
-            // When it was stored nobody knows: it is looked at again.
+            // When it was stored is unknown: it is read again.
             self.until.send_replace(None);
             return Ok(());
         }
@@ -407,7 +407,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
     async fn give_up(&mut self) {
         let Some((seen, _)) = self.seen.clone().filter(|_| self.is_ours()) else { return };
         self.until.send_replace(None);
-        // A duration must be positive; nobody waits for a lease without a holder.
+        // A duration must be positive; no candidate waits for a lease without a holder.
         let spec =
             json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time()});
         let patch = self.patch(&seen, &spec);
@@ -452,7 +452,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}")
     }
 
-    /// What the lease says once it is ours; whether it was somebody else's before.
+    /// The spec of the lease once it is ours; `is_new` says whether it had another holder before.
     fn claim(&self, transitions: Option<u64>, is_new: bool) -> Value {
         let now = micro_time();
         let mut spec = json!({
@@ -467,7 +467,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
         spec
     }
 
-    /// A lease that is ours from the start: nobody finds it without a holder.
+    /// A lease that is ours from the start: no candidate finds it without a holder.
     fn made(&self) -> Value {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -475,7 +475,7 @@ impl<A: Fn() -> Duration> Candidate<'_, A> {
             "metadata": {"name": self.election.name, "namespace": self.election.namespace},
             "spec": self.claim(None, true),
         });
-        // Whoever deletes the lease under its holder has not said that the other binder is gone.
+        // Deleting the lease under its holder does not mean that the other binder is gone.
         if let Some(text) = self.other_binder.borrow().text() {
             lease["metadata"]["annotations"] = json!({OTHER_BINDER: text});
         }

@@ -1,6 +1,6 @@
-//! The loop between deciding and reading: decide, read what the decision rests on, decide again.
+//! Judging with live reads: judge, read what the judgement depends on, judge again.
 //!
-//! The same for every shell; only how reads are made differs, so that is handed in. Not here: what
+//! The same for the webhook and the command line; only how reads are made differs, so that is passed in. Not here: what
 //! is decided (`rules`), and how a read reaches an API server (`reads`).
 
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ mod tests {
         Read::Volume(VolumeName::new(format!("pv-{number}")))
     }
 
-    /// Wants `reads` as far as nobody has tried them.
+    /// Wants those of `reads` that were not tried yet.
     fn wanting(reads: &[Read], live: &LiveReads) -> PlannedMutations {
         let open = |read: &&Read| live.confirmation(read) == Confirmation::NotTried;
         PlannedMutations {

@@ -1,8 +1,8 @@
-//! Keeps one object fresh that is known by its name: as it is now, and after every change.
+//! Watches one object by its name: as it is now, and after every change.
 //!
-//! A watch only tells that something has changed; the object is then read anew, so that what it holds is decoded in
-//! one place and a Secret is in no event that is read half. Not here: whole resources (`watch`), and what an object
-//! means.
+//! An event only says that something has changed; the object is then read again, so that its content is decoded in
+//! one place and no event has to be buffered with a Secret in it. It is not `watch` for a list of one: that needs the
+//! verb `list`, which no role can grant for one name. Not here: what an object means.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::telemetry::logging::cause;
 /// One object as it was last seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ObjectState {
-    /// Nobody knows yet.
+    /// It was not read yet.
     #[default]
     Unseen,
     /// It does not exist.
@@ -67,19 +67,19 @@ const ABSENT_PAUSE: Duration = Duration::from_secs(1);
 /// First and longest pause before trying again, as of the other watches.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// How long the API server is asked to keep a watch; then the object is read anew, whatever the watch has missed.
+/// How long the API server is asked to keep a watch; then the object is read again, whatever the watch has missed.
 const WATCH_SECONDS: u64 = 60;
 
-/// Follows the object at `place` until nobody listens any more. Each state is told once.
-pub async fn follow(client: Client, place: ObjectPath, told: watch::Sender<ObjectState>) {
+/// Watches the object at `place` until the receiver of `state` is dropped. Each state is sent once.
+pub async fn follow(client: Client, place: ObjectPath, state: watch::Sender<ObjectState>) {
     let mut backoff = Backoff::new(PAUSE.0, spread((spread_of_process(), &place.name)));
     let mut is_cut = false;
-    while !told.is_closed() {
+    while !state.is_closed() {
         let begun = Instant::now();
-        let pause = match look_and_wait(&client, &place, &told).await {
+        let pause = match look_and_wait(&client, &place, &state).await {
             Ok(()) => {
                 if std::mem::take(&mut is_cut) {
-                    tracing::info!(name = place.name, "an object is followed again");
+                    tracing::info!(name = place.name, "the watch of an object is back");
                 }
                 backoff.ended(begun.elapsed(), PAUSE.1)
             }
@@ -89,7 +89,7 @@ pub async fn follow(client: Client, place: ObjectPath, told: watch::Sender<Objec
                     tracing::warn!(
                         name = place.name,
                         reason,
-                        "an object cannot be followed; it is tried again"
+                        "an object cannot be watched; it is retried"
                     );
                 }
                 backoff.failed(begun.elapsed(), PAUSE.1)
@@ -106,12 +106,12 @@ enum Trouble {
     #[error("no reply in time")]
     Late,
     #[error("{0}")]
-    Refused(#[from] kube::Error),
+    Rejected(#[from] kube::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
     #[error("the answer cannot be read")]
     Unreadable,
-    #[error("the watch was refused: {0}")]
+    #[error("the watch was rejected: {0}")]
     Watch(StatusCode),
     #[error("the watch broke: {0}")]
     Broken(String),
@@ -136,21 +136,21 @@ struct MetadataWire {
     resource_version: String,
 }
 
-/// Reads the object, tells it, and returns once it may have changed.
+/// Reads the object, sends its state, and returns once it may have changed.
 async fn look_and_wait(
     client: &Client,
     place: &ObjectPath,
-    told: &watch::Sender<ObjectState>,
+    state: &watch::Sender<ObjectState>,
 ) -> Result<(), Trouble> {
     let found = read(client, place).await?;
     let version = version(&found)?;
-    told.send_if_modified(|known| {
+    state.send_if_modified(|known| {
         let is_news = *known != found;
         *known = found;
         is_news
     });
     if let Some(version) = version {
-        return changed(client, place, &version, told).await;
+        return changed(client, place, &version, state).await;
     }
     sleep(ABSENT_PAUSE).await;
     Ok(())
@@ -175,14 +175,14 @@ fn version(found: &ObjectState) -> Result<Option<String>, Trouble> {
 
 /// Returns when something has happened to the object since `version`, or the watch has ended.
 ///
-/// It begins with the object as it is now, not at `version`: the history of an object that nobody has changed for long
+/// It begins with the object as it is now, not at `version`: the history of an object that was not changed for long
 /// is gone (Kubernetes: `watch_cache.go`, `getAllEventsSinceLocked`), and would be gone again with every try. What it
 /// begins with may be older than what was read: a watch cache lags behind.
 async fn changed(
     client: &Client,
     place: &ObjectPath,
     version: &str,
-    told: &watch::Sender<ObjectState>,
+    state: &watch::Sender<ObjectState>,
 ) -> Result<(), Trouble> {
     let ObjectPath { collection, name } = place;
     let uri = format!(
@@ -199,7 +199,7 @@ async fn changed(
         // Somewhat longer than the API server was asked for: a dead connection is noticed.
         let frame = tokio::select! {
             frame = timeout(Duration::from_secs(WATCH_SECONDS + 10), body.frame()) => frame,
-            () = told.closed() => return Ok(()),
+            () = state.closed() => return Ok(()),
         };
         match frame {
             Ok(None) | Err(_) => return Ok(()),
@@ -215,12 +215,12 @@ async fn changed(
     }
 }
 
-/// Whether an event tells of a later version than this.
+/// Whether an event shows a later version than this.
 fn is_news(line: &[u8], version: &str) -> Result<bool, Trouble> {
     let event: EventWire = serde_json::from_slice(line).map_err(|_| Trouble::Unreadable)?;
     if event.r#type == "ERROR" {
         return Err(Trouble::Broken("the API server ended it with an error".to_owned()));
     }
-    let told = ResourceVersion::new(event.object.metadata.resource_version.as_str());
-    Ok(told.is_newer_than(&ResourceVersion::new(version)))
+    let shown = ResourceVersion::new(event.object.metadata.resource_version.as_str());
+    Ok(shown.is_newer_than(&ResourceVersion::new(version)))
 }

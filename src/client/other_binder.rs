@@ -42,7 +42,7 @@ impl OtherBinder {
     }
 
     /// Takes in the annotation of a Lease. Returns whether that is news. Where a deployment tool has wiped the Lease,
-    /// nobody has cleared anything: the annotation is to be stored again.
+    /// no person has cleared it: the annotation is to be stored again.
     pub fn read(&mut self, annotation: Option<&str>, is_wiped: bool) -> bool {
         let next = match (&*self, annotation) {
             (Self::Unseen | Self::Seen(_) | Self::Stored(_), Some(text)) => {

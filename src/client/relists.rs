@@ -1,6 +1,6 @@
 //! Lists that are under way: what they have not shown at their end is gone.
 //!
-//! Kept from what was known at the beginning, so that the first list of a large cluster costs nothing.
+//! Derived from what was known at the start, so that the first list of a large cluster costs nothing.
 //! Not here: how a list is read, see `watch`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::binding::Observed;
 pub struct Relists(BTreeMap<ResourceKind, BTreeSet<Identity>>);
 
 impl Relists {
-    /// Begins a list, anew if one is under way; `known` may be gone.
+    /// Starts a list, or restarts it; `known` may be gone.
     pub fn begin(&mut self, watched: ResourceKind, known: BTreeSet<Identity>) {
         self.0.insert(watched, known);
     }
@@ -26,7 +26,7 @@ impl Relists {
         }
     }
 
-    /// Notes that an object exists, as somebody else says: a list that is under way is to show it.
+    /// Notes that an object exists according to a live read: a list that is under way is to show it.
     pub fn expect(&mut self, observed: &Observed) {
         let (watched, identity) = Identity::of(observed);
         self.0.entry(watched).and_modify(|unlisted| _ = unlisted.insert(identity));

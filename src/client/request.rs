@@ -1,5 +1,4 @@
-//! Requests with a body of ours: a patch merges, anything else is JSON; and what makes an object where there is none.
-//! And which answer proves absence.
+//! Requests with a body: merge patches, JSON and server-side apply; and which answer proves absence.
 //!
 //! Not here: the writes that a decision asks for, which say themselves how they are merged (`api::write`).
 
@@ -25,7 +24,7 @@ pub fn request(
 /// a path that is none.
 ///
 /// Kubernetes: `apiserver/pkg/endpoints/handlers/patch.go` looks for the right to create under the object's name here,
-/// which a `POST` does not tell: so it can be given for this object alone.
+/// which a `POST` does not name: so it can be granted for this object alone.
 pub fn apply_request(path: &str, object: &Value) -> Result<Request<Vec<u8>>, http::Error> {
     Request::builder()
         .method(Method::PATCH)
@@ -34,8 +33,8 @@ pub fn apply_request(path: &str, object: &Value) -> Result<Request<Vec<u8>>, htt
         .body(object.to_string().into_bytes())
 }
 
-/// Whether the API server itself says that there is no such object. The reason tells its 404 from that of a proxy
-/// in front of it, which proves nothing.
+/// Whether the API server itself says that there is no such object. The reason distinguishes its 404 from that of a
+/// proxy in front of it, which proves nothing.
 pub fn is_absent(status: &Status) -> bool {
     status.code == 404 && status.reason == "NotFound"
 }

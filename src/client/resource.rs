@@ -1,4 +1,4 @@
-//! The resources that are watched: where they are served, and how their objects are read.
+//! The kinds of resources that are watched: where they are served, and how their objects are decoded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::api::volume::{Wanted, volume};
 use crate::binding::{Observed, View};
 use crate::model::{ClaimKey, ClassName, PodKey, VolumeName};
 
-/// A resource that is watched.
+/// A kind of resource that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceKind {
     /// PersistentVolumes.
@@ -60,7 +60,7 @@ impl ResourceKind {
         }
     }
 
-    /// What a query for it must say besides, to be told of these objects only.
+    /// The rest of a query for these objects only.
     pub fn selection(self) -> &'static str {
         match self {
             Self::Volumes | Self::Claims | Self::Classes | Self::Namespaces => "",

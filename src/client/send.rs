@@ -1,6 +1,6 @@
-//! Sends one write of the core to the API server, and says what became of it.
+//! Sends one write of the core to the API server and returns its outcome.
 //!
-//! Sent once: whoever decides also decides whether to send again. Not here: what a write looks like
+//! Sent once: the reconciler decides whether to send again. Not here: what a write looks like
 //! (`api::write`), and when it may be sent (the lease).
 
 use std::time::Duration;
@@ -18,21 +18,21 @@ use crate::api::write::write_patch;
 use crate::binding::{ObjectKey, Observed, Write};
 use crate::telemetry::logging::cause;
 
-/// Whose fields the API server notes our changes as.
+/// The field manager of our writes.
 pub const FIELD_MANAGER: &str = "bindery-controller";
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug)]
 pub enum WriteOutcome {
     /// It is stored; the object as it is now.
     Stored(Observed),
-    /// It was refused because the object has changed since it was decided on, or is gone.
+    /// It was rejected because the object has changed since the decision, or is gone.
     Stale,
-    /// It was refused; this is why.
+    /// It was rejected, for this reason.
     Rejected(String),
     /// The API server is busy and asks to wait this long; nothing was stored.
     Throttled(Duration),
-    /// Nobody knows: the reply did not come, or was that of a server in trouble.
+    /// It is unknown: there was no reply, or that of a server in trouble.
     Unknown(String),
 }
 
@@ -124,7 +124,7 @@ struct CauseWire {
     field: String,
 }
 
-/// Whether the write was refused because the name is another object's by now: its uid is not ours.
+/// Whether the write was rejected because the name is another object's by now: its uid is not ours.
 fn is_other_object(body: &str) -> bool {
     let status: StatusWire = serde_json::from_str(body).unwrap_or_default();
     let causes = status.details.unwrap_or_default().causes;

@@ -1,4 +1,4 @@
-//! The view that watches keep fresh, shared between them and whoever asks.
+//! The store that watches keep up to date, shared between them and its readers.
 //!
 //! Readers hold the lock for one decision, never across a wait; the only writers are the watches.
 
@@ -13,7 +13,7 @@ use crate::api::volume::Wanted;
 use crate::binding::{Observed, View};
 use crate::model::ResourceVersion;
 
-/// A view and how far it can be believed.
+/// A view and how fresh it is.
 #[derive(Debug, Default)]
 pub struct SharedStore {
     view: RwLock<View>,
@@ -25,7 +25,7 @@ pub struct SharedStore {
 #[derive(Debug, Default)]
 struct Freshness {
     is_synced: AtomicBool,
-    heard_at: AtomicU64,
+    active_at: AtomicU64,
 }
 
 impl SharedStore {
@@ -52,9 +52,9 @@ impl SharedStore {
         self.of(watched).is_synced.load(Ordering::Acquire)
     }
 
-    /// When the watch of `watched` was last heard of, in seconds of the caller's clock.
-    pub fn heard_at(&self, watched: ResourceKind) -> u64 {
-        self.of(watched).heard_at.load(Ordering::Relaxed)
+    /// When the watch of `watched` was last active, in seconds of the caller's clock.
+    pub fn active_at(&self, watched: ResourceKind) -> u64 {
+        self.of(watched).active_at.load(Ordering::Relaxed)
     }
 
     fn relists(&self) -> MutexGuard<'_, Relists> {
@@ -74,23 +74,23 @@ impl SharedStore {
 }
 
 impl EventHandler for SharedStore {
-    fn listing(&self, watched: ResourceKind) {
+    fn on_list_started(&self, watched: ResourceKind) {
         let shown = watched.identities(&self.view());
         self.relists().begin(watched, shown);
     }
 
-    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
+    fn on_object(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         self.relists().note(&observed);
         self.apply([observed]);
     }
 
-    fn listed(&self, watched: ResourceKind, _: ResourceVersion) {
+    fn on_listed(&self, watched: ResourceKind, _: ResourceVersion) {
         let gone = self.relists().end(watched);
         self.apply(gone.iter().map(|identity| watched.gone(identity)));
         self.of(watched).is_synced.store(true, Ordering::Release);
     }
 
-    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
+    fn on_unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
         // Unknown rather than wrong: a live read will say what it is.
         self.apply([watched.gone(&unreadable.identity)]);
     }
@@ -103,7 +103,7 @@ impl EventHandler for SharedStore {
         Wanted::Storage
     }
 
-    fn heard(&self, watched: ResourceKind, now: u64) {
-        self.of(watched).heard_at.store(now, Ordering::Relaxed);
+    fn on_activity(&self, watched: ResourceKind, now: u64) {
+        self.of(watched).active_at.store(now, Ordering::Relaxed);
     }
 }

@@ -1,8 +1,7 @@
-//! Whether the machine was asleep: time that the clock of all our deadlines does not know of.
+//! Suspension of the machine: time that the monotonic clock of all deadlines does not count.
 //!
-//! Linux stops the monotonic clock while a machine is suspended, and others have taken a lease by then that still
-//! looks ours. The boot-time clock goes on: by how much it is ahead is the time asleep. Not here: what follows
-//! from it (`lease`).
+//! Linux stops that clock while a machine is suspended, and another replica may have taken the lease by then. The
+//! boot-time clock goes on: the difference is the suspended time. Not here: what follows from it (`lease`).
 
 use std::time::Duration;
 
@@ -13,29 +12,28 @@ use tokio::time::sleep;
 
 use super::lease::LeadershipDeadline;
 
-/// How often it is looked at: a lease lasts for many times that.
+/// How often it is checked: a lease lasts for many times that.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the machine has been asleep since it was started; on others than Linux nobody knows.
+/// How long the machine has been suspended since it was started; zero on other systems than Linux.
 pub(super) fn suspended_time() -> Duration {
     #[cfg(target_os = "linux")]
     {
         let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
-        // In this order: what passes between the two is no sleep.
-        let with_sleep = read(ClockId::Boottime);
-        with_sleep.saturating_sub(read(ClockId::Monotonic))
+        // In this order: what passes between the two is no suspension.
+        let with_suspension = read(ClockId::Boottime);
+        with_suspension.saturating_sub(read(ClockId::Monotonic))
     }
     #[cfg(not(target_os = "linux"))]
     Duration::ZERO
 }
 
-/// Whether a deadline from when the machine had been asleep for `before` means nothing now; a sleep of `most` does no
-/// harm to it.
+/// Whether the machine was suspended for longer than `most` since `before`, so that a deadline from then is void.
 pub(super) fn was_suspended(before: Duration, now: Duration, most: Duration) -> bool {
     now.saturating_sub(before) > most
 }
 
-/// Takes the lead away whenever the machine was asleep for longer than `most`, as `suspended_time` tells. Never ends.
+/// Ends the lead whenever the machine was suspended for longer than `most`, according to `suspended_time`. Never returns.
 pub(super) async fn drop_after_suspension(
     until: watch::Sender<LeadershipDeadline>,
     suspended_time: impl Fn() -> Duration,
@@ -48,8 +46,11 @@ pub(super) async fn drop_after_suspension(
         if was_suspended(before, now, most)
             && until.send_if_modified(|until| until.take().is_some())
         {
-            let slept = now.saturating_sub(before).as_secs();
-            tracing::warn!(slept, "the machine was suspended; the lease may be another's by now");
+            let suspended = now.saturating_sub(before).as_secs();
+            tracing::warn!(
+                suspended,
+                "the machine was suspended; another replica may hold the lease by now"
+            );
         }
         before = now;
     }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleep_counts_from_two_seconds_on_and_clocks_that_go_apart_the_other_way_do_not() {
+    fn a_suspension_counts_from_two_seconds_on_and_clocks_that_diverge_the_other_way_do_not() {
         let seconds = Duration::from_secs;
         let was_suspended = |before, now| was_suspended(before, now, seconds(2));
         assert!(!was_suspended(seconds(5), seconds(5)));
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_awake_does_not_fall_asleep() {
+    async fn a_running_machine_is_not_suspended() {
         let before = suspended_time();
         sleep(Duration::from_millis(20)).await;
         assert!(!was_suspended(before, suspended_time(), Duration::ZERO));

@@ -1,9 +1,11 @@
-//! Keeps one resource of the view fresh: a consistent list, then every change.
+//! Watches one resource: a consistent list, then every change.
 //!
-//! The list is streamed where the API server offers that and paged elsewhere; objects are read
-//! straight into the model, one at a time. A watch that ends is resumed at once from where it was, and after a pause
-//! if it ends again and again; only a history that is gone costs a new list. kube's own watcher starts from any old state,
-//! hides bookmarks and notices a dead stream after five minutes.
+//! The list is streamed where the API server offers that and paged elsewhere; objects are decoded
+//! straight into the model, one at a time. A watch that ends is resumed at once from its last version, and with backoff
+//! if it ends again and again; only an expired history costs a new list.
+//!
+//! Written by hand because bookmarks are its sign of life: kube's own watcher hides them and notices a dead stream after
+//! five minutes. It also starts from any old state.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -24,10 +26,10 @@ use crate::binding::Observed;
 use crate::model::{ResourceVersion, Uid};
 use crate::telemetry::logging::cause;
 
-/// Where a watch puts what it sees.
+/// Handles the events of a watch.
 pub trait EventHandler: Send + Sync {
-    /// An object as it is now, or that it is gone, as of `version`. `text` is the object as it was sent.
-    fn observe(
+    /// Handles an object as it is now, or its deletion, at `version`. `text` is the object as it was sent.
+    fn on_object(
         &self,
         watched: ResourceKind,
         observed: Observed,
@@ -35,35 +37,35 @@ pub trait EventHandler: Send + Sync {
         text: &str,
     );
 
-    /// A list begins: it shows every object that exists.
-    fn listing(&self, watched: ResourceKind);
+    /// Handles the start of a list, which shows every object.
+    fn on_list_started(&self, watched: ResourceKind);
 
-    /// The list is complete as of `version`: what was not seen since it began does not exist.
-    fn listed(&self, watched: ResourceKind, version: ResourceVersion);
+    /// Handles the end of the list at `version`: what it did not show does not exist.
+    fn on_listed(&self, watched: ResourceKind, version: ResourceVersion);
 
-    /// An object exists that cannot be read.
-    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable);
+    /// Handles an object that exists and cannot be read.
+    fn on_unreadable(&self, watched: ResourceKind, unreadable: Unreadable);
 
-    /// The API server was heard of at `now`, in seconds of the caller's clock.
-    fn heard(&self, watched: ResourceKind, now: u64);
+    /// Handles a sign of life of the API server at `now`, in seconds of the caller's clock.
+    fn on_activity(&self, watched: ResourceKind, now: u64);
 
     /// Waits until there is room for a page of a list. Nothing more is read meanwhile.
     fn room(&self) -> impl Future<Output = ()> + Send {
         ready(())
     }
 
-    /// A number that is another for other processes, so that they do not all try again at the same time.
+    /// A number that differs between processes, so that they do not all retry at the same time.
     fn spread(&self) -> u64 {
         0
     }
 
-    /// What it wants of volumes: what matching does, unless it says otherwise.
+    /// The fields of volumes to decode: those for matching, unless it says otherwise.
     fn wanted(&self) -> Wanted {
         Wanted::Labels
     }
 }
 
-/// The API server sends a bookmark about every minute; twice that without a word is a dead stream.
+/// The API server sends a bookmark about every minute; twice that without a byte is a dead stream.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
 
 /// A page of a list: large enough that ten thousand objects are twenty requests, small enough that
@@ -73,16 +75,16 @@ const PAGE_OBJECTS: usize = 500;
 /// An event larger than this is not an object that etcd could hold: of 1.5 MiB, with `<`, `>` and `&` in six letters each.
 const LINE_BYTES_MAX: usize = 10 * 1024 * 1024;
 
-/// First and longest pause before trying again. With the longest wait for a connection, everything is followed four
-/// seconds after a way that was cut is back; at a few watches of a few pods once a second is no load.
+/// First and longest backoff. With the longest wait for a connection, every watch is back four seconds after a broken
+/// network is; for a few watches of a few pods one request a second is no load.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// The longest pause where an API server that can be reached ends each watch at once, or has forgotten its history each
-/// time: what it is asked for then are lists of everything. Kubernetes: `reflector.go`, its longest backoff.
+/// The longest backoff where an API server that can be reached ends each watch at once, or has no history each time: each
+/// retry is then a list of everything. Kubernetes: `reflector.go`, its longest backoff.
 const PAUSE_OF_ANSWERED: Duration = Duration::from_secs(30);
 
-/// How long a page of a list may take, or the head of another answer. A list has no limit of its own: what was read of
-/// a long one stays, as long as its pages come.
+/// How long a page of a list may take, or the head of another answer. A list has no limit of its own: a long one
+/// goes on as long as its pages come.
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An object that exists and cannot be read.
@@ -98,30 +100,30 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Follows `watched` for ever, from `start` on the clock by which freshness is told.
-pub async fn follow<S: EventHandler>(
+/// Watches `watched` for ever; signs of life are counted from `start`.
+pub async fn follow<H: EventHandler>(
     client: Client,
     watched: ResourceKind,
-    sink: Arc<S>,
+    handler: Arc<H>,
     start: Instant,
 ) {
-    let mut follower = Watcher {
+    let mut watcher = Watcher {
         client,
         watched,
-        sink,
+        handler,
         start,
         version: None,
         streams: true,
-        log_state: LogState::None,
+        log_state: LogState::Connected,
     };
-    let mut backoff = Backoff::new(PAUSE.0, spread((follower.sink.spread(), watched.label())));
+    let mut backoff = Backoff::new(PAUSE.0, spread((watcher.handler.spread(), watched.label())));
     loop {
         let begun = Instant::now();
-        let pause = match follower.run().await {
+        let pause = match watcher.run().await {
             Ok(()) => backoff.ended(begun.elapsed(), PAUSE_OF_ANSWERED),
             Err(interruption) => {
-                follower.tell_cut(&interruption);
-                let is_answered = matches!(interruption, Interruption::Forgotten);
+                watcher.log_interruption(&interruption);
+                let is_answered = matches!(interruption, Interruption::Expired);
                 let most = if is_answered { PAUSE_OF_ANSWERED } else { PAUSE.1 };
                 backoff.failed(begun.elapsed(), most)
             }
@@ -132,7 +134,7 @@ pub async fn follow<S: EventHandler>(
     }
 }
 
-/// Why a watch has to be begun again.
+/// Why a watch has to start again.
 #[derive(Debug, thiserror::Error)]
 enum Interruption {
     #[error("the API server answered: {0}")]
@@ -140,8 +142,8 @@ enum Interruption {
     #[error("the API server does not know a parameter of the request")]
     Unsupported,
     #[error("the API server no longer has the history since the last event")]
-    Forgotten,
-    #[error("nothing was heard for two minutes")]
+    Expired,
+    #[error("the API server sent nothing for two minutes")]
     Silent,
     #[error("a page of the list took longer than a minute")]
     SlowPage,
@@ -153,10 +155,10 @@ enum Interruption {
     Unreadable(#[from] serde_json::Error),
 }
 
-struct Watcher<S> {
+struct Watcher<H> {
     client: Client,
     watched: ResourceKind,
-    sink: Arc<S>,
+    handler: Arc<H>,
     start: Instant,
     /// Where to resume; none before the first list and after the history is gone.
     version: Option<String>,
@@ -165,12 +167,12 @@ struct Watcher<S> {
     log_state: LogState,
 }
 
-/// Whether the watch is cut and was told to be: an API server that is away for an hour is three
-/// lines, not thousands. How stale the view has become is told by a metric.
+/// Whether an interruption was logged: an API server that is away for an hour is three lines, not thousands. A metric
+/// shows how old the view is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogState {
-    None,
-    Told,
+    Connected,
+    Interrupted,
 }
 
 #[derive(Deserialize)]
@@ -219,13 +221,15 @@ struct ListMetadata {
     r#continue: String,
 }
 
-/// What an event changes in how the stream is followed.
+/// What a line of the stream means for the watch.
 enum LineOutcome {
-    Went,
-    Gone,
+    /// It goes on.
+    Continue,
+    /// The history is gone: a new list is needed.
+    Expired,
 }
 
-impl<S: EventHandler> Watcher<S> {
+impl<H: EventHandler> Watcher<H> {
     /// Lists if there is nothing to resume from, then watches until the stream ends.
     async fn run(&mut self) -> Result<(), Interruption> {
         if self.version.is_none() && !self.streams {
@@ -239,29 +243,29 @@ impl<S: EventHandler> Watcher<S> {
                 return Ok(());
             }
             Err(Interruption::Unsupported) => {
-                // The place to resume from is refused: the history is gone.
+                // The API server denies the version to resume from: the history is gone.
                 self.version = None;
-                return Err(Interruption::Forgotten);
+                return Err(Interruption::Expired);
             }
             Err(other) => return Err(other),
         };
-        self.tell_back();
-        // Whatever has happened since the last event follows at once.
-        self.sink.heard(self.watched, self.start.elapsed().as_secs());
+        self.log_recovery();
+        // Every change since the last event follows at once.
+        self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
         if is_listing {
-            self.sink.listing(self.watched);
+            self.handler.on_list_started(self.watched);
         }
         let mut body = response.into_body();
         let mut buffer = Vec::new();
         loop {
-            self.sink.room().await;
+            self.handler.room().await;
             let frame = timeout(SILENCE_MAX, body.frame()).await;
             let Some(frame) = frame.map_err(|_| Interruption::Silent)? else { return Ok(()) };
             let frame = frame.map_err(|error| Interruption::Broken(cause(&error)))?;
             let Ok(data) = frame.into_data() else { continue };
-            self.sink.heard(self.watched, self.start.elapsed().as_secs());
+            self.handler.on_activity(self.watched, self.start.elapsed().as_secs());
             buffer.extend_from_slice(&data);
-            if let LineOutcome::Gone = self.take_lines(&mut buffer, &mut is_listing)? {
+            if let LineOutcome::Expired = self.read_lines(&mut buffer, &mut is_listing)? {
                 self.version = None;
                 return Ok(());
             }
@@ -271,22 +275,28 @@ impl<S: EventHandler> Watcher<S> {
         }
     }
 
-    fn tell_cut(&mut self, interruption: &Interruption) {
+    fn log_interruption(&mut self, interruption: &Interruption) {
         let (resource, reason) = (self.watched.label(), interruption.to_string());
         match self.log_state {
-            LogState::None => {
-                tracing::warn!(resource, reason, "a watch was cut; it is tried until it is back");
+            LogState::Connected => {
+                tracing::warn!(
+                    resource,
+                    reason,
+                    "a watch was interrupted; it is retried until it is back"
+                );
             }
-            LogState::Told => tracing::debug!(resource, reason, "a watch is still cut"),
+            LogState::Interrupted => {
+                tracing::debug!(resource, reason, "a watch is still interrupted");
+            }
         }
-        self.log_state = LogState::Told;
+        self.log_state = LogState::Interrupted;
     }
 
-    fn tell_back(&mut self) {
-        if self.log_state == LogState::Told {
+    fn log_recovery(&mut self) {
+        if self.log_state == LogState::Interrupted {
             tracing::info!(resource = self.watched.label(), "a watch is back");
         }
-        self.log_state = LogState::None;
+        self.log_state = LogState::Connected;
     }
 
     async fn open(&self) -> Result<http::Response<Body>, Interruption> {
@@ -301,7 +311,7 @@ impl<S: EventHandler> Watcher<S> {
         if response.status().is_success() {
             return Ok(response);
         }
-        // Older servers and those with the feature off refuse the parameter as invalid.
+        // Older servers and those with the feature off answer that the parameter is invalid.
         Err(match response.status().as_u16() {
             400 | 410 | 422 => Interruption::Unsupported,
             _ => Interruption::Api(response.status().to_string()),
@@ -316,7 +326,7 @@ impl<S: EventHandler> Watcher<S> {
         sent.map_err(|error| Interruption::Unreachable(cause(&error)))
     }
 
-    fn take_lines(
+    fn read_lines(
         &mut self,
         buffer: &mut Vec<u8>,
         is_listing: &mut bool,
@@ -324,17 +334,21 @@ impl<S: EventHandler> Watcher<S> {
         let mut taken = 0;
         while let Some(end) = buffer.iter().skip(taken).position(|byte| *byte == b'\n') {
             let line = buffer.get(taken..taken + end).unwrap_or_default();
-            let turn = self.take(line, is_listing)?;
+            let turn = self.read_line(line, is_listing)?;
             taken += end + 1;
-            if let LineOutcome::Gone = turn {
-                return Ok(LineOutcome::Gone);
+            if let LineOutcome::Expired = turn {
+                return Ok(LineOutcome::Expired);
             }
         }
         buffer.drain(..taken);
-        Ok(LineOutcome::Went)
+        Ok(LineOutcome::Continue)
     }
 
-    fn take(&mut self, line: &[u8], is_listing: &mut bool) -> Result<LineOutcome, Interruption> {
+    fn read_line(
+        &mut self,
+        line: &[u8],
+        is_listing: &mut bool,
+    ) -> Result<LineOutcome, Interruption> {
         let event: EventWire<'_> = serde_json::from_slice(line)?;
         let text = event.object.get();
         let head: HeadWire = serde_json::from_str(text)?;
@@ -342,7 +356,7 @@ impl<S: EventHandler> Watcher<S> {
             "ADDED" | "MODIFIED" => self.observe(&head, text),
             "DELETED" => {
                 let gone = self.watched.gone(&identity(&head));
-                self.sink.observe(self.watched, gone, version(&head), text);
+                self.handler.on_object(self.watched, gone, version(&head), text);
             }
             "BOOKMARK" => {
                 let ended = head
@@ -351,11 +365,11 @@ impl<S: EventHandler> Watcher<S> {
                     .as_ref()
                     .is_some_and(|annotations| annotations.initial_events_end.is_some());
                 if ended && std::mem::take(is_listing) {
-                    self.sink.listed(self.watched, version(&head));
+                    self.handler.on_listed(self.watched, version(&head));
                 }
             }
-            // The history is gone, or the server is: either way a new list tells the truth.
-            "ERROR" if head.code == Some(410) => return Ok(LineOutcome::Gone),
+            // The history is gone, or the server is: either way a new list is needed.
+            "ERROR" if head.code == Some(410) => return Ok(LineOutcome::Expired),
             _ => {
                 self.version = None;
                 return Err(Interruption::Api(head.message.unwrap_or_default()));
@@ -364,12 +378,12 @@ impl<S: EventHandler> Watcher<S> {
         if !*is_listing {
             self.version = Some(head.metadata.resource_version);
         }
-        Ok(LineOutcome::Went)
+        Ok(LineOutcome::Continue)
     }
 
     fn observe(&self, head: &HeadWire, text: &str) {
-        match self.watched.observed_for(self.sink.wanted(), text) {
-            Ok(observed) => self.sink.observe(self.watched, observed, version(head), text),
+        match self.watched.observed_for(self.handler.wanted(), text) {
+            Ok(observed) => self.handler.on_object(self.watched, observed, version(head), text),
             Err(error) => {
                 let identity = identity(head);
                 let Identity { namespace, name } = &identity;
@@ -381,19 +395,19 @@ impl<S: EventHandler> Watcher<S> {
                     version: version(head),
                     reason: error.to_string(),
                 };
-                self.sink.unreadable(self.watched, unreadable);
+                self.handler.on_unreadable(self.watched, unreadable);
             }
         }
     }
 
     /// A consistent list in pages, for servers that do not stream it.
     async fn list(&mut self) -> Result<(), Interruption> {
-        self.sink.listing(self.watched);
+        self.handler.on_list_started(self.watched);
         let mut more = String::new();
         loop {
             let path = self.watched.path();
             let selection = self.watched.selection();
-            self.sink.room().await;
+            self.handler.room().await;
             let uri = format!("{path}?limit={PAGE_OBJECTS}&continue={more}{selection}");
             let response = self.send(&uri).await?;
             let status = response.status();
@@ -410,7 +424,7 @@ impl<S: EventHandler> Watcher<S> {
             }
             if page.metadata.r#continue.is_empty() {
                 let version = ResourceVersion::new(page.metadata.resource_version.as_str());
-                self.sink.listed(self.watched, version);
+                self.handler.on_listed(self.watched, version);
                 self.version = Some(page.metadata.resource_version);
                 return Ok(());
             }

@@ -13,47 +13,47 @@ use crate::config::Configuration;
 use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
 use crate::telemetry::configuration::ConfigurationMetrics;
 
-/// What became of a new file: it counts, or why it does not.
-pub(super) type Taken = Result<(), String>;
+/// The result of loading a new file: loaded, or why not.
+pub(super) type Loaded = Result<(), String>;
 
-/// Changes of the file of which nobody was told yet. 16: an event takes milliseconds, and files change by hand.
-pub(super) const TOLD_COUNT_MAX: usize = 16;
+/// Changes of the file whose event is not stored yet. 16: an event takes milliseconds, and files change by hand.
+pub(super) const CHANGES_COUNT_MAX: usize = 16;
 
-/// Kubernetes: an event says at most 1024 bytes (`validation/events.go`, `NoteLengthLimit`); the rest is for what
-/// follows from the problems.
+/// Kubernetes: an event says at most 1024 bytes (`validation/events.go`, `NoteLengthLimit`); the rest is for the
+/// consequence.
 const PROBLEMS_BYTES_MAX: usize = 900;
 
-/// Follows `source`. What becomes of each change is counted, and sent to `told`.
+/// Watches `source`. Each change is counted, and its result sent to `changes`.
 pub(super) fn follow(
     source: ConfigurationSource<Configuration>,
     counted: ConfigurationMetrics,
-    told: Sender<Taken>,
+    changes: Sender<Loaded>,
 ) -> Result<LiveConfiguration<Configuration>, FileError> {
     LiveConfiguration::start(
         source,
         |read| read,
-        move |taken| {
-            counted.count(taken.is_ok());
-            // Nobody listens if events are off; of more changes than have room the metric tells.
-            let _ = told.try_send(taken.map_err(ToString::to_string));
+        move |loaded| {
+            counted.count(loaded.is_ok());
+            // The receiver is gone if events are off; changes beyond its room are in the metric alone.
+            let _ = changes.try_send(loaded.map_err(ToString::to_string));
         },
     )
 }
 
-/// Makes events of it as long as this replica leads: the files of all replicas say the same.
-pub(super) async fn pass_on(
+/// Records events about the changes while this replica leads: the files of all replicas say the same.
+pub(super) async fn record(
     client: Client,
     namespace: String,
     config_map: String,
     until: watch::Receiver<LeadershipDeadline>,
-    mut told: Receiver<Taken>,
+    mut changes: Receiver<Loaded>,
 ) {
-    while let Some(taken) = told.recv().await {
+    while let Some(loaded) = changes.recv().await {
         if until.borrow().is_none() {
             continue;
         }
-        let text = text(&taken);
-        let (severity, reason) = match taken {
+        let text = text(&loaded);
+        let (severity, reason) = match loaded {
             Ok(()) => (EventType::Normal, "ConfigurationLoaded"),
             Err(_) => (EventType::Warning, "ConfigurationUnusable"),
         };
@@ -65,16 +65,16 @@ pub(super) async fn pass_on(
     }
 }
 
-fn text(taken: &Taken) -> String {
-    match taken {
-        Ok(()) => "the new configuration counts".to_owned(),
+fn text(loaded: &Loaded) -> String {
+    match loaded {
+        Ok(()) => "the new configuration is in use".to_owned(),
         Err(problems) => {
             let mut problems = problems.replace('\n', "; ");
             if problems.len() > PROBLEMS_BYTES_MAX {
                 problems.truncate(problems.floor_char_boundary(PROBLEMS_BYTES_MAX));
                 problems.push('…');
             }
-            format!("the new configuration cannot be used, the old one stays; {problems}")
+            format!("the new configuration cannot be used; the old one stays in use; {problems}")
         }
     }
 }
@@ -88,7 +88,7 @@ mod tests {
         let one = text(&Err("c.yaml:3:1: unknown key \"a\"; remove it".to_owned()));
         assert_eq!(
             one,
-            "the new configuration cannot be used, the old one stays; c.yaml:3:1: unknown key \"a\"; \
+            "the new configuration cannot be used; the old one stays in use; c.yaml:3:1: unknown key \"a\"; \
              remove it"
         );
         let many = text(&Err("c.yaml:3:1: ü\n".repeat(500)));

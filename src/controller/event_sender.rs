@@ -1,7 +1,7 @@
-//! What the watches tell the loop: a queue with a bound.
+//! The channel from the watches to the reconciler, with a bound.
 //!
-//! Nothing of it may be lost, as the reconciler knows what it is told and no more: a watch does not read on while there is
-//! no room. Not here: what is made of it (`run`).
+//! No event may be lost, as the reconciler knows only what it is sent: a watch does not read on while the channel has
+//! no room. Not here: what is made of an event (`runner`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,93 +18,93 @@ use crate::client::resource::ResourceKind;
 use crate::client::watch::{EventHandler, Unreadable};
 use crate::model::{ResourceVersion, Volume};
 
-/// What the watches tell.
+/// What the watches send.
 #[derive(Debug)]
 pub(super) enum WatchEvent {
     Volume(Arc<Volume>, InTree),
-    Observed(Observed, ResourceVersion),
+    Object(Observed, ResourceVersion),
     Unreadable(ResourceKind, Unreadable),
-    Listing(ResourceKind),
+    ListStarted(ResourceKind),
     Listed(ResourceKind, ResourceVersion),
 }
 
-/// How much of what the watches tell may wait for the reconciler: some 20 MB of volumes and claims. It takes in what a list
-/// brings in less time than it takes to arrive, so that more wait only where it has no processor.
+/// Events in the channel at most: some 20 MB of volumes and claims. The reconciler takes in a list in less time than it
+/// takes to arrive, so that more are pending only where it has no processor.
 const EVENTS_COUNT_MAX: usize = 16 * 1024;
 
-/// Room that there must be before a watch reads on. Each of the four then brings a page of 500 objects, or a piece of a
-/// stream: at most 400 KB, as the HTTP library reads, some 600 events.
+/// The room that there must be before a watch reads on. Each of the four then brings a page of 500 objects, or a piece of
+/// a stream: at most 400 KB, as the HTTP library reads, some 600 events.
 const ROOM: usize = EVENTS_COUNT_MAX / 2;
 
-/// Passes on what watches see.
+/// Sends the events of the watches.
 #[derive(Debug)]
 pub(super) struct EventSender {
     sender: Sender<WatchEvent>,
-    /// Whether something could not be passed on: what the reconciler knows is not what there is.
+    /// Whether an event was lost: the store is not what the cluster is.
     is_full: AtomicBool,
-    /// That the reconciler has taken in what there was.
+    /// Notified when the channel is drained.
     drained: Notify,
     spread: u64,
-    /// When each watch was last heard of, in seconds since the start, in the order of [`ResourceKind::ALL`].
-    heard: [AtomicU64; ResourceKind::ALL.len()],
+    /// When each watch was last active, in seconds since the start, in the order of [`ResourceKind::ALL`].
+    last_active: [AtomicU64; ResourceKind::ALL.len()],
 }
 
 impl EventSender {
-    /// An empty one, and where it comes out. `spread` is another number for other processes.
+    /// An empty channel. `spread` differs between processes.
     pub(super) fn new(spread: u64) -> (Self, Receiver<WatchEvent>) {
-        let (sender, news) = channel(EVENTS_COUNT_MAX);
-        let (is_full, drained, heard) = Default::default();
-        (Self { sender, is_full, drained, spread, heard }, news)
+        let (sender, events) = channel(EVENTS_COUNT_MAX);
+        let (is_full, drained, last_active) = Default::default();
+        (Self { sender, is_full, drained, spread, last_active }, events)
     }
 
-    /// Whether something could not be passed on.
+    /// Whether an event was lost.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
     /// Lets the watches read on that wait for room.
-    pub(super) fn tell_drained(&self) {
+    pub(super) fn notify_drained(&self) {
         self.drained.notify_waiters();
     }
 
-    /// When each watch was last heard of, counted from the start.
-    pub(super) fn heard(&self) -> impl Iterator<Item = (ResourceKind, Duration)> {
-        let seconds = |heard: &AtomicU64| Duration::from_secs(heard.load(Ordering::Relaxed));
-        ResourceKind::ALL.into_iter().zip(self.heard.iter().map(seconds))
+    /// When each watch was last active, counted from the start.
+    pub(super) fn last_active(&self) -> impl Iterator<Item = (ResourceKind, Duration)> {
+        let seconds = |active: &AtomicU64| Duration::from_secs(active.load(Ordering::Relaxed));
+        ResourceKind::ALL.into_iter().zip(self.last_active.iter().map(seconds))
     }
 
-    fn pass(&self, news: WatchEvent) {
-        // Nobody listens any more only when all of it ends.
-        if let Err(TrySendError::Full(_)) = self.sender.try_send(news) {
+    fn send(&self, event: WatchEvent) {
+        // The receiver is gone only when the whole controller ends.
+        if let Err(TrySendError::Full(_)) = self.sender.try_send(event) {
             self.is_full.store(true, Ordering::Relaxed);
         }
     }
 }
 
 impl EventHandler for EventSender {
-    fn observe(&self, _: ResourceKind, observed: Observed, version: ResourceVersion, text: &str) {
-        self.pass(match observed.volume() {
+    fn on_object(&self, _: ResourceKind, observed: Observed, version: ResourceVersion, text: &str) {
+        self.send(match observed.volume() {
             Some(volume) => WatchEvent::Volume(Arc::clone(volume), in_tree(text)),
-            None => WatchEvent::Observed(observed, version),
+            None => WatchEvent::Object(observed, version),
         });
     }
 
-    fn listing(&self, watched: ResourceKind) {
-        self.pass(WatchEvent::Listing(watched));
+    fn on_list_started(&self, kind: ResourceKind) {
+        self.send(WatchEvent::ListStarted(kind));
     }
 
-    fn listed(&self, watched: ResourceKind, version: ResourceVersion) {
-        self.pass(WatchEvent::Listed(watched, version));
+    fn on_listed(&self, kind: ResourceKind, version: ResourceVersion) {
+        self.send(WatchEvent::Listed(kind, version));
     }
 
-    fn unreadable(&self, watched: ResourceKind, unreadable: Unreadable) {
-        self.pass(WatchEvent::Unreadable(watched, unreadable));
+    fn on_unreadable(&self, kind: ResourceKind, unreadable: Unreadable) {
+        self.send(WatchEvent::Unreadable(kind, unreadable));
     }
 
     async fn room(&self) {
         loop {
             let mut drained = pin!(self.drained.notified());
-            // Before the look, so that nothing is missed between the two.
+            // Before the check, so that nothing is missed between the two.
             drained.as_mut().enable();
             // None is reserved: what one watch waits for, another could not send.
             if self.sender.capacity() >= ROOM || self.sender.is_closed() {
@@ -118,10 +118,10 @@ impl EventHandler for EventSender {
         self.spread
     }
 
-    fn heard(&self, watched: ResourceKind, now: u64) {
-        let place = ResourceKind::ALL.iter().position(|other| *other == watched);
-        if let Some(heard) = place.and_then(|place| self.heard.get(place)) {
-            heard.store(now, Ordering::Relaxed);
+    fn on_activity(&self, kind: ResourceKind, now: u64) {
+        let place = ResourceKind::ALL.iter().position(|other| *other == kind);
+        if let Some(active) = place.and_then(|place| self.last_active.get(place)) {
+            active.store(now, Ordering::Relaxed);
         }
     }
 }
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn a_watch_waits_for_room_and_takes_none_from_the_others() {
-        let (event_sender, mut news) = EventSender::new(0);
+        let (event_sender, mut events) = EventSender::new(0);
         while event_sender.sender.capacity() >= ROOM {
-            event_sender.listing(ResourceKind::Volumes);
+            event_sender.on_list_started(ResourceKind::Volumes);
         }
         let mut waiting = std::array::from_fn::<_, 3, _>(|_| Box::pin(event_sender.room()));
         let mut context = Context::from_waker(Waker::noop());
@@ -148,13 +148,13 @@ mod tests {
             assert_eq!(room.as_mut().poll(&mut context), Poll::Pending);
         }
         // One that was let on before may still bring a page.
-        (0..ROOM - 1).for_each(|_| event_sender.listing(ResourceKind::Claims));
+        (0..ROOM - 1).for_each(|_| event_sender.on_list_started(ResourceKind::Claims));
         assert!(!event_sender.is_full());
-        while news.try_recv().is_ok() {}
-        event_sender.tell_drained();
+        while events.try_recv().is_ok() {}
+        event_sender.notify_drained();
         assert!(waiting.iter_mut().all(|room| room.as_mut().poll(&mut context).is_ready()));
         assert!(is_ready(event_sender.room()));
-        (0..=EVENTS_COUNT_MAX).for_each(|_| event_sender.listing(ResourceKind::Claims));
+        (0..=EVENTS_COUNT_MAX).for_each(|_| event_sender.on_list_started(ResourceKind::Claims));
         assert!(event_sender.is_full());
     }
 }

@@ -1,4 +1,4 @@
-//! Falling back from `full` once another binder was seen at work, and staying so after a restart.
+//! The fallback from `full` once another binder was seen at work, which outlives a restart.
 //!
 //! Not here: how another binder is noticed (`reconciler`), and how the Lease stores it (`client::lease`).
 
@@ -11,7 +11,7 @@ use crate::client::lease::LeaderElection;
 use crate::client::other_binder::OtherBinder;
 use crate::model::annotations::OTHER_BINDER;
 
-/// Tells the Lease what the reconciler saw, and the reconciler what the Lease says.
+/// Passes what the reconciler saw on to the Lease, and what the Lease says on to the reconciler.
 pub(super) struct Fallback {
     known: watch::Sender<OtherBinder>,
     remedy: String,
@@ -31,7 +31,7 @@ impl Fallback {
         Self { known, remedy, is_reported: false }
     }
 
-    /// Passes on what either knows. Called after the lead is looked at and before anything is written: what the Lease
+    /// Passes on what either knows. Called after the lead is checked and before anything is written: what the Lease
     /// says is known before it is won.
     pub(super) fn apply(&mut self, reconciler: &mut Reconciler, is_leading: bool, now: Instant) {
         if let Some(seen) = reconciler.take_sighting() {
@@ -39,8 +39,8 @@ impl Fallback {
             self.known.send_if_modified(|known| known.see(seen));
         }
         let known = self.known.borrow().clone();
-        reconciler.give_way(known.text().is_some(), now);
-        let is_fallen = is_leading && reconciler.has_given_way();
+        reconciler.set_other_binder(known.text().is_some(), now);
+        let is_fallen = is_leading && reconciler.has_fallen_back();
         if is_fallen && !self.is_reported {
             let Self { remedy, .. } = self;
             tracing::error!(

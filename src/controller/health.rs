@@ -1,7 +1,7 @@
-//! The health port of the controller: is it alive, has it seen everything, and what does it count.
+//! The health port of the controller: liveness, readiness and metrics.
 //!
 //! Nothing here makes a pod un-ready or restarts it: a controller beside a webhook must not take that
-//! down. Nobody who asks is heard in the loop that decides: it shows what it counts, whether anybody asks or not.
+//! down. No request reaches the loop that decides: it updates its metrics whether they are scraped or not.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use axum::routing::get;
 
 use super::metrics::ControllerMetrics;
 
-/// What the health port tells about.
+/// What the health port shows.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The metrics.
@@ -33,7 +33,7 @@ async fn ready(State(probe): State<Probe>) -> (StatusCode, &'static str) {
     if probe.metrics.synced.get() == 1 {
         (StatusCode::OK, "ok\n")
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not everything was listed yet\n")
+        (StatusCode::SERVICE_UNAVAILABLE, "not every resource was listed yet\n")
     }
 }
 

@@ -1,6 +1,6 @@
-//! Being the only one that does something: a lease, and the task that holds it.
+//! The lead of this replica: a lease, and the task that holds it.
 //!
-//! Not here: how a lease is won and kept (`client::lease`), and what its holder does.
+//! Not here: the leader election (`client::lease`), and what the leader does.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::client::lease::{LeaderElection, LeadershipChannels, LeadershipDeadline, campaign};
 use crate::client::other_binder::OtherBinder;
 
-/// Longer than any process runs: without an election nobody takes the lead away.
+/// Longer than any process runs: without an election the lead does not expire.
 pub(super) const NO_EXPIRY: Duration = Duration::from_hours(24 * 365);
 
 /// The lead, and the task that holds it.
@@ -22,12 +22,12 @@ pub(super) struct Lead {
     /// Whether another binder is known to be at work. The lease stores it; without one this process alone knows.
     pub(super) other_binder: watch::Sender<OtherBinder>,
     held: Option<(JoinHandle<()>, oneshot::Sender<()>)>,
-    /// Keeps the lead where nobody contends.
+    /// Keeps the lead where there is no election.
     _alone: Option<watch::Sender<LeadershipDeadline>>,
 }
 
 impl Lead {
-    /// Contends for the lease; leads at once if there is none to contend for.
+    /// Campaigns for the lease; leads at once without an election.
     pub(super) fn start(client: &Client, election: Option<LeaderElection>) -> Self {
         let other_binder = watch::Sender::new(OtherBinder::default());
         match election {
@@ -56,7 +56,7 @@ impl Lead {
         }
     }
 
-    /// Gives up the lease; nothing of what it allows is under way any more.
+    /// Gives up the lease; nothing that it allows is in flight any more.
     pub(super) async fn give_up(self) {
         if let Some((task, stop)) = self.held
             && !task.is_finished()

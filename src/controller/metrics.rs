@@ -1,9 +1,9 @@
-//! Metrics of the controller, in the text format of Prometheus: those of Kubernetes' own binder under
-//! their names, and ours.
+//! Metrics of the controller, in the text format of Prometheus: those of Kubernetes' own binder, and Bindery's own.
 //!
-//! What is counted of the whole cluster is counted all the time (`census`). No label comes
-//! from a tenant but those that Kubernetes' own metrics have: namespaces, and the classes that claims and
-//! volumes name.
+//! Metrics of Kubernetes' own binder have its names only where they replace them: in mode `full`, and from the leader.
+//! Elsewhere kube-controller-manager or the leader has them too, and their names get the prefix `bindery_`. Objects are
+//! counted all the time (`census`). No label comes from a tenant but those that Kubernetes' own metrics have:
+//! namespaces, and the classes that claims and volumes name.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,19 +47,19 @@ pub struct ControllerMetrics {
     pub leading: IntGauge,
     /// 1 once every resource was listed.
     pub synced: IntGauge,
-    /// Objects that wait for their turn.
+    /// Objects in the work queue.
     pub queue_depth: IntGauge,
-    /// Writes that are not answered yet.
+    /// Writes in flight.
     pub writes_under_way: IntGauge,
-    /// How often another binder chose what would not have been chosen here.
-    pub divergences: IntGauge,
+    /// How often another binder chose a volume that would not have been chosen here.
+    pub divergences: IntCounter,
     mode: IntGaugeVec,
-    /// Seconds since each watch was last heard of.
+    /// Seconds since each watch was last active.
     pub watch_age: GaugeVec,
     /// Objects that exist and cannot be read.
     pub unreadable: IntGaugeVec,
-    /// What was counted last of the whole cluster.
-    tally: ArcSwap<ObjectCounts>,
+    /// The objects of the cluster, as they were counted last.
+    objects: ArcSwap<ObjectCounts>,
     scrape: Mutex<()>,
     volumes: [IntGaugeVec; 2],
     claims: [IntGaugeVec; 2],
@@ -113,12 +113,12 @@ impl ControllerMetrics {
             default_classes: counter(
                 &registry,
                 "retroactive_storageclass_total",
-                "Claims that were given the default class after their creation.",
+                "PersistentVolumeClaims that got the default StorageClass after their creation.",
             )?,
             default_class_errors: counter(
                 &registry,
                 "retroactive_storageclass_errors_total",
-                "Claims that could not be given the default class after their creation.",
+                "PersistentVolumeClaims that could not get the default StorageClass after their creation.",
             )?,
             leading: gauge(&registry, "bindery_controller_leading", "1 while this process leads.")?,
             synced: gauge(
@@ -129,22 +129,22 @@ impl ControllerMetrics {
             queue_depth: gauge(
                 &registry,
                 "bindery_controller_queue_depth",
-                "Objects that wait for their turn.",
+                "Objects in the work queue, delayed ones included.",
             )?,
             writes_under_way: gauge(
                 &registry,
                 "bindery_controller_writes_under_way",
-                "Writes that are not answered yet.",
+                "Writes in flight.",
             )?,
-            divergences: gauge(
+            divergences: counter(
                 &registry,
-                "bindery_controller_divergences",
-                "How often another binder chose what would not have been chosen here.",
+                "bindery_controller_divergences_total",
+                "How often another binder chose a volume that would not have been chosen here.",
             )?,
             mode: gauges(
                 &registry,
                 "bindery_controller_mode",
-                "1 for the mode in which the controller works now; full turns to observe once another binder was seen.",
+                "1 for the mode in which the controller works now; full falls back to observe once another binder was seen.",
                 &["mode"],
             )?,
             watch_age: register(
@@ -152,7 +152,7 @@ impl ControllerMetrics {
                 GaugeVec::new(
                     Opts::new(
                         "bindery_watch_age_seconds",
-                        "Seconds since the watch of a resource was last heard of.",
+                        "Seconds since the API server last sent something on the watch of a resource.",
                     ),
                     &["resource"],
                 )?,
@@ -163,19 +163,19 @@ impl ControllerMetrics {
                 "Objects that exist and cannot be read; each is named in an event.",
                 &["resource"],
             )?,
-            tally: ArcSwap::default(),
+            objects: ArcSwap::default(),
             scrape: Mutex::default(),
             volumes: [
                 gauges(
                     &registry,
                     "pv_collector_bound_pv_count",
-                    "Volumes whose phase is Bound.",
+                    "PersistentVolumes whose phase is Bound.",
                     &of_class,
                 )?,
                 gauges(
                     &registry,
                     "pv_collector_unbound_pv_count",
-                    "Volumes whose phase is not Bound.",
+                    "PersistentVolumes whose phase is not Bound.",
                     &of_class,
                 )?,
             ],
@@ -183,20 +183,20 @@ impl ControllerMetrics {
                 gauges(
                     &registry,
                     "pv_collector_bound_pvc_count",
-                    "Claims whose phase is Bound.",
+                    "PersistentVolumeClaims whose phase is Bound.",
                     &of_claims,
                 )?,
                 gauges(
                     &registry,
                     "pv_collector_unbound_pvc_count",
-                    "Claims whose phase is not Bound.",
+                    "PersistentVolumeClaims whose phase is not Bound.",
                     &of_claims,
                 )?,
             ],
             all_volumes: gauges(
                 &registry,
                 "pv_collector_total_pv_count",
-                "Volumes, by plug-in and volume mode.",
+                "PersistentVolumes, by plug-in and volume mode.",
                 &["plugin_name", "volume_mode"],
             )?,
             operations: OperationMetrics::register(&registry)?,
@@ -207,13 +207,13 @@ impl ControllerMetrics {
         })
     }
 
-    /// Counts what became of a write.
+    /// Counts a write by its outcome.
     pub fn count_write(&self, write: &Write, sent: &WriteOutcome) {
         let outcome = match sent {
             WriteOutcome::Stored(_) => "stored",
             WriteOutcome::Stale => "stale",
-            WriteOutcome::Rejected(_) => "refused",
-            WriteOutcome::Throttled(_) => "busy",
+            WriteOutcome::Rejected(_) => "rejected",
+            WriteOutcome::Throttled(_) => "throttled",
             WriteOutcome::Unknown(_) => "unknown",
         };
         self.writes.with_label_values(&[write.label(), outcome]).inc();
@@ -236,23 +236,41 @@ impl ControllerMetrics {
         }
     }
 
-    /// Takes in how many volumes and claims there are; it is shown to whoever asks next.
-    pub(super) fn count_objects(&self, tally: ObjectCounts) {
-        self.tally.store(Arc::new(tally));
+    /// Shows how many volumes and claims there are from the next scrape on.
+    pub(super) fn show_objects(&self, counts: ObjectCounts) {
+        self.objects.store(Arc::new(counts));
+    }
+
+    /// Whether this process is the one binder of the cluster.
+    fn replaces_in_tree(&self) -> bool {
+        let full = self.mode.with_label_values(&[ControllerMode::Full.label()]).get();
+        full == 1 && self.leading.get() == 1
     }
 
     /// All metrics as text.
     pub fn text(&self) -> Result<String, prometheus::Error> {
-        // One at a time, as the numbers of objects are taken away before they are shown anew.
+        // One at a time, as the numbers of objects are reset before they are set.
         let _alone = self.scrape.lock().unwrap_or_else(PoisonError::into_inner);
-        let tally = self.tally.load();
-        show(&tally.volumes, &self.volumes);
-        show(&tally.claims, &self.claims);
-        show(&tally.plugins, std::slice::from_ref(&self.all_volumes));
+        let objects = self.objects.load();
+        show(&objects.volumes, &self.volumes);
+        show(&objects.claims, &self.claims);
+        show(&objects.plugins, std::slice::from_ref(&self.all_volumes));
         let mut out = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
+        let mut families = self.registry.gather();
+        if !self.replaces_in_tree() {
+            let prefixed = families.iter_mut().filter(|family| is_in_tree(family.name()));
+            prefixed.for_each(|family| family.set_name(format!("bindery_{}", family.name())));
+        }
+        TextEncoder::new().encode(&families, &mut out)?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
+}
+
+/// Whether Kubernetes' own binder has a metric of this name.
+fn is_in_tree(name: &str) -> bool {
+    ["pv_collector_", "retroactive_storageclass_", "volume_operation_total_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// Shows these numbers and no older ones.

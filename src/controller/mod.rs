@@ -1,7 +1,7 @@
-//! The controller: runs the bind loop on a cluster.
+//! The controller: reconciles the volumes and claims of a cluster.
 //!
-//! What is to be done is decided by the core that also drives `plan` and the webhook (`binding`); here it
-//! is carried out, in the order and with the care that a shared API server asks for.
+//! The core that also drives `plan` and the webhook decides (`binding`); the controller carries that out at a rate that a
+//! shared API server can bear.
 
 mod census;
 pub mod certificates;
@@ -17,4 +17,5 @@ pub mod reads;
 pub mod reconciler;
 mod recycle;
 pub mod run;
+mod runner;
 mod work_queue;

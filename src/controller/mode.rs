@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// How much the controller may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ControllerMode {
-    /// No binding: it tells what it would do.
+    /// No binding: events say what it would do.
     Observe,
     /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
     Prebind,

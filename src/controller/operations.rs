@@ -1,5 +1,5 @@
-//! Metrics of what takes seconds: volumes that drivers make and delete, under the names of Kubernetes' own
-//! binder, and volumes that are recycled, for which that has none.
+//! Metrics of operations that take seconds: drivers provision and delete volumes, with the metrics of Kubernetes' own
+//! binder, and recyclers empty them.
 
 use std::time::Duration;
 
@@ -29,13 +29,13 @@ impl OperationMetrics {
             seconds: histograms(
                 registry,
                 "volume_operation_total_seconds",
-                "Time until a volume was made and bound, or deleted.",
+                "Time until a PersistentVolume was provisioned and bound, or deleted.",
                 &labels,
             )?,
             errors: counters(
                 registry,
                 "volume_operation_total_errors",
-                "Volumes that could not be deleted.",
+                "PersistentVolumes that could not be deleted.",
                 &labels,
             )?,
             recyclings: histograms(

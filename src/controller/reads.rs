@@ -10,13 +10,17 @@ use std::sync::Arc;
 use crate::binding::{LiveReads, ObjectKey, Read, ReadResult, View};
 use crate::model::{Class, NonEmpty, ResourceVersion};
 
-/// Reads under way, and the objects whose decisions wait for them.
+/// Live reads in flight at once. An API server on two cores takes no more of them a second however many are pending.
+const IN_FLIGHT_COUNT_MAX: usize = 32;
+
+/// Reads in flight, and the objects whose decisions wait for them.
 #[derive(Debug, Default)]
 pub struct Reads {
-    under_way: BTreeMap<Read, Waiting>,
+    pending: BTreeMap<Read, Waiting>,
     to_send: VecDeque<Read>,
     questions: BTreeMap<ObjectKey, Question>,
     answered: BTreeMap<ObjectKey, ReadAnswers>,
+    in_flight: usize,
     sent: u64,
 }
 
@@ -28,7 +32,7 @@ pub struct PendingRead {
     number: u64,
 }
 
-/// Who waits for a read: those who asked before it was sent, and those who came later and need the next.
+/// The objects that wait for a read: those that asked before it was sent, and those that came later and need the next.
 #[derive(Debug, Default)]
 struct Waiting {
     /// The number under which it was sent, once it was.
@@ -55,7 +59,7 @@ pub struct ReadAnswers {
     seen: BTreeMap<Read, Seen>,
 }
 
-/// What a view shows of an object, as far as it tells one state from another.
+/// What a view shows of an object, as far as it distinguishes one state from another.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Nothing,
@@ -68,7 +72,7 @@ impl Reads {
     pub fn ask(&mut self, key: &ObjectKey, reads: &NonEmpty<Read>, known: ReadAnswers) {
         let missing: BTreeSet<Read> = reads.iter().cloned().collect();
         for read in &missing {
-            let waiting = self.under_way.entry(read.clone()).or_insert_with(|| {
+            let waiting = self.pending.entry(read.clone()).or_insert_with(|| {
                 self.to_send.push_back(read.clone());
                 Waiting::default()
             });
@@ -88,12 +92,16 @@ impl Reads {
         self.questions.contains_key(key)
     }
 
-    /// The next read to send.
+    /// The next read to send, if another may be in flight.
     pub fn next(&mut self, view: &View) -> Option<PendingRead> {
+        if self.in_flight >= IN_FLIGHT_COUNT_MAX {
+            return None;
+        }
         let read = self.to_send.pop_front()?;
+        self.in_flight += 1;
         let seen = seen(view, &read);
         self.sent += 1;
-        if let Some(waiting) = self.under_way.get_mut(&read) {
+        if let Some(waiting) = self.pending.get_mut(&read) {
             waiting.number = Some(self.sent);
             for key in &waiting.for_this {
                 if let Some(question) = self.questions.get_mut(key) {
@@ -106,15 +114,16 @@ impl Reads {
 
     /// Takes in the answer to a read: the objects whose questions are answered by it.
     pub fn answer(&mut self, asked: &PendingRead, answer: &LiveReads) -> Vec<ObjectKey> {
+        self.in_flight = self.in_flight.saturating_sub(1);
         let read = &asked.read;
         let is_this = |waiting: &Waiting| waiting.number == Some(asked.number);
-        if !self.under_way.get(read).is_some_and(is_this) {
+        if !self.pending.get(read).is_some_and(is_this) {
             return Vec::new();
         }
-        let Some(waiting) = self.under_way.remove(read) else { return Vec::new() };
+        let Some(waiting) = self.pending.remove(read) else { return Vec::new() };
         if !waiting.for_next.is_empty() {
             let again = Waiting { for_this: waiting.for_next, ..Waiting::default() };
-            self.under_way.insert(read.clone(), again);
+            self.pending.insert(read.clone(), again);
             self.to_send.push_back(read.clone());
         }
         let mut complete = Vec::new();
@@ -133,7 +142,7 @@ impl Reads {
     }
 
     /// What was read for a decision about `key`, if it still speaks of what the view shows; else nothing.
-    /// The view was told what was found.
+    /// What was found was applied to the view before.
     pub fn take(&mut self, key: &ObjectKey, view: &View) -> ReadAnswers {
         let known = self.answered.remove(key).filter(|known| known.stands(key, view));
         known.unwrap_or_else(|| ReadAnswers {
@@ -143,17 +152,22 @@ impl Reads {
         })
     }
 
-    /// How many reads wait or are under way.
-    pub fn count(&self) -> usize {
-        self.under_way.len()
+    /// Whether any read is in flight.
+    pub fn is_any_in_flight(&self) -> bool {
+        self.in_flight > 0
     }
 
-    /// Forgets all questions; reads under way find nobody.
+    /// How many reads are pending or in flight.
+    pub fn count(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Forgets all questions; the answers to reads in flight are ignored.
     pub fn clear(&mut self) {
         self.to_send.clear();
         self.questions.clear();
         self.answered.clear();
-        self.under_way.clear();
+        self.pending.clear();
     }
 }
 

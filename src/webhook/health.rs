@@ -86,7 +86,7 @@ fn seconds_now() -> f64 {
 async fn metrics(State(health): State<Arc<Health>>) -> (StatusCode, String) {
     let now = health.start.elapsed();
     for watched in ResourceKind::JUDGED {
-        let last_event = Duration::from_secs(health.shared.heard_at(watched));
+        let last_event = Duration::from_secs(health.shared.active_at(watched));
         let age = now.saturating_sub(last_event).as_secs_f64();
         health.metrics.watch_age.with_label_values(&[watched.label()]).set(age);
     }

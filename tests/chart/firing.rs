@@ -193,7 +193,7 @@ const CASES: &[(&str, &[&str], u32)] = &[
     (
         "BinderyWritesRejected",
         &[
-            "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"refused\"} 0+1x60",
+            "bindery_controller_writes_total{CONTROLLER,write=\"reserve\",outcome=\"rejected\"} 0+1x60",
         ],
         10,
     ),

@@ -191,7 +191,7 @@ fn invalid_credentials_are_reported_without_their_content() {
         (
             "user: {}",
             "user: {token: \"secret\\nb\"}",
-            unusable!("the token holds a letter that cannot be sent; write it anew"),
+            unusable!("the token holds a letter that cannot be sent; replace it"),
         ),
         ("user: {}", "user: {as: \"a\\nb\"}", credentials!("failed to parse header value")),
         (

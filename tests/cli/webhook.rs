@@ -212,10 +212,10 @@ fn without_an_answer_of_the_cluster_it_serves_and_is_not_ready() {
     let reported = "not listed yet: persistentvolumes, persistentvolumeclaims, storageclasses, \
         namespaces\n";
     assert!(ready.ends_with(reported), "{ready}");
-    let line = process.line_with("a watch was cut");
+    let line = process.line_with("a watch was interrupted");
     assert!(line.contains("the API server cannot be reached: connection refused"), "{line}");
     // A pod that starts before the API server answers keeps trying.
-    process.line_with("a watch is still cut");
+    process.line_with("a watch is still interrupted");
 }
 
 #[test]

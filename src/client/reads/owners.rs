@@ -72,7 +72,7 @@ fn is_node(owner: &Owner) -> bool {
 }
 
 /// The same of a node that owns a volume: by a list of one, because the webhook may list nodes and not get them.
-/// The owners of claims are looked for by GET alone, so that nobody learns from them which nodes there are.
+/// The owners of claims are looked for by GET alone, so that no tenant learns from them which nodes there are.
 async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState> {
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
     let text = match fetch(reader, "", &path).await {

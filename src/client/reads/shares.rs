@@ -1,4 +1,4 @@
-//! Who may read the next page of a list, or a large answer: namespaces in turn, whatever is wanted of each.
+//! Fair shares of pages and large answers: no namespace can use them all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ impl Shares {
 
     /// A list of the namespace, once not too many others of it are under way.
     pub(super) async fn list<'s, 'n>(&'s self, namespace: &'n str) -> ListPermit<'s, 'n> {
-        // Made first: whoever gives up waiting leaves nothing behind either.
+        // Made first: a caller that stops waiting leaves nothing behind either.
         let mut list = ListPermit { shares: self, namespace, turn: None };
         let lists = {
             let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ impl Drop for ListPermit<'_, '_> {
     fn drop(&mut self) {
         drop(self.turn.take());
         let mut namespaces = self.shares.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever waits or reads holds it too.
+        // Callers that wait or read hold it too.
         if namespaces.get(self.namespace).is_some_and(|lists| Arc::strong_count(lists) == 1) {
             namespaces.remove(self.namespace);
         }

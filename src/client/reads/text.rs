@@ -100,7 +100,7 @@ pub(super) async fn fetch<'a>(
     }
 }
 
-/// The same without a turn, for whoever has one: at most so many bytes.
+/// The same without a permit, for a caller that has one: at most so many bytes.
 pub(super) async fn whole(
     client: &Client,
     path: &str,

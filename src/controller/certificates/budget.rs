@@ -1,4 +1,4 @@
-//! How often certificates may be written: whoever undoes our writes is not fought without end.
+//! The rate limit of certificate writes: another writer that undoes them is not fought without end.
 
 use std::time::Duration;
 
@@ -7,34 +7,34 @@ use tokio::time::Instant;
 /// So many writes may follow each other at once. 20: four whole renewals.
 const BURST: u32 = 20;
 
-/// What is left to be written.
+/// The writes that are left.
 #[derive(Debug)]
 pub(super) struct Budget {
     /// Time after which one more may follow.
     refill: Duration,
     /// When it will be full again; long ago if it is.
     full_at: Option<Instant>,
-    /// Whether it was told that it is empty, since it last was not.
-    is_told: bool,
+    /// Whether a warning was logged since it was last empty.
+    is_logged: bool,
 }
 
 impl Budget {
     /// A full one, for changes that others need `settle` to learn of. One more may follow after half of that: with the
-    /// usual minute two writes a minute, which harm nobody and heal what was wiped.
+    /// usual minute two writes a minute, which are no load and restore what was wiped.
     pub(super) fn new(settle: Duration) -> Self {
-        Self { refill: settle / 2, full_at: None, is_told: false }
+        Self { refill: settle / 2, full_at: None, is_logged: false }
     }
 
     /// How long to wait for the next write; nothing if it may follow at once.
     pub(super) fn wait(&mut self, now: Instant) -> Option<Duration> {
         let excess = (self.next(now) - now).saturating_sub(self.refill * BURST);
         if excess.is_zero() {
-            self.is_told = false;
+            self.is_logged = false;
             return None;
         }
-        if !std::mem::replace(&mut self.is_told, true) {
+        if !std::mem::replace(&mut self.is_logged, true) {
             tracing::warn!(
-                "certificates were written many times; somebody else changes them; one more every while"
+                "certificates were written many times because another writer changes them; writes are rate limited"
             );
         }
         Some(excess)

@@ -21,7 +21,7 @@ pub(in crate::controller) struct Keeping {
 }
 
 impl Keeping {
-    /// Contends for the lease and keeps the certificates; nothing of that without settings.
+    /// Campaigns for the lease and keeps the certificates; without settings it does neither.
     pub(in crate::controller) fn start(
         client: &Client,
         settings: Option<CertificateSettings>,
@@ -29,10 +29,10 @@ impl Keeping {
     ) -> Self {
         let election = settings.as_ref().and_then(|settings| settings.election.clone());
         let lead = Lead::start(client, election);
-        let (quit, told) = watch::channel(false);
+        let (quit, quitting) = watch::channel(false);
         let task = settings.map(|settings| {
             let (until, metrics) = (lead.until.clone(), Arc::clone(metrics));
-            tokio::spawn(keep(client.clone(), settings, until, told, metrics))
+            tokio::spawn(keep(client.clone(), settings, until, quitting, metrics))
         });
         Self { lead, task, quit }
     }

@@ -48,7 +48,7 @@ impl CertificateMetrics {
         self.steps.with_label_values(&["look", "failed"]).inc();
     }
 
-    /// Tells when the newest CA ends.
+    /// Shows when the newest CA certificate expires.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53 seconds nothing is lost")]
     pub(super) fn ca(&self, end: Option<Timestamp>) {
         self.ca_expiry.set(end.map_or(0.0, |end| end.as_second() as f64));

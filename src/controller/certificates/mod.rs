@@ -1,10 +1,10 @@
-//! One replica keeps the certificates of an installation: makes them, stores them, registers whom to trust.
+//! One replica keeps the certificates of an installation: it makes and stores them, and registers the CA certificates.
 //!
-//! Which one a lease of its own tells: a replica that binds and keeps none, as one that is about to be replaced, would
-//! else keep those who wait for a certificate from having one.
+//! Its leader election has a lease of its own: with that of the binder, a leader without certificates, as one that is
+//! about to be replaced, would keep the webhooks from having any.
 //!
-//! Which step is next is decided in `certificates::rotation`; here it is done. Whatever others undo (a deployment
-//! tool that replaces a Secret or a registration) is seen at once and done again, though not without end. Not here:
+//! Which step is next is decided in `certificates::rotation`; here it is done. What others undo (a deployment
+//! tool that replaces a Secret or a registration) is seen at once and done again, at a limited rate. Not here:
 //! serving what is stored (`webhook`).
 
 mod budget;
@@ -42,7 +42,7 @@ pub struct CertificateSettings {
     pub installation: Installation,
     /// The lives of certificates.
     pub periods: Periods,
-    /// The lease to contend for; none to keep them at once.
+    /// The leader election; none to keep them at once.
     pub election: Option<LeaderElection>,
 }
 
@@ -98,7 +98,7 @@ enum Trouble {
     #[error("no reply in time")]
     Late,
     #[error("{}", cause(.0))]
-    Refused(#[from] kube::Error),
+    Rejected(#[from] kube::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
 }
@@ -121,7 +121,7 @@ impl Keeper {
             };
             tokio::select! {
                 () = followers.changed() => {}
-                // An error: nobody holds the lease any more, nor ever will.
+                // An error: the lease has no holder any more, nor ever will.
                 _ = self.until.wait_for(Option::is_none) => break,
                 _ = quit.wait_for(|quit| *quit) => break,
                 () = sleep(pause) => {}
@@ -158,16 +158,16 @@ impl Keeper {
             Ok(()) => {
                 budget.spend(Instant::now());
                 self.metrics.certificates.count(step, "done");
-                tell(step);
+                log(step);
             }
             // What was seen was old; the next look shows what there is.
-            Err(Trouble::Refused(kube::Error::Api(status))) if status.code == 409 => {
+            Err(Trouble::Rejected(kube::Error::Api(status))) if status.code == 409 => {
                 self.metrics.certificates.count(step, "outdated");
             }
             Err(trouble) => {
                 self.metrics.certificates.count(step, "failed");
                 let reason = trouble.to_string();
-                tracing::warn!(?step, reason, "certificates could not be written; tried again");
+                tracing::warn!(?step, reason, "certificates could not be written; retried");
                 return TRY_AGAIN;
             }
         }
@@ -244,16 +244,18 @@ fn names(installation: &Installation) -> SubjectNames {
     SubjectNames { dns: vec![format!("{host}.cluster.local"), host], ip: Vec::new() }
 }
 
-fn tell(step: RotationStep) {
+fn log(step: RotationStep) {
     match step {
         RotationStep::CreateCa(reason) => {
-            tracing::info!(reason = reason.label(), "a new CA was made");
+            tracing::info!(reason = reason.label(), "a new CA certificate was made");
         }
         RotationStep::CreateLeaf(reason) => {
             tracing::info!(reason = reason.label(), "a new serving certificate was made");
         }
-        RotationStep::Publish => tracing::info!("registrations trust what they should"),
-        RotationStep::Retire => tracing::info!("the former CA is trusted no more"),
+        RotationStep::Publish => {
+            tracing::info!("the registrations trust the current CA certificates");
+        }
+        RotationStep::Retire => tracing::info!("the former CA certificate is no longer trusted"),
         RotationStep::Settle(_) | RotationStep::Rest => {}
     }
 }

@@ -39,8 +39,8 @@ pub(super) struct Followers {
 struct Followed {
     path: String,
     state: watch::Receiver<ObjectState>,
-    /// Whether its absence was told.
-    is_told: bool,
+    /// Whether its absence was logged.
+    is_logged: bool,
 }
 
 /// It was not looked at yet, or cannot be read.
@@ -55,7 +55,7 @@ impl Followers {
             let (sender, state) = watch::channel(ObjectState::default());
             let path = format!("{collection}/{name}");
             tasks.spawn(follow(client.clone(), ObjectPath { collection, name }, sender));
-            Followed { path, state, is_told: false }
+            Followed { path, state, is_logged: false }
         };
         let secrets = || format!("/api/v1/namespaces/{}/secrets", installation.namespace());
         let name = || installation.name().to_owned();
@@ -98,7 +98,7 @@ impl Followers {
     /// Whether something that was looked at is missing or cannot be read.
     pub(super) fn are_blocked(&self) -> bool {
         let all = [&self.ca, &self.serving].into_iter().chain(&self.registrations);
-        all.into_iter().any(|followed| followed.is_told)
+        all.into_iter().any(|followed| followed.is_logged)
     }
 }
 
@@ -111,11 +111,11 @@ impl Followed {
         };
         match read {
             Some(Ok(secret)) => {
-                self.is_told = false;
+                self.is_logged = false;
                 return Some(secret);
             }
-            Some(Err(error)) => self.complain(&error.to_string()),
-            None => self.complain(
+            Some(Err(error)) => self.log_error(&error.to_string()),
+            None => self.log_error(
                 "it does not exist; no certificate can be stored; install the chart again",
             ),
         }
@@ -135,14 +135,14 @@ impl Followed {
         match read {
             Ok(registered) => Ok(Some((self.path.clone(), registered))),
             Err(error) => {
-                self.complain(&error.to_string());
+                self.log_error(&error.to_string());
                 Err(Unknown)
             }
         }
     }
 
-    fn complain(&mut self, reason: &str) {
-        if !std::mem::replace(&mut self.is_told, true) {
+    fn log_error(&mut self, reason: &str) {
+        if !std::mem::replace(&mut self.is_logged, true) {
             tracing::error!(path = self.path, reason, "certificates cannot be kept");
         }
     }

@@ -1,7 +1,7 @@
-//! What people are told of objects: when the reason changes, and again while it stands.
+//! The event recorder: an event when the reason of a decision changes, and again while it stays the same.
 //!
-//! Kubernetes forgets events after an hour, so that what stands is told twice in it. Texts are made when
-//! they are sent, with the numbers of that moment. Not here: the words (`binding`), and how an event is
+//! Kubernetes forgets events after an hour, so that a reason that lasts is recorded twice in it. Texts are made when
+//! they are sent, with the numbers of that moment. Not here: the texts (`binding`), and how an event is
 //! stored (`client::announce`).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,30 +15,33 @@ use crate::binding::{
 };
 use crate::model::{ResourceVersion, Uid};
 
-/// How long a reason must stand before it is told: most claims that find nothing are served within it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a reason must last before it is recorded: most claims that find nothing are bound within it.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// How often what stands is told.
+/// How often a reason that lasts is recorded.
 const RENEWAL: Duration = Duration::from_mins(30);
 
-/// Before what could not be told is told again.
+/// Before an event that could not be stored is sent again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// Something to tell, and of which object.
+/// Events in flight at once: the writes of decisions come first.
+const IN_FLIGHT_COUNT_MAX: usize = 2;
+
+/// An event to store.
 #[derive(Clone, Debug)]
 pub struct PendingEvent {
-    /// What is told.
+    /// What it says, and about which object.
     pub announcement: ObjectEvent,
     /// The uid of the object.
     pub uid: Option<Uid>,
     /// Its resourceVersion.
     pub version: Option<ResourceVersion>,
-    /// How often it was told of this object, this time included.
+    /// How often it was recorded for this object, this time included.
     pub count: u32,
     about: ObjectKey,
 }
 
-/// Why something is told.
+/// The reason of a decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Why {
     Claim(ClaimOutcome),
@@ -46,118 +49,130 @@ pub(super) enum Why {
     Volume(VolumeOutcome),
 }
 
+/// A reason that is recorded as long as it lasts.
 #[derive(Debug)]
-struct Told {
+struct Lasting {
     why: Why,
-    /// The uid of the object: another one of the same name has not been told of.
+    /// The uid of the object: another one of the same name has no event yet.
     uid: Option<Uid>,
-    /// When it is to be told next.
+    /// When it is recorded next.
     due: (Instant, u64),
     count: u32,
 }
 
-/// What was told and what is to be told.
+/// What was recorded and what is to be recorded.
 #[derive(Debug, Default)]
 pub(super) struct EventRecorder {
-    told: BTreeMap<ObjectKey, Told>,
-    waiting: BTreeMap<(Instant, u64), ObjectKey>,
+    lasting: BTreeMap<ObjectKey, Lasting>,
+    due: BTreeMap<(Instant, u64), ObjectKey>,
     ready: VecDeque<PendingEvent>,
+    in_flight: usize,
     numbered: u64,
 }
 
+impl PendingEvent {
+    /// An event about something that happened once.
+    pub(super) fn once(
+        about: ObjectKey,
+        announcement: ObjectEvent,
+        uid: Option<Uid>,
+        version: Option<ResourceVersion>,
+    ) -> Self {
+        Self { announcement, uid, version, count: 1, about }
+    }
+}
+
 impl EventRecorder {
-    /// Takes in why an object that `view` shows stands as it does.
+    /// Takes in the reason of the latest decision about an object that `view` shows.
     pub(super) fn note(&mut self, view: &View, key: &ObjectKey, why: Why, now: Instant) {
-        let uid = match key {
-            ObjectKey::Claim(key) => view.claim(key).and_then(|claim| claim.uid.clone()),
-            ObjectKey::Volume(name) => view.volume(name).and_then(|volume| volume.uid.clone()),
-        };
-        if self.told.get(key).is_some_and(|told| told.why == why && told.uid == uid) {
+        let uid = identity(view, key).and_then(|(uid, _)| uid);
+        if self.lasting.get(key).is_some_and(|known| known.why == why && known.uid == uid) {
             return;
         }
         self.drop(key);
         if why.has_event() {
-            let due = self.wait(key, now + PATIENCE);
-            self.told.insert(key.clone(), Told { why, uid, due, count: 0 });
+            let due = self.schedule(key, now + DELAY);
+            self.lasting.insert(key.clone(), Lasting { why, uid, due, count: 0 });
         }
     }
 
-    /// Forgets why an object stood as it did.
+    /// Forgets the reason of the latest decision about an object.
     pub(super) fn drop(&mut self, key: &ObjectKey) {
-        if let Some(old) = self.told.remove(key) {
-            self.waiting.remove(&old.due);
+        if let Some(old) = self.lasting.remove(key) {
+            self.due.remove(&old.due);
         }
     }
 
-    /// Tells something that happened once.
-    pub(super) fn tell_once(&mut self, view: &View, about: &ObjectKey, announcement: ObjectEvent) {
-        if let Some((uid, version)) = identity(view, &announcement.on) {
-            let about = about.clone();
-            self.ready.push_back(PendingEvent { announcement, uid, version, count: 1, about });
+    /// Records something that happened once to an object that `view` shows.
+    pub(super) fn record_once(&mut self, view: &View, announcement: ObjectEvent) {
+        let about = key_of(&announcement.on);
+        if let Some((uid, version)) = identity(view, &about) {
+            self.ready.push_back(PendingEvent::once(about, announcement, uid, version));
         }
     }
 
-    /// Tells something of an object that the view does not show.
-    pub(super) fn tell_unseen(
-        &mut self,
-        about: &ObjectKey,
-        announcement: ObjectEvent,
-        uid: Uid,
-        version: ResourceVersion,
-    ) {
-        let (uid, version, about) = (Some(uid), Some(version), about.clone());
-        self.ready.push_back(PendingEvent { announcement, uid, version, count: 1, about });
+    /// Records these events.
+    pub(super) fn extend(&mut self, events: impl IntoIterator<Item = PendingEvent>) {
+        self.ready.extend(events);
     }
 
-    /// The next notice that is due. An object that is gone is passed over.
+    /// The next event that is due, if another may be in flight. An object that is gone is passed over.
     pub(super) fn next(&mut self, view: &View, now: Instant) -> Option<PendingEvent> {
+        if self.in_flight >= IN_FLIGHT_COUNT_MAX {
+            return None;
+        }
         while self.ready.is_empty() {
-            if self.wakes_at()? > now {
+            let next = self.due.first_entry()?;
+            if next.key().0 > now {
                 return None;
             }
-            let (_, key) = self.waiting.pop_first()?;
-            let next = self.wait(&key, now + RENEWAL);
-            let Some(told) = self.told.get_mut(&key) else { continue };
-            told.due = next;
-            told.count = told.count.saturating_add(1);
-            let count = told.count;
-            let announcements = told.why.announcements(view, &key).into_iter();
+            let key = next.remove();
+            let due = self.schedule(&key, now + RENEWAL);
+            let Some(lasting) = self.lasting.get_mut(&key) else { continue };
+            lasting.due = due;
+            lasting.count = lasting.count.saturating_add(1);
+            let count = lasting.count;
+            let announcements = lasting.why.announcements(view, &key).into_iter();
             self.ready.extend(announcements.filter_map(|announcement| {
-                let (uid, version) = identity(view, &announcement.on)?;
+                let (uid, version) = identity(view, &key_of(&announcement.on))?;
                 Some(PendingEvent { announcement, uid, version, count, about: key.clone() })
             }));
             if self.ready.is_empty() {
                 self.drop(&key);
             }
         }
+        self.in_flight += 1;
         self.ready.pop_front()
     }
 
-    /// When something is due.
+    /// When the next event is due, if another may be in flight.
     pub(super) fn wakes_at(&self) -> Option<Instant> {
-        self.waiting.keys().next().map(|(due, _)| *due)
+        let is_open = self.in_flight < IN_FLIGHT_COUNT_MAX;
+        self.due.keys().next().map(|(due, _)| *due).filter(|_| is_open)
     }
 
-    /// Takes in that a notice could not be stored.
-    pub(super) fn fail(&mut self, notice: &PendingEvent, now: Instant) {
-        let Some(old) = self.told.get(&notice.about).map(|told| told.due) else { return };
-        self.waiting.remove(&old);
-        let due = self.wait(&notice.about, now + RETRY);
-        if let Some(told) = self.told.get_mut(&notice.about) {
-            told.due = due;
+    /// Takes in whether an event was stored; one that was not is sent again.
+    pub(super) fn on_recorded(&mut self, event: &PendingEvent, is_stored: bool, now: Instant) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let old = self.lasting.get(&event.about).map(|lasting| lasting.due);
+        let Some(old) = old.filter(|_| !is_stored) else { return };
+        self.due.remove(&old);
+        let due = self.schedule(&event.about, now + RETRY);
+        if let Some(lasting) = self.lasting.get_mut(&event.about) {
+            lasting.due = due;
         }
     }
 
-    fn wait(&mut self, key: &ObjectKey, due: Instant) -> (Instant, u64) {
-        self.numbered += 1;
-        let place = (due, self.numbered);
-        self.waiting.insert(place, key.clone());
-        place
+    /// Forgets everything but what is in flight: the next leader records it again.
+    pub(super) fn clear(&mut self) {
+        *self = Self { in_flight: self.in_flight, ..Self::default() };
     }
 
-    /// Forgets everything: whoever leads again tells anew.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    fn schedule(&mut self, key: &ObjectKey, due: Instant) -> (Instant, u64) {
+        self.numbered += 1;
+        let place = (due, self.numbered);
+        self.due.insert(place, key.clone());
+        place
     }
 }
 
@@ -188,9 +203,16 @@ impl Why {
     }
 }
 
-/// Uid and version of the object that is spoken of; nothing if it is gone.
-fn identity(view: &View, on: &ObjectKey) -> Option<(Option<Uid>, Option<ResourceVersion>)> {
-    match on {
+fn key_of(subject: &ObjectKey) -> ObjectKey {
+    match subject {
+        ObjectKey::Claim(key) => ObjectKey::Claim(key.clone()),
+        ObjectKey::Volume(name) => ObjectKey::Volume(name.clone()),
+    }
+}
+
+/// Uid and version of an object; nothing if it is gone.
+fn identity(view: &View, key: &ObjectKey) -> Option<(Option<Uid>, Option<ResourceVersion>)> {
+    match key {
         ObjectKey::Claim(key) => {
             view.claim(key).map(|claim| (claim.uid.clone(), claim.version.clone()))
         }

@@ -1,117 +1,136 @@
-//! Objects with a write under way: what they were before, and what is heard of them meanwhile.
+//! Writes in flight: what their objects were before, and what was seen of them since.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::holds::Waiters;
-use super::{CHECK_PAUSE, Reconciler};
-use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult, View, Write};
+use crate::binding::{LiveReads, ObjectKey, Observed, ReadResult};
 use crate::model::{Claim, ResourceVersion, Volume};
 
-/// An object with a write under way. The view shows the write as done.
+/// First and longest pause before an object is read again that could not be read. An API server that is away for
+/// longer ends the lead; one that is back has answered about all of them within the longest.
+const CHECK_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
+
+/// Writes in flight, at most one to each object.
+#[derive(Debug, Default)]
+pub(super) struct InFlightWrites {
+    by_object: BTreeMap<ObjectKey, InFlightWrite>,
+    /// Objects whose write has an unknown outcome, and when to read them; by the leader only.
+    checks: BTreeMap<ObjectKey, Instant>,
+    /// Objects about which a decision is being carried out.
+    owners: BTreeSet<ObjectKey>,
+}
+
+/// A write in flight. The store shows it as done.
 #[derive(Debug)]
-pub(super) struct InFlightWrite {
+struct InFlightWrite {
     /// The object about which the write was decided.
-    pub(super) owner: ObjectKey,
-    /// The object as it was.
+    owner: ObjectKey,
+    /// The written object as it was.
     before: Observed,
-    /// The newest that was heard of it since.
-    heard: Option<(Observed, ResourceVersion)>,
-    /// Objects whose decisions wait for the reply, in order.
+    /// The newest state of it that was seen since.
+    seen: Option<(Observed, ResourceVersion)>,
+    /// Objects whose decisions wait for the outcome, in order.
     waiters: Waiters,
-    /// How often nobody could be asked what became of the write.
+    /// How often a check was not answered.
     unanswered: u32,
 }
 
-/// How an object is found once the reply to a write is in.
+/// What became of a written object.
 #[derive(Debug)]
 pub(super) enum WriteResult {
-    /// As it was before the write, or as it was heard of since.
+    /// It is as it was before the write, or as it was seen since.
     AsBefore,
-    /// Like this, or newer.
+    /// It is like this, or newer.
     Now(Observed),
-    /// It does not exist or cannot be read, so that no view shows it, unless it was heard of since.
+    /// It does not exist or cannot be read, so that no store shows it, unless it was seen since.
     Gone,
 }
 
-impl InFlightWrite {
-    /// The volume as it was; nothing for a claim.
-    pub(super) fn before_volume(&self) -> Option<&Arc<Volume>> {
-        self.before.volume()
-    }
-
-    /// Notes that nobody could be asked what became of it; how long to wait before it is tried again.
-    pub(super) fn unanswered(&mut self) -> Duration {
-        let factor = 1_u32.checked_shl(self.unanswered).unwrap_or(u32::MAX);
-        self.unanswered = self.unanswered.saturating_add(1);
-        CHECK_PAUSE.0.saturating_mul(factor).min(CHECK_PAUSE.1)
-    }
-
-    /// Keeps what is heard of the object until the reply is in.
-    pub(super) fn hold(&mut self, observed: Observed, version: &ResourceVersion) {
-        let is_news = |(_, held): &(Observed, ResourceVersion)| version.is_newer_than(held);
-        let is_newer = self.before.version().is_none_or(|held| version.is_newer_than(held));
-        if is_newer && self.heard.as_ref().is_none_or(is_news) {
-            self.heard = Some((observed, version.clone()));
-        }
-    }
+/// A write that is over.
+#[derive(Debug)]
+pub(super) struct FinishedWrite {
+    /// The object about which it was decided.
+    pub(super) owner: ObjectKey,
+    /// Objects that waited for it, in order.
+    pub(super) waiters: Vec<ObjectKey>,
+    /// The written object as it was.
+    pub(super) before: Observed,
+    /// The newest state of it.
+    pub(super) newest: Observed,
 }
 
-impl Reconciler {
-    /// Notes that `write` is under way because of a decision about `owner`.
-    pub(super) fn begin_change(&mut self, owner: &ObjectKey, write: &Write, now: Instant) {
-        let object = write.object();
-        // A write is only ever decided on an object that was seen.
-        let Some(before) = shown(&self.view, &object) else { return };
-        let change = InFlightWrite {
+impl InFlightWrites {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.by_object.len()
+    }
+
+    /// Whether a write to `object` is in flight.
+    pub(super) fn contains(&self, object: &ObjectKey) -> bool {
+        self.by_object.contains_key(object)
+    }
+
+    /// Whether a write that was decided about `key` is in flight.
+    pub(super) fn is_owner(&self, key: &ObjectKey) -> bool {
+        self.owners.contains(key)
+    }
+
+    /// The volume as it was before the write to it.
+    pub(super) fn before(&self, object: &ObjectKey) -> Option<&Observed> {
+        self.by_object.get(object).map(|write| &write.before)
+    }
+
+    /// Notes that a write was sent because of a decision about `owner`.
+    pub(super) fn begin(&mut self, owner: &ObjectKey, object: ObjectKey, before: Observed) {
+        let write = InFlightWrite {
             owner: owner.clone(),
             before,
-            heard: None,
+            seen: None,
             waiters: Waiters::default(),
             unanswered: 0,
         };
-        self.in_flight.insert(object, change);
-        self.acting.insert(owner.clone());
-        self.queue.note_write(owner, now);
-        self.view.assume(write);
+        self.by_object.insert(object, write);
+        self.owners.insert(owner.clone());
     }
 
-    /// Lets a decision about `key` wait for the reply to the write to `object`.
-    pub(super) fn park(&mut self, key: &ObjectKey, object: &ObjectKey) {
-        if let Some(change) = self.in_flight.get_mut(object) {
-            change.waiters.push(key);
+    /// Lets a decision about `key` wait for the outcome of the write to `object`.
+    pub(super) fn wait_for(&mut self, object: &ObjectKey, key: &ObjectKey) {
+        if let Some(write) = self.by_object.get_mut(object) {
+            write.waiters.push(key);
         }
     }
 
-    /// The write to `object` is over: the view shows what is found, and whoever waited goes on.
-    pub(super) fn conclude(&mut self, object: &ObjectKey, found: WriteResult, now: Instant) {
-        self.note_reply(object, &found, now);
-        if let Some(owner) = self.close(object, found, now).filter(|_| self.is_leading) {
-            self.queue.push_first(vec![owner]);
+    /// Keeps what is seen of an object until the outcome of the write to it is known. Whether there is one.
+    pub(super) fn hold_back(
+        &mut self,
+        object: &ObjectKey,
+        observed: &Observed,
+        version: &ResourceVersion,
+    ) -> bool {
+        let Some(write) = self.by_object.get_mut(object) else { return false };
+        let newest = write.seen.as_ref().map(|(_, seen)| seen);
+        let known = [write.before.version(), newest];
+        if known.into_iter().flatten().all(|known| version.is_newer_than(known)) {
+            write.seen = Some((observed.clone(), version.clone()));
         }
+        true
     }
 
-    /// The write to `object` was refused: the others go on, and its owner tries again later. What was
-    /// promised to it is offered to them meanwhile.
-    pub(super) fn refuse(&mut self, object: &ObjectKey, now: Instant) {
-        let owner = self.close(object, WriteResult::AsBefore, now).filter(|_| self.is_leading);
-        let Some(owner) = owner else { return };
-        if let ObjectKey::Claim(claim) = &owner {
-            let promised = self.view.forget_assumed(claim);
-            self.offer_again(promised, now);
-        }
-        self.queue.fail(owner, now);
-    }
-
-    /// The owner of the change that is over.
-    fn close(&mut self, object: &ObjectKey, found: WriteResult, now: Instant) -> Option<ObjectKey> {
-        let change = self.in_flight.remove(object)?;
-        self.acting.remove(&change.owner);
+    /// Ends the write to `object`.
+    pub(super) fn finish(
+        &mut self,
+        object: &ObjectKey,
+        result: WriteResult,
+    ) -> Option<FinishedWrite> {
+        let InFlightWrite { owner, before, seen, waiters, .. } = self.by_object.remove(object)?;
+        self.owners.remove(&owner);
         self.checks.remove(object);
-        let known = match (found, &change.before) {
-            (WriteResult::AsBefore, _) => change.before.clone(),
+        let known = match (result, &before) {
+            (WriteResult::AsBefore, _) => before.clone(),
             (WriteResult::Now(observed), _) => observed,
             (WriteResult::Gone, Observed::Volume(volume)) => {
                 Observed::VolumeGone(volume.name.clone())
@@ -119,60 +138,49 @@ impl Reconciler {
             (WriteResult::Gone, Observed::Claim(claim)) => Observed::ClaimGone(claim.key.clone()),
             (WriteResult::Gone, other) => other.clone(),
         };
-        let newest = match (change.heard, known.version()) {
-            (Some((heard, version)), Some(held)) if version.is_newer_than(held) => heard,
-            (Some((heard, _)), None) => heard,
+        let newest = match (seen, known.version()) {
+            (Some((seen, version)), Some(known)) if version.is_newer_than(known) => seen,
+            (Some((seen, _)), None) => seen,
             (Some(_) | None, _) => known,
         };
-        // What the view showed was assumed. Who was to have the volume does not wait any more for another:
-        // if it comes to nothing, its claim has to be asked again.
-        let served = match object {
-            ObjectKey::Volume(name) => {
-                self.view.volume(name).and_then(|v| v.reservation.key().cloned())
-            }
-            ObjectKey::Claim(_) => None,
-        };
-        self.view.apply(change.before);
-        let concerned = self.take_in(newest, now);
-        if self.is_leading {
-            let served = served.map(ObjectKey::Claim);
-            for key in concerned.into_iter().chain(served).filter(|key| *key != change.owner) {
-                self.queue.push(key, now);
-            }
-            self.queue.push_first(change.waiters.into_order());
-        }
-        Some(change.owner)
+        Some(FinishedWrite { owner, waiters: waiters.into_order(), before, newest })
     }
 
-    /// Forgets what was heard before a check is sent: what it finds is newer.
-    pub(super) fn begin_check(&mut self, object: &ObjectKey) {
-        if let Some(change) = self.in_flight.get_mut(object)
-            && let Some((heard, _)) = change.heard.take()
+    /// Asks for `object` to be read at `due`, because the outcome of the write to it is unknown.
+    pub(super) fn check_at(&mut self, object: ObjectKey, due: Instant) {
+        self.checks.insert(object, due);
+    }
+
+    /// Asks for another check of `object` after a pause that grows with each one that is not answered.
+    pub(super) fn retry_check(&mut self, object: &ObjectKey, now: Instant) {
+        let pause = self.by_object.get_mut(object).map_or(CHECK_PAUSE.1, |write| {
+            let factor = 1_u32.checked_shl(write.unanswered).unwrap_or(u32::MAX);
+            write.unanswered = write.unanswered.saturating_add(1);
+            CHECK_PAUSE.0.saturating_mul(factor).min(CHECK_PAUSE.1)
+        });
+        self.checks.insert(object.clone(), now + pause);
+    }
+
+    /// The next object to read. What was seen of it before is forgotten: the check finds something newer.
+    pub(super) fn next_check(&mut self, now: Instant) -> Option<ObjectKey> {
+        let (object, due) = self.checks.iter().min_by_key(|(_, due)| **due)?;
+        let object = object.clone();
+        if *due > now {
+            return None;
+        }
+        self.checks.remove(&object);
+        if let Some(write) = self.by_object.get_mut(&object)
+            && let Some((seen, _)) = write.seen.take()
         {
-            change.before = heard;
+            write.before = seen;
         }
+        Some(object)
     }
-}
 
-/// The object of an observation; none for what nobody writes to.
-pub(super) fn object_of(observed: &Observed) -> Option<ObjectKey> {
-    match observed {
-        Observed::Volume(volume) => Some(ObjectKey::Volume(volume.name.clone())),
-        Observed::VolumeGone(name) => Some(ObjectKey::Volume(name.clone())),
-        Observed::Claim(claim) => Some(ObjectKey::Claim(claim.key.clone())),
-        Observed::ClaimGone(key) => Some(ObjectKey::Claim(key.clone())),
-        Observed::Class(_)
-        | Observed::ClassGone(_)
-        | Observed::Pod(_)
-        | Observed::PodGone(_)
-        | Observed::Namespace(_)
-        | Observed::NamespaceGone(_) => None,
+    /// When the next check is due.
+    pub(super) fn next_check_at(&self) -> Option<Instant> {
+        self.checks.values().copied().min()
     }
-}
-
-/// The version in which a view shows an object.
-pub(super) fn version_in(view: &View, object: &ObjectKey) -> Option<ResourceVersion> {
-    shown(view, object).and_then(|observed| observed.version().cloned())
 }
 
 /// The volumes and claims that were found, as observations.
@@ -186,18 +194,16 @@ pub(super) fn found_in(live: &LiveReads) -> Vec<(Observed, ResourceVersion)> {
 /// What a check of `object` found; nothing if it could not be made.
 pub(super) fn check_in(live: &LiveReads, object: &ObjectKey) -> Option<WriteResult> {
     match object {
-        ObjectKey::Volume(name) => match live.volumes.get(name)? {
-            ReadResult::Found(volume) => {
-                Some(WriteResult::Now(Observed::Volume(Arc::clone(volume))))
-            }
-            ReadResult::NotFound | ReadResult::Unreadable => Some(WriteResult::Gone),
-            ReadResult::Failed => None,
-        },
-        ObjectKey::Claim(key) => match live.claims.get(key)? {
-            ReadResult::Found(claim) => Some(WriteResult::Now(Observed::Claim(Arc::clone(claim)))),
-            ReadResult::NotFound | ReadResult::Unreadable => Some(WriteResult::Gone),
-            ReadResult::Failed => None,
-        },
+        ObjectKey::Volume(name) => result_of(live.volumes.get(name)?, Observed::Volume),
+        ObjectKey::Claim(key) => result_of(live.claims.get(key)?, Observed::Claim),
+    }
+}
+
+fn result_of<T>(answer: &ReadResult<T>, observed: fn(Arc<T>) -> Observed) -> Option<WriteResult> {
+    match answer {
+        ReadResult::Found(object) => Some(WriteResult::Now(observed(Arc::clone(object)))),
+        ReadResult::NotFound | ReadResult::Unreadable => Some(WriteResult::Gone),
+        ReadResult::Failed => None,
     }
 }
 
@@ -205,12 +211,5 @@ fn found<T>(answer: &ReadResult<T>) -> Option<Arc<T>> {
     match answer {
         ReadResult::Found(object) => Some(Arc::clone(object)),
         ReadResult::NotFound | ReadResult::Unreadable | ReadResult::Failed => None,
-    }
-}
-
-fn shown(view: &View, object: &ObjectKey) -> Option<Observed> {
-    match object {
-        ObjectKey::Volume(name) => view.volume(name).cloned().map(Observed::Volume),
-        ObjectKey::Claim(key) => view.claim(key).cloned().map(Observed::Claim),
     }
 }

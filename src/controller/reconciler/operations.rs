@@ -1,7 +1,6 @@
-//! What drivers outside do because the binder decided it, and how long they take: they make a volume for a
-//! claim, or delete the storage of a released one.
+//! Operations of drivers: they provision a volume for a claim, or delete the storage of a released one.
 //!
-//! Kubernetes: `pv_controller.go`, `operationTimestamps`; `metrics.go` beside it. Not here: how it is shown
+//! Kubernetes: `pv_controller.go`, `operationTimestamps`; `metrics.go` beside it. Not here: their metrics
 //! (`controller::operations`).
 
 use std::collections::BTreeMap;
@@ -9,27 +8,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Reconciler;
 use super::events::Why;
 use crate::binding::{
-    ClaimOutcome, Next, ObjectKey, Observed, Reclaim, ReleasedFor, VolumeOutcome, Write,
+    ClaimOutcome, Next, ObjectKey, Observed, Reclaim, ReleasedFor, View, VolumeOutcome, Write,
 };
-use crate::controller::mode::ControllerMode;
 use crate::model::{VolumeName, VolumePhase};
 
-/// What is done.
+/// What a driver does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeOperation {
-    /// A volume is made for a claim: from when that was asked for until the claim is bound.
+    /// Provisions a volume: from the request until the claim is bound.
     Provision,
-    /// The storage of a released volume is deleted: until the volume is gone.
+    /// Deletes the storage of a released volume: until the volume is gone.
     Delete,
 }
 
 /// An operation that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedOperation {
-    /// Who was to do it.
+    /// The provisioner that was to do it.
     pub plugin: Box<str>,
     /// What.
     pub operation: VolumeOperation,
@@ -37,66 +34,58 @@ pub struct EndedOperation {
     pub took: Option<Duration>,
 }
 
-/// The operations that go on, by the object that they are about, and those that have ended.
+/// The operations under way, by the object that they are about, and those that have ended.
 #[derive(Debug, Default)]
 pub(super) struct VolumeOperations {
     begun: BTreeMap<ObjectKey, (Box<str>, VolumeOperation, Instant)>,
     ended: Vec<EndedOperation>,
 }
 
-/// Who deletes storage where nobody knows.
-const NOBODY: &str = "N/A";
+/// The name of an unknown provisioner.
+const UNKNOWN: &str = "N/A";
 
-impl Reconciler {
-    /// The operations that have ended since this was asked last.
-    pub fn take_ended(&mut self) -> Vec<EndedOperation> {
-        std::mem::take(&mut self.operations.ended)
+impl VolumeOperations {
+    /// The operations that have ended since the last call.
+    pub(super) fn take_ended(&mut self) -> Vec<EndedOperation> {
+        std::mem::take(&mut self.ended)
     }
 
-    /// Notes what a decision about an object says of operations.
-    pub(super) fn note_operation(&mut self, key: &ObjectKey, next: &Next, why: &Why, now: Instant) {
-        if self.mode != ControllerMode::Full {
-            return;
-        }
+    /// Notes the operation that a decision about an object starts or ends.
+    pub(super) fn on_decision(
+        &mut self,
+        view: &View,
+        key: &ObjectKey,
+        (next, why): (&Next, &Why),
+        now: Instant,
+    ) {
         if let Why::Claim(ClaimOutcome::WaitsForProvisioner(name)) = why {
-            self.operations.begin(key, name, VolumeOperation::Provision, now);
+            self.begin(key, name, VolumeOperation::Provision, now);
         }
         let is_bound =
             matches!(why, Why::Claim(ClaimOutcome::Bound(_) | ClaimOutcome::BoundDespite(..)));
         if is_bound && *next == Next::Settled {
-            self.operations.end(key, now);
+            self.end(key, now);
         }
         if let (ObjectKey::Volume(name), Next::Reclaim(Reclaim::ByDriver)) = (key, next) {
-            let plugin = self.deleter(name);
-            self.operations.begin(key, &plugin, VolumeOperation::Delete, now);
+            self.begin(key, deleter(view, name), VolumeOperation::Delete, now);
         }
     }
 
-    /// Whether a write for this reason may tell of a failure: the one to Released comes before it.
-    pub(super) fn is_failure(write: &Write, why: &Why) -> bool {
-        let is_failed = matches!(write, Write::Phase { phase: VolumePhase::Failed, .. });
-        is_failed && *why == Why::Volume(VolumeOutcome::Released(ReleasedFor::NoDeleter))
-    }
-
-    /// Notes that a write is sent, and whether it tells of a failure.
-    pub(super) fn note_failure(&mut self, is_failure: bool) {
-        if is_failure {
-            self.operations.ended.push(EndedOperation {
-                plugin: NOBODY.into(),
-                operation: VolumeOperation::Delete,
-                took: None,
-            });
-        }
+    /// Notes that a write is sent which says that a volume could not be deleted.
+    pub(super) fn on_failure(&mut self) {
+        self.ended.push(EndedOperation {
+            plugin: UNKNOWN.into(),
+            operation: VolumeOperation::Delete,
+            took: None,
+        });
     }
 
     /// Notes that an object is gone.
-    pub(super) fn note_gone_operation(&mut self, observed: &Observed, now: Instant) {
+    pub(super) fn on_observed(&mut self, observed: &Observed, now: Instant) {
         match observed {
-            Observed::VolumeGone(name) => {
-                self.operations.end(&ObjectKey::Volume(name.clone()), now);
-            }
+            Observed::VolumeGone(name) => self.end(&ObjectKey::Volume(name.clone()), now),
             Observed::ClaimGone(key) => {
-                self.operations.begun.remove(&ObjectKey::Claim(key.clone()));
+                self.begun.remove(&ObjectKey::Claim(key.clone()));
             }
             Observed::Volume(_)
             | Observed::Claim(_)
@@ -109,18 +98,7 @@ impl Reconciler {
         }
     }
 
-    /// Who deletes the storage of a volume: the provisioner of its class. What is written on the volume itself
-    /// may be any text, and each would be another metric.
-    fn deleter(&self, name: &VolumeName) -> Box<str> {
-        let class = self.view.volume(name).map(|volume| volume.class());
-        let class = class.as_ref().and_then(|class| class.as_class().name());
-        let class = class.and_then(|class| self.view.class(class));
-        class.map_or(NOBODY, |class| class.provisioner.name()).into()
-    }
-}
-
-impl VolumeOperations {
-    /// Forgets what goes on: whoever leads meanwhile sees its end.
+    /// Forgets what is under way: the next leader sees its end.
     pub(super) fn clear(&mut self) {
         self.begun.clear();
     }
@@ -137,4 +115,19 @@ impl VolumeOperations {
             self.ended.push(EndedOperation { plugin, operation, took });
         }
     }
+}
+
+/// Whether a write for this reason says that a volume could not be deleted: the one to Released comes before it.
+pub(super) fn is_failure(write: &Write, why: &Why) -> bool {
+    let is_failed = matches!(write, Write::Phase { phase: VolumePhase::Failed, .. });
+    is_failed && *why == Why::Volume(VolumeOutcome::Released(ReleasedFor::NoDeleter))
+}
+
+/// Who deletes the storage of a volume: the provisioner of its class. An annotation on the volume itself
+/// may be any text, and each would be another metric.
+fn deleter<'a>(view: &'a View, name: &VolumeName) -> &'a str {
+    let class = view.volume(name).map(|volume| volume.class());
+    let class = class.as_ref().and_then(|class| class.as_class().name());
+    let class = class.and_then(|class| view.class(class));
+    class.map_or(UNKNOWN, |class| class.provisioner.name())
 }

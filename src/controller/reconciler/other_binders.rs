@@ -1,163 +1,190 @@
-//! What other binders do, as far as it concerns this one.
+//! Other binders: what Kubernetes' own binder writes, as far as it concerns this one.
 //!
-//! Who binds alone and sees Kubernetes' own binder at work stops to bind: two would undo each other. Who
-//! looks on tells where the other chose what this one would not have chosen.
+//! In `full` one write of another binder is enough to fall back to `observe`: two would undo each other's bindings. In
+//! the other modes its choices are compared with those that would have been made here.
 
-use tokio::time::Instant;
-
-use super::Reconciler;
 use crate::api::managers::InTree;
 use crate::binding::{
-    Choice, EventType, FitCheck, ObjectEvent, ObjectKey, choose, fit, ranks_alike,
+    Choice, EventType, FitCheck, ObjectEvent, ObjectKey, View, choose, fit, ranks_alike,
 };
 use crate::controller::mode::ControllerMode;
 use crate::model::annotations::BOUND_BY_CONTROLLER;
-use crate::model::{BindingMode, Reservation, Stage, Volume, VolumeName, VolumePhase};
+use crate::model::{BindingMode, Claim, Reservation, Stage, Volume, VolumeName, VolumePhase};
 
-impl Reconciler {
-    /// Looks at a change of a volume by somebody else, before it is taken in.
-    pub(super) fn look_at_others(&mut self, new: &Volume, in_tree: InTree, now: Instant) {
-        let old = match self.in_flight.get(&ObjectKey::Volume(new.name.clone())) {
-            Some(change) => change.before_volume(),
-            None => self.view.volume(&new.name),
+/// The mode, and what is known of other binders.
+#[derive(Debug)]
+pub(super) struct OtherBinders {
+    started_in: ControllerMode,
+    mode: ControllerMode,
+    /// The volume that another binder wrote to, and what it did.
+    seen: Option<(VolumeName, &'static str)>,
+    /// The same, until it is stored.
+    sighting: Option<String>,
+    /// What a person does for this one to bind again once the other binder is switched off.
+    remedy: String,
+    divergences: u64,
+}
+
+/// What a change of a volume shows of another binder.
+#[derive(Debug)]
+pub(super) enum Trace {
+    /// Nothing.
+    None,
+    /// It binds although this one does.
+    AtWork,
+    /// It chose another volume than would have been chosen here.
+    Divergence(ObjectEvent),
+}
+
+impl OtherBinders {
+    /// None is known.
+    pub(super) fn new(mode: ControllerMode, remedy: String) -> Self {
+        Self { started_in: mode, mode, seen: None, sighting: None, remedy, divergences: 0 }
+    }
+
+    /// The mode in which the controller works now.
+    pub(super) fn mode(&self) -> ControllerMode {
+        self.mode
+    }
+
+    /// Whether that is less than it was started in.
+    pub(super) fn has_fallen_back(&self) -> bool {
+        self.mode != self.started_in
+    }
+
+    /// How often another binder chose a volume that would not have been chosen here.
+    pub(super) fn divergences(&self) -> u64 {
+        self.divergences
+    }
+
+    /// What another binder did, once.
+    pub(super) fn take_sighting(&mut self) -> Option<String> {
+        self.sighting.take()
+    }
+
+    /// The mode for when another binder is at work, or is not; nothing if that is the mode already.
+    pub(super) fn next_mode(&self, is_at_work: bool) -> Option<ControllerMode> {
+        let next = match self.started_in {
+            ControllerMode::Full if is_at_work => ControllerMode::Observe,
+            mode @ (ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind) => {
+                mode
+            }
         };
-        let (Some(old), Some(version)) = (old.cloned(), &new.version) else { return };
-        if !old.version.as_ref().is_some_and(|seen| version.is_newer_than(seen)) {
-            return;
+        (next != self.mode).then_some(next)
+    }
+
+    /// Works in `mode` from now on, with or without another binder at work.
+    pub(super) fn change_mode(&mut self, mode: ControllerMode) {
+        self.mode = mode;
+    }
+
+    /// Forgets the other binder: a person has cleared it.
+    pub(super) fn clear(&mut self) {
+        self.seen = None;
+    }
+
+    /// Inspects a change of a volume by another writer, before it is applied to `view`. Only the leader reports choices:
+    /// every replica sees them.
+    pub(super) fn inspect(
+        &mut self,
+        view: &View,
+        (old, new): (&Volume, &Volume),
+        in_tree: InTree,
+        is_leading: bool,
+    ) -> Trace {
+        let is_newer = old.version.as_ref().zip(new.version.as_ref());
+        if !is_newer.is_some_and(|(old, new)| new.is_newer_than(old)) {
+            return Trace::None;
         }
-        // The author is that of the uid: whoever edits the rest of a reservation leaves it the other binder's.
-        let is_kept = old.reservation.uid() != new.reservation.uid()
+        // The author is that of the uid: a change to the rest of a reservation leaves it the other binder's.
+        let is_reserved = old.reservation.uid() != new.reservation.uid()
             && matches!(new.reservation, Reservation::Held(..));
         let is_bound = old.phase != new.phase && new.phase == VolumePhase::Bound;
         match self.mode {
-            ControllerMode::Full if is_kept && in_tree.reservation => {
-                self.note_foreign(&new.name, "reserved it", now);
+            ControllerMode::Full if is_reserved && in_tree.reservation => {
+                self.note(&new.name, "reserved it")
             }
             ControllerMode::Full if is_bound && in_tree.phase => {
-                self.note_foreign(&new.name, "made its phase Bound", now);
+                self.note(&new.name, "made its phase Bound")
             }
-            // One of several replicas tells it: who does not lead tells nothing and would only gather.
             ControllerMode::Observe | ControllerMode::Prebind
-                if self.is_leading
-                    && is_kept
+                if is_leading
+                    && is_reserved
                     && old.reservation == Reservation::Free
                     && in_tree.reservation =>
             {
-                self.compare(&old, new);
+                self.compare(view, old, new)
             }
-            ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind => {}
+            ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind => Trace::None,
         }
     }
 
-    /// One write is enough: whatever is bound after it may be undone.
-    fn note_foreign(&mut self, name: &VolumeName, deed: &'static str, now: Instant) {
-        self.sighting =
-            Some(format!("PersistentVolume \"{name}\": kube-controller-manager {deed}"));
-        self.other_binder = Some((name.clone(), deed));
-        self.give_way(true, now);
-    }
-
-    /// Tells whoever looks at the volume that gave another binder away, also once a replica leads that saw it before.
-    pub(super) fn tell_other_binder(&mut self) {
-        let Some((name, deed)) = &self.other_binder else { return };
-        let Some(volume) = self.view.volume(name).cloned() else { return };
+    /// The event about the volume that another binder wrote to.
+    pub(super) fn event(&self) -> Option<ObjectEvent> {
+        let (name, deed) = self.seen.as_ref()?;
         let text = format!(
             "kube-controller-manager binds volumes too: it {deed}; two binders would undo each other's bindings, so \
              Bindery only observes from now on; start kube-controller-manager with \
              --controllers=*,-persistentvolume-binder-controller, then {}",
             self.remedy
         );
-        self.tell_of(&volume, EventType::Warning, "ForeignBinder", text);
+        Some(about(name, EventType::Warning, "ForeignBinder", text))
     }
 
-    /// This loop, with what a person does for it to bind again.
-    pub fn cleared_by(self, remedy: String) -> Self {
-        Self { remedy, ..self }
+    fn note(&mut self, name: &VolumeName, deed: &'static str) -> Trace {
+        self.sighting =
+            Some(format!("PersistentVolume \"{name}\": kube-controller-manager {deed}"));
+        self.seen = Some((name.clone(), deed));
+        Trace::AtWork
     }
 
-    /// What another binder did, once.
-    pub fn take_sighting(&mut self) -> Option<String> {
-        self.sighting.take()
-    }
-
-    /// Falls back from `full` while another binder is known to be at work, and returns to it afterwards. Either way
-    /// everything is decided about anew.
-    pub fn give_way(&mut self, is_other_at_work: bool, now: Instant) {
-        let mode = match self.started_in {
-            ControllerMode::Full if is_other_at_work => ControllerMode::Observe,
-            mode @ (ControllerMode::Full | ControllerMode::Observe | ControllerMode::Prebind) => {
-                mode
-            }
-        };
-        if mode == self.mode {
-            return;
-        }
-        if !is_other_at_work {
-            self.other_binder = None;
-        }
-        let is_leading = self.is_leading;
-        self.lead(false, now);
-        self.mode = mode;
-        self.lead(is_leading, now);
-    }
-
-    /// Whether it writes less than it was started to.
-    pub fn has_given_way(&self) -> bool {
-        self.mode != self.started_in
-    }
-
-    /// Tells if a claim was given another volume than it would have been given here. Equal volumes count
-    /// as one, and what a scheduler chooses is its own.
-    fn compare(&mut self, old: &Volume, new: &Volume) {
-        let Some(claim) = new.reservation.key().and_then(|key| self.view.claim(key)).cloned()
-        else {
-            return;
-        };
-        let is_open = claim.stage() == Stage::Unbound && claim.volume.is_none();
-        if !is_open
-            || !new.annotations.has(BOUND_BY_CONTROLLER)
-            || self.view.binding_mode(&claim) == BindingMode::WaitForFirstConsumer
-        {
-            return;
-        }
-        let asker = FitCheck::Controller(BindingMode::Immediate);
-        let text = match choose(&self.view, &claim, asker) {
-            Choice::Reserved(other) | Choice::Free(other)
-                if other.name != old.name && !ranks_alike(&other, old) =>
-            {
-                format!(
-                    "kept for claim \"{}\" although volume \"{}\" would have been chosen here",
-                    claim.key, other.name
-                )
-            }
-            Choice::Reserved(_) | Choice::Free(_) | Choice::ReservedUnreachable(_) => return,
-            // One that was just created is no news: it was not Available when it was seen last.
-            Choice::NoMatch if old.phase == VolumePhase::Pending => return,
-            Choice::NoMatch => match fit(old, &claim, self.view.home(&claim), asker) {
-                Ok(_) => return,
-                Err(mismatches) => format!(
-                    "kept for claim \"{}\" although it would not have been chosen here: {}",
-                    claim.key,
-                    mismatches.first()
-                ),
-            },
+    fn compare(&mut self, view: &View, old: &Volume, new: &Volume) -> Trace {
+        let claim = new.reservation.key().and_then(|key| view.claim(key));
+        let Some(text) = claim.and_then(|claim| divergence(view, claim, old, new)) else {
+            return Trace::None;
         };
         self.divergences += 1;
-        self.tell_of(new, EventType::Normal, "DifferentChoice", text);
+        Trace::Divergence(about(&new.name, EventType::Normal, "DifferentChoice", text))
     }
+}
 
-    fn tell_of(
-        &mut self,
-        volume: &Volume,
-        severity: EventType,
-        reason: &'static str,
-        text: String,
-    ) {
-        if !self.is_leading {
-            return;
-        }
-        let on = ObjectKey::Volume(volume.name.clone());
-        let announcement = ObjectEvent::new(on, severity, reason, text);
-        self.events.tell_once(&self.view, &ObjectKey::Volume(volume.name.clone()), announcement);
+fn about(
+    name: &VolumeName,
+    severity: EventType,
+    reason: &'static str,
+    text: String,
+) -> ObjectEvent {
+    ObjectEvent::new(ObjectKey::Volume(name.clone()), severity, reason, text)
+}
+
+/// Why the volume would not have been chosen here for the claim, if it would not. Equal volumes count as one, and what a
+/// scheduler chooses is its own.
+fn divergence(view: &View, claim: &Claim, old: &Volume, new: &Volume) -> Option<String> {
+    let is_open = claim.stage() == Stage::Unbound && claim.volume.is_none();
+    if !is_open
+        || !new.annotations.has(BOUND_BY_CONTROLLER)
+        || view.binding_mode(claim) == BindingMode::WaitForFirstConsumer
+    {
+        return None;
     }
+    let asker = FitCheck::Controller(BindingMode::Immediate);
+    let reason = match choose(view, claim, asker) {
+        Choice::Reserved(other) | Choice::Free(other)
+            if other.name != old.name && !ranks_alike(&other, old) =>
+        {
+            return Some(format!(
+                "reserved for PVC \"{}\" although PV \"{}\" would have been chosen here",
+                claim.key, other.name
+            ));
+        }
+        Choice::Reserved(_) | Choice::Free(_) | Choice::ReservedUnreachable(_) => return None,
+        // One that was just created differs in nothing: it was not Available when it was seen last.
+        Choice::NoMatch if old.phase == VolumePhase::Pending => return None,
+        Choice::NoMatch => fit(old, claim, view.home(claim), asker).err()?,
+    };
+    Some(format!(
+        "reserved for PVC \"{}\" although it would not have been chosen here: {}",
+        claim.key,
+        reason.first()
+    ))
 }

@@ -1,72 +1,47 @@
-//! Objects that went while live reads were under way.
+//! Objects that were deleted while live reads were in flight.
 //!
-//! A read may have been answered before its object went, and its reply come after the watch told of that. No
-//! watch tells of it a second time, so that nobody would ever take the object out of the view again. Not
-//! here: what is decided on an answer (`controller::reads`).
+//! A read may be answered before its object is deleted, and its reply may come after the watch has shown the deletion.
+//! No watch shows that a second time, so that the object would stay in the store for ever. Not here: what is decided
+//! on an answer (`controller::reads`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Reconciler, in_flight};
+use super::store::key_of;
 use crate::binding::{ObjectKey, Observed};
 use crate::model::ResourceVersion;
 
-/// How long a reply may be on its way: a live read is given up after five seconds.
+/// How long a reply may take: a live read times out after five seconds.
 const REPLY_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// Of the objects that went lately, the version at which they did, and when that was heard.
+/// For each object that was deleted lately the version of its deletion, and when that was seen.
 #[derive(Debug, Default)]
 pub(super) struct Tombstones(BTreeMap<ObjectKey, (ResourceVersion, Instant)>);
 
 impl Tombstones {
-    /// Forgets what no reply can speak of any more.
-    pub(super) fn cool(&mut self, now: Instant) {
-        self.0.retain(|_, (_, heard)| now.duration_since(*heard) < REPLY_AGE_MAX);
-    }
-}
-
-impl Reconciler {
-    /// Notes that a watch told of an object's end, if a read may yet say otherwise.
-    pub(super) fn note_end(
+    /// Notes a deletion that a watch shows; nothing if it shows something else.
+    pub(super) fn insert_if_gone(
         &mut self,
         observed: &Observed,
         version: &ResourceVersion,
         now: Instant,
     ) {
-        let key = match observed {
-            Observed::VolumeGone(name) => ObjectKey::Volume(name.clone()),
-            Observed::ClaimGone(key) => ObjectKey::Claim(key.clone()),
-            Observed::Volume(_)
-            | Observed::Claim(_)
-            | Observed::Class(_)
-            | Observed::ClassGone(_)
-            | Observed::Pod(_)
-            | Observed::PodGone(_)
-            | Observed::Namespace(_)
-            | Observed::NamespaceGone(_) => return,
-        };
-        if self.reads_under_way > 0 {
-            self.tombstones.0.insert(key, (version.clone(), now));
+        if matches!(observed, Observed::VolumeGone(_) | Observed::ClaimGone(_))
+            && let Some(key) = key_of(observed)
+        {
+            self.0.insert(key, (version.clone(), now));
         }
     }
 
-    /// Takes in an object as a read found it, unless the watch has told of its end since.
-    pub(super) fn observe_answer(
-        &mut self,
-        observed: Observed,
-        version: &ResourceVersion,
-        now: Instant,
-    ) {
-        let Some(key) = in_flight::object_of(&observed) else { return };
-        if self.tombstones.0.get(&key).is_some_and(|(gone, _)| !version.is_newer_than(gone)) {
-            return;
-        }
-        if in_flight::version_in(&self.view, &key).is_none() {
-            // It may be gone again before the list that is under way.
-            self.relists.expect(&observed);
-        }
-        self.take_newer(observed, version, now);
+    /// Whether the object was deleted after it had this version.
+    pub(super) fn outlives(&self, key: &ObjectKey, version: &ResourceVersion) -> bool {
+        self.0.get(key).is_some_and(|(deleted, _)| !version.is_newer_than(deleted))
+    }
+
+    /// Forgets deletions that no reply can be older than.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.0.retain(|_, (_, seen)| now.duration_since(*seen) < REPLY_AGE_MAX);
     }
 }

@@ -1,84 +1,72 @@
-//! Objects that exist and cannot be read: they are kept out, named, and nobody else waits for them.
+//! Objects that exist and cannot be read: they are left alone, and named in an event and a metric.
 
 use std::collections::BTreeMap;
 
-use tokio::time::Instant;
-
-use super::Reconciler;
+use super::events::PendingEvent;
 use crate::binding::{EventType, ObjectEvent, ObjectKey, Observed};
 use crate::client::resource::{Identity, ResourceKind};
 use crate::client::watch::Unreadable;
 use crate::model::{ClaimKey, VolumeName};
 
-/// The objects that cannot be read, as they were sent.
+/// The objects that cannot be read, as a watch last showed them.
 #[derive(Debug, Default)]
 pub(super) struct UnreadableObjects(BTreeMap<(ResourceKind, Identity), Unreadable>);
 
-impl Reconciler {
-    /// Takes in that an object exists and cannot be read: nothing is known of it.
-    pub fn unreadable(&mut self, watched: ResourceKind, unreadable: Unreadable, now: Instant) {
-        let found = (watched, unreadable.identity.clone());
-        let is_news = !self.unreadable.0.contains_key(&found);
-        self.observe(watched.gone(&unreadable.identity), &unreadable.version, now);
-        if is_news && self.is_leading {
-            self.tell_unreadable(watched, &unreadable);
-        }
-        self.unreadable.0.insert(found, unreadable);
-    }
-
-    /// Tells of all that cannot be read: whoever begins to lead has told of none.
-    pub(super) fn tell_all_unreadable(&mut self) {
-        let poison = std::mem::take(&mut self.unreadable);
-        for ((watched, _), unreadable) in &poison.0 {
-            self.tell_unreadable(*watched, unreadable);
-        }
-        self.unreadable = poison;
-    }
-
-    fn tell_unreadable(&mut self, watched: ResourceKind, unreadable: &Unreadable) {
-        let Unreadable { identity, uid, version, reason } = unreadable;
-        if let Some((key, on)) = subject(watched, identity) {
-            let text = format!(
-                "Bindery cannot read the object and leaves it alone: {reason}; repair it, or make it anew"
-            );
-            let told = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
-            self.events.tell_unseen(&key, told, uid.clone(), version.clone());
-        }
-    }
-
-    /// How many objects of a resource cannot be read.
-    pub fn unreadable_count(&self, watched: ResourceKind) -> usize {
-        self.unreadable.of(watched).count()
-    }
-
-    /// Forgets that an object could not be read: it can be by now, or is gone.
-    pub(super) fn cure(&mut self, observed: &Observed) {
-        if self.unreadable.0.is_empty() {
-            return;
-        }
-        self.unreadable.0.remove(&Identity::of(observed));
-    }
-}
-
 impl UnreadableObjects {
+    /// Whether the object could not be read before.
+    pub(super) fn contains(&self, kind: ResourceKind, identity: &Identity) -> bool {
+        self.0.contains_key(&(kind, identity.clone()))
+    }
+
+    /// Adds an object. Returns the event for it.
+    pub(super) fn insert(
+        &mut self,
+        kind: ResourceKind,
+        unreadable: Unreadable,
+    ) -> Option<PendingEvent> {
+        let event = event(kind, &unreadable);
+        self.0.insert((kind, unreadable.identity.clone()), unreadable);
+        event
+    }
+
+    /// Forgets an object that can be read by now, or is gone.
+    pub(super) fn remove(&mut self, observed: &Observed) {
+        if !self.0.is_empty() {
+            self.0.remove(&Identity::of(observed));
+        }
+    }
+
     /// Those of one resource.
-    pub(super) fn of(&self, watched: ResourceKind) -> impl Iterator<Item = Identity> {
-        let found = self.0.keys().filter(move |(of, _)| *of == watched);
+    pub(super) fn of(&self, kind: ResourceKind) -> impl Iterator<Item = Identity> {
+        let found = self.0.keys().filter(move |(of, _)| *of == kind);
         found.map(|(_, identity)| identity.clone())
     }
+
+    /// The events for all of them: a new leader has recorded none.
+    pub(super) fn events(&self) -> impl Iterator<Item = PendingEvent> {
+        self.0.iter().filter_map(|((kind, _), unreadable)| event(*kind, unreadable))
+    }
 }
 
-/// What is told of whom; events are for volumes and claims.
-fn subject(watched: ResourceKind, identity: &Identity) -> Option<(ObjectKey, ObjectKey)> {
-    match watched {
+/// The event for an object that cannot be read; only volumes and claims have events.
+fn event(kind: ResourceKind, unreadable: &Unreadable) -> Option<PendingEvent> {
+    let Unreadable { identity, uid, version, reason } = unreadable;
+    let Identity { namespace, name } = identity.clone();
+    let (about, on) = match kind {
         ResourceKind::Volumes => {
-            let name = VolumeName::new(identity.name.clone());
-            Some((ObjectKey::Volume(name.clone()), ObjectKey::Volume(name)))
+            let name = VolumeName::new(name);
+            (ObjectKey::Volume(name.clone()), ObjectKey::Volume(name))
         }
         ResourceKind::Claims => {
-            let key = ClaimKey::new(identity.namespace.clone(), identity.name.clone());
-            Some((ObjectKey::Claim(key.clone()), ObjectKey::Claim(key)))
+            let key = ClaimKey::new(namespace, name);
+            (ObjectKey::Claim(key.clone()), ObjectKey::Claim(key))
         }
-        ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => None,
-    }
+        ResourceKind::Classes | ResourceKind::Pods | ResourceKind::Namespaces => return None,
+    };
+    let text = format!(
+        "Bindery cannot read the object and ignores it: {reason}; repair it; set persistentVolumeReclaimPolicy of the \
+         PersistentVolume to Retain before you delete and re-create either"
+    );
+    let announcement = ObjectEvent::new(on, EventType::Warning, "Unreadable", text);
+    Some(PendingEvent::once(about, announcement, Some(uid.clone()), Some(version.clone())))
 }

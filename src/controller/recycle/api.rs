@@ -45,13 +45,13 @@ pub(super) struct Made {
 pub(super) enum Trouble {
     /// The object does not exist.
     NotFound(String),
-    /// The API server refused it.
-    Refused { code: u16, message: String },
-    /// Nobody knows: there was no reply in time, or none that can be read.
+    /// The API server rejected it.
+    Rejected { code: u16, message: String },
+    /// It is unknown: there was no reply in time, or none that can be read.
     Unknown(String),
 }
 
-/// How a pod stands.
+/// The status of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PodStatus {
@@ -84,7 +84,7 @@ pub(super) struct Terminated {
     pub(super) message: String,
 }
 
-/// Something that Kubernetes told of a pod.
+/// An event of Kubernetes about a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct PodEvent {
@@ -130,7 +130,7 @@ impl Api {
         Ok(list.items.into_iter().map(|pod| made(pod.metadata)).collect())
     }
 
-    /// Makes a pod. A field that this API server does not know is refused rather than dropped: the pod
+    /// Makes a pod. A field that this API server does not know is rejected rather than dropped: the pod
     /// would run elsewhere, or otherwise, than its template says.
     pub(super) async fn create(&self, pod: &Value) -> Result<Made, Trouble> {
         let path = format!("{}?fieldManager={FIELD_MANAGER}&fieldValidation=Strict", self.pods());
@@ -138,14 +138,14 @@ impl Api {
         Ok(made(pod.metadata))
     }
 
-    /// How the pod stands; nothing if it is gone, whoever has its name.
+    /// The status of the pod; nothing if it is gone, whichever pod has its name.
     pub(super) async fn status(&self, pod: &Made) -> Result<Option<PodStatus>, Trouble> {
         let found = self.send(Method::GET, &self.path(pod), None).await;
         let found: Option<PodWire> = present(found)?;
         Ok(found.filter(|found| found.metadata.uid == pod.uid).map(|found| found.status))
     }
 
-    /// What Kubernetes has told of the pod.
+    /// The events of Kubernetes about the pod.
     pub(super) async fn events(&self, pod: &Made) -> Result<Vec<PodEvent>, Trouble> {
         let selector = escaped(&format!("involvedObject.uid={}", pod.uid));
         let namespace = &self.namespace;
@@ -164,7 +164,7 @@ impl Api {
         });
         match self.send::<Value>(Method::DELETE, &self.path(pod), Some(&options)).await {
             // 409: another object has its name.
-            Ok(_) | Err(Trouble::NotFound(_) | Trouble::Refused { code: 409, .. }) => Ok(()),
+            Ok(_) | Err(Trouble::NotFound(_) | Trouble::Rejected { code: 409, .. }) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
@@ -192,7 +192,7 @@ impl Api {
             if is_absent(&status) {
                 Trouble::NotFound(status.message)
             } else {
-                Trouble::Refused { code: status.code, message: status.message }
+                Trouble::Rejected { code: status.code, message: status.message }
             }
         })
     }
@@ -207,7 +207,7 @@ impl fmt::Debug for Api {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound(message) | Self::Refused { message, .. } => f.write_str(message),
+            Self::NotFound(message) | Self::Rejected { message, .. } => f.write_str(message),
             Self::Unknown(reason) => f.write_str(reason),
         }
     }

@@ -1,7 +1,7 @@
 //! Recyclers: each empties the storage of one volume by a pod, and reports how that ended.
 //!
 //! A recycler has no second try: it reports, and the reconciler says when the next one begins. It works only
-//! while we lead; whoever leads next finds its pod by a label and does not begin before that is gone. Not
+//! while we lead; the next leader finds its pod by a label and does not start before that is gone. Not
 //! here: that a volume is to be recycled (`binding`), and what follows from a report (`reconciler`).
 
 mod api;
@@ -25,15 +25,15 @@ use crate::client::lease::{LeadershipDeadline, Timing};
 use crate::config::Configuration;
 use crate::model::Uid;
 
-/// Pods at once, and so what one namespace that goes puts onto the nodes and the API server. The others
-/// wait for their turn.
+/// Pods at once, and so the load of one deleted namespace on the nodes and the API server. The others
+/// wait.
 const PODS_COUNT_MAX: usize = 64;
 
 /// Between two looks at the pods of an earlier recycler.
 const LEFTOVER_PERIOD: Duration = Duration::from_secs(1);
 
 /// How long such a pod may take to end: twice what Kubernetes gives a pod that says nothing. What takes
-/// longer is on a node that nobody hears of; its turn comes again, with the next attempt.
+/// longer is on a node without contact; the next attempt waits for it again.
 const LEFTOVER_PATIENCE: Duration = Duration::from_mins(1);
 
 /// The recyclers that work. Dropping it stops them.
@@ -41,7 +41,7 @@ pub(super) struct Recyclers {
     client: Client,
     configuration: Arc<ArcSwap<Configuration>>,
     own_namespace: String,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     until: watch::Receiver<LeadershipDeadline>,
     /// How long one request may take.
     patience: Duration,
@@ -57,7 +57,7 @@ struct Worker {
 }
 
 impl Recyclers {
-    /// Nobody works yet. Pods are made in the namespace that the recycler's part of `configuration` names, else in `own_namespace`, as it says
+    /// No recycler works yet. Pods are made in the namespace that the recycler's part of `configuration` names, else in `own_namespace`, as it says
     /// when each begins; nothing is written when `until` does not say that we lead.
     pub(super) fn new(
         client: &Client,
@@ -69,7 +69,7 @@ impl Recyclers {
             client: client.clone(),
             configuration,
             own_namespace,
-            turns: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
+            permits: Arc::new(Semaphore::new(PODS_COUNT_MAX)),
             until,
             patience: timing.within(REQUEST_TIMEOUT),
             under_way: JoinSet::new(),
@@ -78,12 +78,12 @@ impl Recyclers {
 
     /// Begins to recycle a volume.
     pub(super) fn begin(&mut self, order: RecycleOrder) {
-        let (turns, current) = (Arc::clone(&self.turns), Arc::clone(&self.configuration));
+        let (permits, current) = (Arc::clone(&self.permits), Arc::clone(&self.configuration));
         let (client, own_namespace) = (self.client.clone(), self.own_namespace.clone());
         let (until, patience) = (self.until.clone(), self.patience);
         self.under_way.spawn(async move {
             // It is never closed.
-            let _turn = turns.acquire().await;
+            let _permit = permits.acquire().await;
             let begun = Instant::now();
             let configuration = current.load_full();
             let namespace = configuration.recycler.namespace.clone().unwrap_or(own_namespace);
@@ -97,11 +97,11 @@ impl Recyclers {
     /// Stops all of them where they are. Their pods stay: what we may not write any more, the next leader
     /// removes; each pod ends by its own deadline, and goes with its volume.
     pub(super) fn stop_all(&mut self) {
-        // A new set, so that what has ended and was not heard yet is not heard later either.
+        // A new set, so that a report which was not received yet is not received later either.
         self.under_way = JoinSet::new();
     }
 
-    /// Waits for the next report, and how long it took; for ever if nobody works. The error is a panic.
+    /// Waits for the next report, and how long it took; for ever if none works. The error is a panic.
     pub(super) async fn next(&mut self) -> Result<(RecycleOrder, Recycled, Duration), JoinError> {
         match self.under_way.join_next().await {
             None => std::future::pending().await,
@@ -188,7 +188,7 @@ impl Worker {
         }
     }
 
-    /// Waits until no pod of ours can remove a file of the volume any more: somebody may have named another claim in it,
+    /// Waits until no pod of ours can remove a file of the volume any more: another claim may have been named in it,
     /// which is given nothing before.
     async fn wait_until_gone(&self, order: &RecycleOrder, uid: &Uid) {
         while let Err(reason) = self.remove_leftovers(uid).await {
@@ -211,7 +211,7 @@ impl Worker {
         };
         let mut until = self.until.clone();
         if until.wait_for(suffices).await.is_err() {
-            // Nobody holds the lease any more.
+            // The lease has no holder any more.
             std::future::pending::<()>().await;
         }
     }

@@ -1,4 +1,4 @@
-//! Watches one recycler pod to its end, and passes on what Kubernetes tells of it.
+//! Watches one recycler pod to its end, and passes on the events of Kubernetes about it.
 //!
 //! By asking: a pod ends once, minutes later, and a watch of its own would need a list, bookmarks and
 //! resumption for one object. What is asked each second costs the API server less than the pod's own
@@ -71,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// What became of the pod so far. Whoever cannot be asked is asked again at the next look.
+    /// The fate of the pod so far. A read that fails is made again at the next look.
     async fn look(&self, order: &RecycleOrder, volume: &Volume, pod: &Made) -> Option<Fate> {
         let fate = match self.api.status(pod).await {
             Ok(Some(status)) => fate(&status),
@@ -84,7 +84,7 @@ impl Worker {
         if fate.is_some() {
             return fate;
         }
-        // Somebody may give the volume free by hand, or to another claim, whose files must stay.
+        // The volume may be made available by hand, or given to another claim, whose files must stay.
         match self.api.volume(&order.volume).await {
             Ok(found) if found.as_ref().is_none_or(|found| !found.is_still(volume)) => {
                 tracing::info!(volume = %order.volume, "changed while it was recycled; stopped");
@@ -94,7 +94,7 @@ impl Worker {
         }
     }
 
-    /// Tells beside the volume what is new of the pod.
+    /// Records new events of the pod for the volume.
     async fn pass_on(&self, order: &RecycleOrder, pod: &Made, passed_on: &mut PassedOn) {
         let events = match self.api.events(pod).await {
             Ok(events) => events,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_the_container_that_failed_are_told() {
+    fn the_last_words_of_the_container_that_failed_are_reported() {
         let ended = |name: &str, code: i32, message: &str| {
             let ended = json!({"exitCode": code, "message": message, "reason": "Error"});
             json!({"name": name, "state": {"terminated": ended}})

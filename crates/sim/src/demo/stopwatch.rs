@@ -91,7 +91,7 @@ impl Sighting {
 struct Board(watch::Sender<Sightings>);
 
 impl EventHandler for Board {
-    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
+    fn on_object(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         let now = Instant::now();
         self.0.send_modify(|seen| match observed {
             Observed::Volume(volume) => {
@@ -120,9 +120,9 @@ impl EventHandler for Board {
     }
 
     // What is not there yet is waited for, whatever the reason.
-    fn listing(&self, _: ResourceKind) {}
+    fn on_list_started(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
-    fn unreadable(&self, _: ResourceKind, _: Unreadable) {}
-    fn heard(&self, _: ResourceKind, _: u64) {}
+    fn on_listed(&self, _: ResourceKind, _: ResourceVersion) {}
+    fn on_unreadable(&self, _: ResourceKind, _: Unreadable) {}
+    fn on_activity(&self, _: ResourceKind, _: u64) {}
 }

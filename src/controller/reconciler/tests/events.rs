@@ -1,4 +1,4 @@
-//! What is told of objects, when, and how often.
+//! Which events are recorded, when, and how often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,47 +9,47 @@ use crate::controller::reconciler::events::{EventRecorder, Why};
 use crate::model::{Claim, ClaimKey, ResourceVersion, Uid};
 
 #[test]
-fn what_stands_is_told_after_a_second_and_twice_an_hour_with_the_numbers_of_then() {
+fn a_lasting_reason_is_recorded_after_a_second_and_twice_an_hour_with_the_numbers_of_then() {
     let mut stage = Stage::of(&[], &[pvc("c", 2, 0)]);
-    let tell = |stage: &mut Stage| match stage.next() {
-        Some(Task::Tell(notice)) => {
-            stage.reconciler.told(&notice, true, stage.now);
+    let record = |stage: &mut Stage| match stage.next() {
+        Some(Task::Record(notice)) => {
+            stage.reconciler.on_recorded(&notice, true, stage.now);
             Some((notice.announcement.reason, notice.announcement.text, notice.count))
         }
         None => None,
-        other => panic!("not told: {other:?}"),
+        other => panic!("not recorded: {other:?}"),
     };
-    assert_eq!(tell(&mut stage), None);
+    assert_eq!(record(&mut stage), None);
     stage.now = stage.reconciler.wakes_at().unwrap();
-    let (reason, text, count) = tell(&mut stage).unwrap();
+    let (reason, text, count) = record(&mut stage).unwrap();
     assert_eq!((reason, count), ("FailedBinding", 1));
     assert!(text.ends_with("0/0 volumes fit"), "{text}");
-    assert_eq!(tell(&mut stage), None);
+    assert_eq!(record(&mut stage), None);
     stage.see(Observed::Volume(Arc::new(pv("a", 3, "1Mi", "Failed"))));
     assert!(stage.writes().iter().all(|write| write.label() == "volume_phase"));
-    let told = stage.now;
+    let recorded = stage.now;
     for round in 2..50 {
         stage.now = stage.reconciler.wakes_at().unwrap();
-        let (_, text, count) = tell(&mut stage).unwrap();
+        let (_, text, count) = record(&mut stage).unwrap();
         assert_eq!(count, round);
         assert!(text.contains("0/1 volumes fit: 1"), "{text}");
     }
-    assert_eq!(stage.now.duration_since(told), Duration::from_hours(24));
+    assert_eq!(stage.now.duration_since(recorded), Duration::from_hours(24));
 }
 
 #[test]
-fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again() {
+fn a_reason_that_ends_within_a_second_is_not_recorded_and_a_failed_event_is_retried() {
     let mut stage = Stage::of(&[], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
     assert!(stage.writes().is_empty());
     stage.see(Observed::Volume(Arc::new(pv("a", 4, "1Gi", "Available"))));
     assert_eq!(stage.write().label(), "reserve");
     stage.now += Duration::from_secs(2);
     for _ in 0..3 {
-        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+        let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
         let ObjectKey::Claim(key) = &notice.announcement.on else { panic!("not of a claim") };
         assert_eq!(&*key.name, "d", "c is served");
         assert!(stage.next().is_none());
-        stage.reconciler.told(&notice, false, stage.now);
+        stage.reconciler.on_recorded(&notice, false, stage.now);
         let wake = stage.reconciler.wakes_at().unwrap();
         assert_eq!(wake.duration_since(stage.now), Duration::from_mins(1));
         stage.now = wake;
@@ -57,31 +57,33 @@ fn what_passes_within_a_second_is_not_told_and_what_was_not_stored_is_told_again
 }
 
 #[test]
-fn another_claim_of_the_same_name_is_told_as_soon_as_the_first() {
+fn another_claim_of_the_same_name_has_its_event_as_soon_as_the_first() {
     let mut stage = Stage::of(&[], &[pvc("c", 2, 0)]);
     let mut uids = Vec::new();
     for round in 0..2 {
         assert!(stage.next().is_none());
         stage.now += Duration::from_secs(1);
-        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told in round {round}") };
+        let Some(Task::Record(notice)) = stage.next() else {
+            panic!("not recorded in round {round}")
+        };
         assert_eq!(notice.count, 1);
-        stage.reconciler.told(&notice, true, stage.now);
+        stage.reconciler.on_recorded(&notice, true, stage.now);
         uids.push(notice.uid);
         let gone = Observed::ClaimGone(ClaimKey::new("db", "c"));
-        stage.reconciler.observe(gone, &ResourceVersion::new("105"), stage.now);
-        let anew = Claim { uid: Some(Uid::new("another")), ..pvc("c", 106, 9) };
-        stage.see(Observed::Claim(Arc::new(anew)));
+        stage.reconciler.on_object(gone, &ResourceVersion::new("105"), stage.now);
+        let another = Claim { uid: Some(Uid::new("another")), ..pvc("c", 106, 9) };
+        stage.see(Observed::Claim(Arc::new(another)));
     }
     assert_eq!(uids, [Some(Uid::new("u-c")), Some(Uid::new("another"))]);
 }
 
 #[test]
-fn who_is_gone_is_not_spoken_of_any_more() {
-    let (mut telling, view, stage) =
+fn a_deleted_object_has_no_event() {
+    let (mut recorder, view, stage) =
         (EventRecorder::default(), View::default(), Stage::of(&[], &[]));
     let nothing_fits = Why::Prebind(PrebindOutcome::NoMatchingVolume("n".into()));
-    telling.note(&view, &super::key("c"), nothing_fits, stage.now);
-    let due = telling.wakes_at().expect("it is to be told");
-    assert!(telling.next(&view, due).is_none(), "nobody is there to be told of");
-    assert_eq!(telling.wakes_at(), None, "nor will be");
+    recorder.note(&view, &super::key("c"), nothing_fits, stage.now);
+    let due = recorder.wakes_at().expect("it is to be recorded");
+    assert!(recorder.next(&view, due).is_none(), "the claim is gone");
+    assert_eq!(recorder.wakes_at(), None, "nor will be");
 }

@@ -34,7 +34,7 @@ fn absent() -> LiveReads {
     answer(ReadResult::NotFound)
 }
 
-/// Nobody knows.
+/// The read fails.
 fn failed() -> LiveReads {
     answer(ReadResult::Failed)
 }
@@ -55,7 +55,7 @@ fn write_after_reads(stage: &mut Stage) -> Write {
     loop {
         match stage.next() {
             Some(Task::Send(write)) => return write,
-            Some(Task::Read(asked)) => stage.reconciler.answered(&asked, &absent(), stage.now),
+            Some(Task::Read(asked)) => stage.reconciler.on_answer(&asked, &absent(), stage.now),
             other => panic!("neither a write nor a read: {other:?}"),
         }
     }
@@ -75,33 +75,33 @@ fn who_waits_for_the_same_read_is_served_in_turn() {
     // The oldest asks first; the others ask while that read is on its way, and wait for the next.
     let asked = stage.read();
     assert!(stage.next().is_none());
-    stage.reconciler.answered(&asked, &live, stage.now);
+    stage.reconciler.on_answer(&asked, &live, stage.now);
     let again = stage.read();
     assert_eq!(again.read, Read::Class(fast()));
     assert_eq!(served(&stage.write()), "z");
-    stage.reconciler.answered(&again, &live, stage.now);
+    stage.reconciler.on_answer(&again, &live, stage.now);
     assert_eq!(served(&stage.write()), "b");
 }
 
 /// An older claim that waits for a read of its class, and a younger one that names the volume which the
 /// older will be given.
-fn contended() -> Stage {
+fn two_claims_for_one() -> Stage {
     let names = Claim { volume: Some(VolumeName::new("v")), ..pvc("names", 4, 5) };
     Stage::of(&[volume("v")], &[of_fast(pvc("chooses", 3, 1)), of_fast(names)])
 }
 
 #[test]
 fn who_names_a_volume_waits_until_an_older_claim_has_read_what_it_needs() {
-    let mut stage = contended();
+    let mut stage = two_claims_for_one();
     let asked = stage.read();
-    assert!(stage.next().is_none(), "it is the turn of the older claim");
-    // Whatever brings the younger one back meanwhile does not help it.
+    assert!(stage.next().is_none(), "the older claim comes first");
+    // What brings the younger one back meanwhile does not help it.
     let names = stage.reconciler.view().claim(&ClaimKey::new("db", "names")).unwrap();
     let version = Some(ResourceVersion::new("101"));
     let seen = Claim { version, ..Claim::clone(names) };
     stage.see(Observed::Claim(Arc::new(seen)));
     assert!(stage.next().is_none());
-    stage.reconciler.answered(&asked, &absent(), stage.now);
+    stage.reconciler.on_answer(&asked, &absent(), stage.now);
     let write = stage.write();
     assert_eq!(served(&write), "chooses");
     stage.store(&write, 102);
@@ -111,34 +111,34 @@ fn who_names_a_volume_waits_until_an_older_claim_has_read_what_it_needs() {
 #[test]
 fn who_named_a_volume_gets_it_once_the_older_claim_does_not_take_it() {
     for (what, live) in [("its class delays it", delayed()), ("the read fails", failed())] {
-        let mut stage = contended();
+        let mut stage = two_claims_for_one();
         let asked = stage.read();
-        stage.reconciler.answered(&asked, &live, stage.now);
+        stage.reconciler.on_answer(&asked, &live, stage.now);
         assert_eq!(served(&stage.write()), "names", "{what}");
     }
 }
 
 #[test]
-fn a_volume_that_was_kept_in_vain_is_offered_to_who_found_nothing() {
+fn a_volume_that_its_claim_does_not_take_is_offered_to_a_pending_one() {
     let mut stage =
         Stage::of(&[volume("v")], &[of_fast(pvc("old", 3, 1)), of_fast(pvc("young", 4, 2))]);
-    // The younger asks after the first read was sent, and is told first that its class does not exist.
+    // The younger asks after the first read was sent, and reads first that its class does not exist.
     let first = stage.read();
     assert!(stage.next().is_none());
-    stage.reconciler.answered(&first, &failed(), stage.now);
+    stage.reconciler.on_answer(&first, &failed(), stage.now);
     // It has found nothing when the older gives up; the volume looks for it.
     assert_eq!(served(&write_after_reads(&mut stage)), "young");
 }
 
 #[test]
-fn whoever_names_a_volume_waits_while_that_asks_whom_it_serves() {
+fn a_claim_that_names_a_volume_waits_while_the_volume_reads() {
     let names = Claim { volume: Some(VolumeName::new("v")), ..pvc("names", 4, 5) };
     // One claim waits for any volume of its class, the other for this one.
     let mut stage = Stage::of(&[], &[of_fast(pvc("waits", 3, 1)), of_fast(names)]);
     let mut nothing = absent();
     nothing.volumes.insert(VolumeName::new("v"), ReadResult::NotFound);
     for asked in [stage.read(), stage.read()] {
-        stage.reconciler.answered(&asked, &nothing, stage.now);
+        stage.reconciler.on_answer(&asked, &nothing, stage.now);
     }
     assert!(stage.next().is_none());
     let version = Some(ResourceVersion::new("200"));
@@ -146,7 +146,7 @@ fn whoever_names_a_volume_waits_while_that_asks_whom_it_serves() {
     let asked = stage.read();
     assert_eq!(asked.read, Read::Class(fast()));
     assert!(stage.next().is_none(), "the volume asks first");
-    stage.reconciler.answered(&asked, &absent(), stage.now);
+    stage.reconciler.on_answer(&asked, &absent(), stage.now);
     assert_eq!(served(&stage.write()), "waits");
 }
 
@@ -199,7 +199,7 @@ fn of_the_volumes_that_come_free_together_the_best_serves_who_waits() {
 }
 
 #[test]
-fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
+fn a_volume_assumed_for_a_claim_whose_write_is_rejected_is_offered_to_others() {
     let default = Class {
         name: fast(),
         provisioner: Provisioner::Static,
@@ -209,7 +209,7 @@ fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
     };
     let classless = Claim { class_field: ClassRequest::Unset, ..pvc("old", 2, 0) };
     let mut stage = Stage::of(&[volume("v")], &[classless, of_fast(pvc("young", 3, 1))]);
-    stage.reconciler.observe(
+    stage.reconciler.on_object(
         Observed::Class(Arc::new(default)),
         &ResourceVersion::new("50"),
         stage.now,
@@ -218,9 +218,13 @@ fn what_was_kept_for_a_claim_whose_write_is_refused_is_offered_to_others() {
     assert_eq!(
         (write.label(), write.object()),
         ("set_class", super::key("old")),
-        "the volume is kept for it"
+        "the volume is assumed for it"
     );
-    stage.reconciler.sent(&write, WriteOutcome::Rejected("forbidden".to_owned()), stage.now);
+    stage.reconciler.on_write_outcome(
+        &write,
+        WriteOutcome::Rejected("forbidden".to_owned()),
+        stage.now,
+    );
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "young");
 }

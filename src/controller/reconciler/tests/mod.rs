@@ -25,7 +25,7 @@ use crate::controller::mode::ControllerMode;
 use crate::controller::reads::PendingRead;
 use crate::model::{Claim, ClaimKey, ClassName, ClassRequest, ResourceVersion, Volume, VolumeName};
 
-fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
+pub(super) fn pv(name: &str, version: u32, size: &str, phase: &str) -> Volume {
     let text = format!(
         r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},
         "spec":{{"capacity":{{"storage":"{size}"}},"accessModes":["ReadWriteOnce"]}},
@@ -61,8 +61,10 @@ struct Stage {
 impl Stage {
     /// Lists these, then leads.
     fn of(volumes: &[Volume], claims: &[Claim]) -> Self {
-        let mut stage =
-            Self { reconciler: Reconciler::new(ControllerMode::Full), now: Instant::now() };
+        let mut stage = Self {
+            reconciler: Reconciler::new(ControllerMode::Full, "clear it".to_owned()),
+            now: Instant::now(),
+        };
         for volume in volumes {
             stage.see(Observed::Volume(Arc::new(volume.clone())));
         }
@@ -70,15 +72,15 @@ impl Stage {
             stage.see(Observed::Claim(Arc::new(claim.clone())));
         }
         for watched in ResourceKind::ALL {
-            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
+            stage.reconciler.on_listed(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.reconciler.lead(true, stage.now);
+        stage.reconciler.set_leading(true, stage.now);
         stage
     }
 
     fn see(&mut self, observed: Observed) {
         let version = observed.version().unwrap().clone();
-        self.reconciler.observe(observed, &version, self.now);
+        self.reconciler.on_object(observed, &version, self.now);
     }
 
     fn next(&mut self) -> Option<Task> {
@@ -90,7 +92,7 @@ impl Stage {
         std::iter::from_fn(|| self.next())
             .filter_map(|task| match task {
                 Task::Send(write) => Some(write),
-                Task::Tell(_) => None,
+                Task::Record(_) => None,
                 Task::Read(_) | Task::Check(_) | Task::Recycle(_) => {
                     panic!("not a write: {task:?}")
                 }
@@ -125,7 +127,7 @@ impl Stage {
                 Observed::Claim(Arc::new(Claim { version, ..claim }))
             }
         };
-        self.reconciler.sent(write, WriteOutcome::Stored(stored), self.now);
+        self.reconciler.on_write_outcome(write, WriteOutcome::Stored(stored), self.now);
     }
 }
 
@@ -156,7 +158,7 @@ fn at_the_start_the_oldest_claim_comes_first_though_its_volume_is_not_ready() {
     let mut stage = Stage::of(&volumes, &claims);
     let offers = stage.writes();
     assert_eq!(label(&offers), ["volume_phase volume \"a\"", "volume_phase volume \"b\""]);
-    // The larger is ready first: it was kept for the younger claim all the same.
+    // The larger is ready first: it was assumed for the younger claim all the same.
     stage.store(&offers[1], 101);
     let Write::Reserve { volume, claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!((volume.name.as_str(), &*claim.name.name), ("b", "a-young"));
@@ -167,7 +169,7 @@ fn at_the_start_the_oldest_claim_comes_first_though_its_volume_is_not_ready() {
 }
 
 #[test]
-fn a_volume_stays_with_whom_it_was_kept_for_when_it_is_ready() {
+fn a_volume_stays_with_its_assumed_claim_when_it_is_ready() {
     // Only this volume serves either claim: the second has found nothing, and waits for any.
     let volumes = [pv("a", 1, "1Gi", "Pending")];
     let mut stage = Stage::of(&volumes, &[pvc("c", 3, 1), pvc("d", 4, 2)]);
@@ -179,7 +181,7 @@ fn a_volume_stays_with_whom_it_was_kept_for_when_it_is_ready() {
 }
 
 #[test]
-fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
+fn a_volume_stays_with_its_assumed_claim_while_that_reads_once_more() {
     let of_class =
         |claim: Claim| Claim { class_field: ClassRequest::Named(ClassName::new("bare")), ..claim };
     let volume =
@@ -188,38 +190,42 @@ fn a_volume_stays_with_whom_it_was_kept_for_while_that_reads_once_more() {
     let mut no_class = LiveReads::default();
     no_class.classes.insert(ClassName::new("bare"), ReadResult::NotFound);
     let Some(Task::Send(offer)) = stage.next() else { panic!("not offered") };
-    // The older claim is promised the volume, the younger asks about the class.
+    // The volume is assumed for the older claim, the younger asks about the class.
     let asked = stage.read();
-    stage.reconciler.answered(&asked, &no_class, stage.now);
+    stage.reconciler.on_answer(&asked, &no_class, stage.now);
     let of_the_younger = stage.read();
     // The volume is ready, and the older claim has to ask about the class again.
     stage.store(&offer, 101);
     assert!(stage.next().is_none());
-    stage.reconciler.answered(&of_the_younger, &no_class, stage.now);
+    stage.reconciler.on_answer(&of_the_younger, &no_class, stage.now);
     let of_the_older = stage.read();
     assert!(stage.next().is_none(), "the younger claim waits");
-    stage.reconciler.answered(&of_the_older, &no_class, stage.now);
+    stage.reconciler.on_answer(&of_the_older, &no_class, stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
     assert_eq!(&*claim.name.name, "c", "the older claim was first");
 }
 
 #[test]
-fn what_is_refused_is_taken_back_and_the_next_claim_is_served() {
+fn a_rejected_write_is_forgotten_and_the_next_claim_is_bound() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0), pvc("d", 3, 1)]);
     let write = stage.write();
-    stage.reconciler.sent(&write, WriteOutcome::Rejected("no".to_owned()), stage.now);
+    stage.reconciler.on_write_outcome(&write, WriteOutcome::Rejected("no".to_owned()), stage.now);
     let Write::Reserve { claim, .. } = stage.write() else { panic!("not reserved") };
-    assert_eq!(&*claim.name.name, "d", "the other claim had found nothing, and is told");
+    assert_eq!(&*claim.name.name, "d", "the other claim was Pending");
 }
 
 #[test]
-fn what_is_refused_again_and_again_is_tried_less_and_less_often() {
+fn a_write_that_is_rejected_again_and_again_backs_off() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Pending")], &[]);
     let start = stage.now;
     let mut tries = 0;
     while stage.now < start + Duration::from_mins(10) {
         for write in stage.writes() {
-            stage.reconciler.sent(&write, WriteOutcome::Rejected("no".to_owned()), stage.now);
+            stage.reconciler.on_write_outcome(
+                &write,
+                WriteOutcome::Rejected("no".to_owned()),
+                stage.now,
+            );
             tries += 1;
         }
         stage.now += Duration::from_millis(10);
@@ -231,7 +237,11 @@ fn what_is_refused_again_and_again_is_tried_less_and_less_often() {
 fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.reconciler.sent(&write, WriteOutcome::Throttled(Duration::from_secs(7)), stage.now);
+    stage.reconciler.on_write_outcome(
+        &write,
+        WriteOutcome::Throttled(Duration::from_secs(7)),
+        stage.now,
+    );
     assert!(stage.next().is_none());
     assert_eq!(stage.reconciler.wakes_at(), Some(stage.now + Duration::from_secs(7)));
     stage.now += Duration::from_secs(7);
@@ -249,16 +259,20 @@ fn whether_a_write_without_a_reply_was_stored_is_read() {
     for (version, is_stored, next) in [(1, false, "reserve"), (109, true, "volume_phase")] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
         let write = stage.write();
-        stage.reconciler.sent(&write, WriteOutcome::Unknown("late".to_owned()), stage.now);
+        stage.reconciler.on_write_outcome(
+            &write,
+            WriteOutcome::Unknown("late".to_owned()),
+            stage.now,
+        );
         let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
         assert_eq!(object, named("a"));
-        assert!(stage.next().is_none(), "nothing is decided on what nobody knows");
+        assert!(stage.next().is_none(), "nothing is decided on an unknown outcome");
         let mut stored = pv("a", version, "1Gi", "Available");
         if is_stored {
             let assumed = stage.reconciler.view().volume(&VolumeName::new("a")).unwrap();
             stored.reservation = assumed.reservation.clone();
         }
-        stage.reconciler.checked(&object, &found(stored), stage.now);
+        stage.reconciler.on_checked(&object, &found(stored), stage.now);
         assert_eq!(stage.write().label(), next);
     }
 }
@@ -267,29 +281,29 @@ fn whether_a_write_without_a_reply_was_stored_is_read() {
 fn a_check_that_fails_is_made_again() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.reconciler.sent(&write, WriteOutcome::Stale, stage.now);
+    stage.reconciler.on_write_outcome(&write, WriteOutcome::Stale, stage.now);
     for _ in 0..3 {
         let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
         let mut live = LiveReads::default();
         live.volumes.insert(VolumeName::new("a"), ReadResult::Failed);
-        stage.reconciler.checked(&object, &live, stage.now);
+        stage.reconciler.on_checked(&object, &live, stage.now);
         assert!(stage.next().is_none());
         stage.now = stage.reconciler.wakes_at().unwrap();
     }
 }
 
-/// Somebody spoilt a volume while a claim was given it: the next best is chosen at once.
+/// A volume became unreadable while a claim was given it: the next best is chosen at once.
 #[test]
 fn who_was_to_have_a_volume_that_cannot_be_read_gets_another() {
     let volumes = [pv("best", 1, "1Gi", "Available"), pv("large", 2, "9Gi", "Available")];
     let mut stage = Stage::of(&volumes, &[pvc("c", 3, 0)]);
     let write = stage.write();
     assert_eq!(write.object(), named("best"));
-    stage.reconciler.sent(&write, WriteOutcome::Stale, stage.now);
+    stage.reconciler.on_write_outcome(&write, WriteOutcome::Stale, stage.now);
     let Some(Task::Check(object)) = stage.next() else { panic!("not checked") };
     let mut live = LiveReads::default();
     live.volumes.insert(VolumeName::new("best"), ReadResult::Unreadable);
-    stage.reconciler.checked(&object, &live, stage.now);
+    stage.reconciler.on_checked(&object, &live, stage.now);
     assert_eq!(stage.write().object(), named("large"));
 }
 
@@ -298,7 +312,7 @@ fn older_news_is_passed_over_and_newer_news_outlives_a_reply() {
     let mut stage = Stage::of(&[pv("a", 5, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     stage.see(Observed::Volume(Arc::new(pv("a", 4, "9Gi", "Failed"))));
     let write = stage.write();
-    // Somebody else changes the volume while our write is under way, after it was stored.
+    // Another writer changes the volume while our write is under way, after it was stored.
     stage.see(Observed::Volume(Arc::new(pv("a", 109, "1Gi", "Available"))));
     stage.see(Observed::Volume(Arc::new(pv("a", 108, "1Gi", "Failed"))));
     stage.store(&write, 107);
@@ -329,7 +343,7 @@ fn a_volume_is_released_on_a_live_read_only_and_read_once() {
     let asked = stage.read();
     assert_eq!(asked.read, Read::Claim(ClaimKey::new("db", "c")));
     assert!(stage.next().is_none());
-    stage.reconciler.answered(&asked, &gone(), stage.now);
+    stage.reconciler.on_answer(&asked, &gone(), stage.now);
     let write = stage.write();
     assert_eq!(write.label(), "volume_phase");
     stage.store(&write, 101);
@@ -340,44 +354,44 @@ fn a_volume_is_released_on_a_live_read_only_and_read_once() {
 fn an_answer_from_before_a_change_proves_nothing() {
     let mut stage = Stage::of(&[held(1)], &[]);
     let asked = stage.read();
-    // The claim is created, and the volume kept for it anew, while the read is on its way.
+    // The claim is created, and the volume reserved for it again, while the read is on its way.
     stage.see(Observed::Volume(Arc::new(held(105))));
-    stage.reconciler.answered(&asked, &gone(), stage.now);
+    stage.reconciler.on_answer(&asked, &gone(), stage.now);
     let again = stage.read();
     stage.see(Observed::Claim(Arc::new(pvc("c", 106, 0))));
-    stage.reconciler.answered(&again, &gone(), stage.now);
+    stage.reconciler.on_answer(&again, &gone(), stage.now);
     let of_the_volume = stage.read();
-    stage.reconciler.answered(&of_the_volume, &found(held(105)), stage.now);
+    stage.reconciler.on_answer(&of_the_volume, &found(held(105)), stage.now);
     let write = stage.write();
     assert_eq!((write.label(), write.object()), ("name", key("c")), "bound, not released");
 }
 
 #[test]
-fn who_does_not_lead_decides_nothing_and_who_leads_again_begins_anew() {
+fn a_replica_that_does_not_lead_decides_nothing_and_one_that_leads_again_starts_over() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.reconciler.lead(false, stage.now);
+    stage.reconciler.set_leading(false, stage.now);
     stage.store(&write, 101);
     assert!(stage.next().is_none());
-    stage.reconciler.lead(true, stage.now);
+    stage.reconciler.set_leading(true, stage.now);
     assert_eq!(stage.write().label(), "volume_phase");
 }
 
 #[test]
 fn who_observes_writes_nothing() {
     let mut stage = Stage::of(&[], &[]);
-    stage.reconciler = Reconciler::new(ControllerMode::Observe);
+    stage.reconciler = Reconciler::new(ControllerMode::Observe, "clear it".to_owned());
     for watched in ResourceKind::ALL {
-        stage.reconciler.end_list(watched, &ResourceVersion::new("1"), stage.now);
+        stage.reconciler.on_listed(watched, &ResourceVersion::new("1"), stage.now);
     }
-    stage.reconciler.lead(true, stage.now);
+    stage.reconciler.set_leading(true, stage.now);
     stage.see(Observed::Volume(Arc::new(pv("a", 2, "1Gi", "Pending"))));
     stage.see(Observed::Claim(Arc::new(pvc("c", 3, 0))));
     assert!(stage.next().is_none());
 }
 
 #[test]
-fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
+fn a_throttled_write_goes_on_once_the_server_has_time() {
     let fast = || ClassName::new("fast");
     let claim = Claim { class_field: ClassRequest::Named(fast()), ..pvc("c", 3, 9) };
     let fresh = Volume { class_field: Some(fast()), ..pv("v", 1, "1Gi", "Pending") };
@@ -390,7 +404,7 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
     for round in 0..200 {
         match stage.next() {
             Some(Task::Send(write)) if round < 40 => {
-                stage.reconciler.sent(
+                stage.reconciler.on_write_outcome(
                     &write,
                     WriteOutcome::Throttled(Duration::from_secs(1)),
                     stage.now,
@@ -400,8 +414,8 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
                 stored.push(write.label());
                 stage.store(&write, 200 + round);
             }
-            Some(Task::Read(asked)) => stage.reconciler.answered(&asked, &live, stage.now),
-            Some(Task::Tell(notice)) => stage.reconciler.told(&notice, true, stage.now),
+            Some(Task::Read(asked)) => stage.reconciler.on_answer(&asked, &live, stage.now),
+            Some(Task::Record(notice)) => stage.reconciler.on_recorded(&notice, true, stage.now),
             Some(Task::Check(_) | Task::Recycle(_)) => panic!("neither lost nor released"),
             None => stage.now = stage.reconciler.wakes_at().unwrap_or(stage.now),
         }
@@ -409,26 +423,26 @@ fn what_was_told_to_wait_goes_on_once_the_server_has_time() {
     assert_eq!(stored, ["volume_phase", "reserve", "volume_phase", "name", "claim_status"]);
 }
 
-/// Whoever is cut off asks less and less often, and not at all once another may lead.
+/// A replica without a connection asks less and less often, and not at all once another may lead.
 #[test]
 fn what_became_of_a_write_is_asked_ever_more_seldom_and_only_by_who_leads() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[pvc("c", 2, 0)]);
     let write = stage.write();
-    stage.reconciler.sent(&write, WriteOutcome::Unknown("late".to_owned()), stage.now);
+    stage.reconciler.on_write_outcome(&write, WriteOutcome::Unknown("late".to_owned()), stage.now);
     let mut pauses = Vec::new();
     for _ in 0..7 {
         let Some(Task::Check(object)) = stage.next() else { panic!("not asked") };
         let mut live = LiveReads::default();
         live.fail_all(&[Read::Volume(VolumeName::new("a"))]);
-        stage.reconciler.checked(&object, &live, stage.now);
+        stage.reconciler.on_checked(&object, &live, stage.now);
         assert!(stage.next().is_none());
         let next = stage.reconciler.wakes_at().unwrap();
         pauses.push(next.duration_since(stage.now).as_millis());
         stage.now = next;
     }
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
-    stage.reconciler.lead(false, stage.now);
+    stage.reconciler.set_leading(false, stage.now);
     assert!(stage.next().is_none() && stage.reconciler.wakes_at().is_none());
-    stage.reconciler.lead(true, stage.now);
+    stage.reconciler.set_leading(true, stage.now);
     assert!(matches!(stage.next(), Some(Task::Check(_))));
 }

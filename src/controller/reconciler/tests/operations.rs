@@ -1,4 +1,4 @@
-//! How long drivers took is told once they are done, and what nobody does is told as an error.
+//! How long drivers took is counted once they are done, and what no driver does as an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::model::{
 fn with_class(stage: &mut Stage) {
     let text = r#"{"metadata":{"name":"fast"},"provisioner":"csi.example"}"#;
     let observed = Observed::Class(Arc::new(class(text).unwrap()));
-    stage.reconciler.observe(observed, &ResourceVersion::new("101"), stage.now);
+    stage.reconciler.on_object(observed, &ResourceVersion::new("101"), stage.now);
 }
 
 fn fast() -> ClassName {
@@ -33,8 +33,8 @@ fn run(stage: &mut Stage, live: &LiveReads) -> Vec<Write> {
                 stage.store(&write, 200 + u32::try_from(writes.len()).unwrap());
                 writes.push(write);
             }
-            Task::Read(asked) => stage.reconciler.answered(&asked, live, stage.now),
-            Task::Tell(_) => {}
+            Task::Read(asked) => stage.reconciler.on_answer(&asked, live, stage.now),
+            Task::Record(_) => {}
             Task::Check(_) | Task::Recycle(_) => panic!("{task:?}"),
         }
     }
@@ -61,17 +61,18 @@ fn a_volume_was_made_once_its_claim_is_bound() {
 }
 
 #[test]
-fn a_volume_was_deleted_once_it_is_gone_and_what_nobody_deletes_is_an_error() {
+fn a_volume_was_deleted_once_it_is_gone_and_what_no_driver_deletes_is_an_error() {
     let of_driver = Volume {
         policy: ReclaimPolicy::Delete,
         backend: Backend::Csi("csi.example".into()),
         class_field: Some(fast()),
         ..held(102)
     };
-    let of_nobody = Volume { backend: Backend::Other, ..of_driver.clone() };
-    for (volume, expected) in
-        [(of_driver, ("csi.example", Some(Duration::from_secs(3)))), (of_nobody, ("N/A", None))]
-    {
+    let without_driver = Volume { backend: Backend::Other, ..of_driver.clone() };
+    for (volume, expected) in [
+        (of_driver, ("csi.example", Some(Duration::from_secs(3)))),
+        (without_driver, ("N/A", None)),
+    ] {
         let mut stage = Stage::of(&[], &[]);
         with_class(&mut stage);
         stage.see(Observed::Volume(Arc::new(volume)));
@@ -80,7 +81,7 @@ fn a_volume_was_deleted_once_it_is_gone_and_what_nobody_deletes_is_an_error() {
         let identity =
             ResourceKind::Volumes.identities(stage.reconciler.view()).pop_first().unwrap();
         let (gone, version) = (ResourceKind::Volumes.gone(&identity), ResourceVersion::new("300"));
-        stage.reconciler.observe(gone, &version, stage.now);
+        stage.reconciler.on_object(gone, &version, stage.now);
         let (plugin, took) = (expected.0.into(), expected.1);
         let operation = VolumeOperation::Delete;
         assert_eq!(stage.reconciler.take_ended(), [EndedOperation { plugin, operation, took }]);

@@ -1,4 +1,4 @@
-//! Another binder beside the loop: who gives way, and what is told of its choices.
+//! Another binder beside the loop: who gives way, and what is recorded of its choices.
 
 use std::sync::Arc;
 
@@ -39,11 +39,10 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
         (&completed, both, Some("reserved it")),
     ] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
-        stage.reconciler = stage.reconciler.cleared_by("clear it".to_owned());
-        stage.reconciler.observe_volume(Arc::new(volume.clone()), author, stage.now);
+        stage.reconciler.on_volume(Arc::new(volume.clone()), author, stage.now);
         let expected = if deed.is_some() { ControllerMode::Observe } else { ControllerMode::Full };
         assert_eq!(
-            (stage.reconciler.mode(), stage.reconciler.has_given_way()),
+            (stage.reconciler.mode(), stage.reconciler.has_fallen_back()),
             (expected, deed.is_some())
         );
         let sighting = stage.reconciler.take_sighting();
@@ -53,13 +52,13 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
         assert!(sighting.contains("\"a\"") && sighting.contains(deed), "{sighting}");
         assert_eq!(stage.reconciler.take_sighting(), None, "it is stored once");
         stage.see(Observed::Volume(Arc::new(pv("d", 102, "1Gi", "Pending"))));
-        let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+        let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
         assert_eq!(notice.announcement.reason, "ForeignBinder");
         let text = &notice.announcement.text;
         assert!(text.contains(deed) && text.ends_with("then clear it"), "{text}");
         assert!(stage.next().is_none(), "nothing is written any more");
 
-        stage.reconciler.give_way(false, stage.now);
+        stage.reconciler.set_other_binder(false, stage.now);
         assert_eq!(stage.reconciler.mode(), ControllerMode::Full);
         let is_written = |task| matches!(task, Task::Send(write) if write.object() == named("d"));
         let is_made_up_for = std::iter::from_fn(|| stage.next()).any(is_written);
@@ -68,14 +67,14 @@ fn one_write_of_another_binder_is_enough_until_that_is_cleared() {
 }
 
 #[test]
-fn a_replica_that_saw_another_binder_tells_it_once_it_leads() {
+fn a_replica_that_saw_another_binder_records_it_once_it_leads() {
     let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Available")], &[]);
-    stage.reconciler.lead(false, stage.now);
+    stage.reconciler.set_leading(false, stage.now);
     let reserved = Arc::new(kept("a", 101, "1Gi", "elsewhere"));
-    stage.reconciler.observe_volume(reserved, THEIRS, stage.now);
-    assert!(stage.next().is_none() && stage.reconciler.has_given_way());
-    stage.reconciler.lead(true, stage.now);
-    let Some(Task::Tell(notice)) = stage.next() else { panic!("not told") };
+    stage.reconciler.on_volume(reserved, THEIRS, stage.now);
+    assert!(stage.next().is_none() && stage.reconciler.has_fallen_back());
+    stage.reconciler.set_leading(true, stage.now);
+    let Some(Task::Record(notice)) = stage.next() else { panic!("not recorded") };
     assert_eq!(notice.announcement.reason, "ForeignBinder");
     assert!(stage.next().is_none());
 }
@@ -88,22 +87,22 @@ fn who_begins_beside_another_binder_writes_nothing_and_other_modes_stay_as_they_
         (ControllerMode::Prebind, ControllerMode::Prebind),
     ] {
         let mut stage = Stage::of(&[pv("a", 1, "1Gi", "Pending")], &[]);
-        stage.reconciler = Reconciler::new(mode);
+        stage.reconciler = Reconciler::new(mode, "clear it".to_owned());
         stage.see(Observed::Volume(Arc::new(pv("a", 1, "1Gi", "Pending"))));
         for watched in ResourceKind::ALL {
-            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
+            stage.reconciler.on_listed(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.reconciler.give_way(true, stage.now);
-        stage.reconciler.lead(true, stage.now);
+        stage.reconciler.set_other_binder(true, stage.now);
+        stage.reconciler.set_leading(true, stage.now);
         assert_eq!(stage.reconciler.mode(), expected);
         assert!(stage.next().is_none(), "{mode:?}");
-        stage.reconciler.give_way(false, stage.now);
+        stage.reconciler.set_other_binder(false, stage.now);
         assert_eq!(stage.reconciler.mode(), mode);
         assert_eq!(!stage.writes().is_empty(), mode == ControllerMode::Full);
     }
 }
 
-/// What another binder wrote before our start, or what a person makes of it since, is no work of that binder.
+/// Writes of another binder before our start, and what a person makes of them since, are no work of that binder.
 #[test]
 fn what_another_binder_wrote_before_our_start_does_not_count() {
     const BOTH: InTree = InTree { reservation: true, phase: true };
@@ -119,17 +118,17 @@ fn what_another_binder_wrote_before_our_start_does_not_count() {
     let labelled = Volume { labels, ..theirs(101) };
     let edited = Volume { reservation: renamed, ..theirs(102) };
     for volume in [theirs(1), labelled, edited] {
-        stage.reconciler.observe_volume(Arc::new(volume), BOTH, stage.now);
+        stage.reconciler.on_volume(Arc::new(volume), BOTH, stage.now);
         assert_eq!(stage.reconciler.mode(), ControllerMode::Full);
     }
     // The same binder at work, after our start.
-    let anew = kept("a", 103, "1Gi", "new");
-    stage.reconciler.observe_volume(Arc::new(anew), BOTH, stage.now);
+    let new = kept("a", 103, "1Gi", "new");
+    stage.reconciler.on_volume(Arc::new(new), BOTH, stage.now);
     assert_eq!(stage.reconciler.mode(), ControllerMode::Observe);
 }
 
 #[test]
-fn who_observes_tells_what_another_binder_chose_otherwise() {
+fn an_observer_records_what_another_binder_chose_otherwise() {
     let volumes = [
         pv("best", 1, "1Gi", "Available"),
         pv("equal", 1, "1Gi", "Available"),
@@ -139,45 +138,45 @@ fn who_observes_tells_what_another_binder_chose_otherwise() {
     for (chosen, size, expected) in [
         ("best", "1Gi", None),
         ("equal", "1Gi", None),
-        ("large", "9Gi", Some("although volume \"best\" would have been chosen here")),
+        ("large", "9Gi", Some("although PV \"best\" would have been chosen here")),
     ] {
         let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
-        stage.reconciler = Reconciler::new(ControllerMode::Observe);
+        stage.reconciler = Reconciler::new(ControllerMode::Observe, "clear it".to_owned());
         for volume in &volumes {
             stage.see(Observed::Volume(Arc::new(volume.clone())));
         }
         stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
         for watched in ResourceKind::ALL {
-            stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
+            stage.reconciler.on_listed(watched, &ResourceVersion::new("100"), stage.now);
         }
-        stage.reconciler.lead(true, stage.now);
+        stage.reconciler.set_leading(true, stage.now);
         let volume = Arc::new(kept(chosen, 101, size, "c"));
-        stage.reconciler.observe_volume(volume, THEIRS, stage.now);
-        let told = match stage.next() {
-            Some(Task::Tell(notice)) => Some(notice.announcement.text),
+        stage.reconciler.on_volume(volume, THEIRS, stage.now);
+        let text = match stage.next() {
+            Some(Task::Record(notice)) => Some(notice.announcement.text),
             None => None,
             other => panic!("{other:?}"),
         };
-        assert_eq!(told.is_some(), expected.is_some(), "{chosen}: {told:?}");
-        assert!(told.zip(expected).is_none_or(|(told, part)| told.contains(part)), "{chosen}");
+        assert_eq!(text.is_some(), expected.is_some(), "{chosen}: {text:?}");
+        assert!(text.zip(expected).is_none_or(|(text, part)| text.contains(part)), "{chosen}");
         assert_eq!(stage.reconciler.divergences(), u64::from(expected.is_some()));
     }
 }
 
 #[test]
-fn who_does_not_lead_counts_and_tells_no_choice_of_another_binder() {
+fn a_replica_that_does_not_lead_counts_and_records_no_choice_of_another_binder() {
     let volumes = [pv("best", 1, "1Gi", "Available"), pv("large", 1, "9Gi", "Available")];
     let mut stage = Stage::of(&volumes, &[pvc("c", 2, 0)]);
-    stage.reconciler = Reconciler::new(ControllerMode::Observe);
+    stage.reconciler = Reconciler::new(ControllerMode::Observe, "clear it".to_owned());
     for volume in &volumes {
         stage.see(Observed::Volume(Arc::new(volume.clone())));
     }
     stage.see(Observed::Claim(Arc::new(pvc("c", 2, 0))));
     for watched in ResourceKind::ALL {
-        stage.reconciler.end_list(watched, &ResourceVersion::new("100"), stage.now);
+        stage.reconciler.on_listed(watched, &ResourceVersion::new("100"), stage.now);
     }
     let volume = Arc::new(kept("large", 101, "9Gi", "c"));
-    stage.reconciler.observe_volume(volume, THEIRS, stage.now);
+    stage.reconciler.on_volume(volume, THEIRS, stage.now);
     assert_eq!(stage.reconciler.divergences(), 0);
     assert!(stage.next().is_none());
 }

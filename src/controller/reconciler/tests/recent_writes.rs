@@ -1,4 +1,4 @@
-//! A claim is told of its volume on recent news only, and the usual way costs no read for that.
+//! The name of a volume is written into its claim on a recent reply only, and the usual binding needs no read for that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn who_goes_on_where_another_stopped_reads_the_volume_first() {
         let asked = stage.read();
         assert_eq!(asked.read, of_volume());
         assert!(stage.next().is_none(), "{expected} waits for the answer");
-        stage.reconciler.answered(&asked, &found(held(1)), stage.now);
+        stage.reconciler.on_answer(&asked, &found(held(1)), stage.now);
         assert_eq!(stage.write().label(), expected);
     }
 }
@@ -46,14 +46,14 @@ fn a_claim_whose_volume_is_not_its_own_any_more_is_not_called_bound() {
     ] {
         let mut stage = Stage::of(&[held(1)], &[naming(2)]);
         let asked = stage.read();
-        stage.reconciler.answered(&asked, &found(now.clone()), stage.now);
+        stage.reconciler.on_answer(&asked, &found(now.clone()), stage.now);
         let (mut lost, mut reserved) = (false, false);
         while let Some(task) = stage.next() {
             match task {
                 Task::Read(asked) if asked.read == of_volume() => {
-                    stage.reconciler.answered(&asked, &found(now.clone()), stage.now);
+                    stage.reconciler.on_answer(&asked, &found(now.clone()), stage.now);
                 }
-                Task::Read(_) | Task::Tell(_) => {}
+                Task::Read(_) | Task::Record(_) => {}
                 Task::Send(write) => {
                     lost |= write.object() == key("c");
                     reserved |= write.label() == "reserve";
@@ -91,10 +91,14 @@ fn a_reply_is_recent_for_two_seconds_and_only_to_whom_it_was_given() {
         }
         let name = stage.write();
         assert_eq!(name.label(), "name");
-        stage.reconciler.sent(&name, WriteOutcome::Rejected("no".to_owned()), stage.now);
+        stage.reconciler.on_write_outcome(
+            &name,
+            WriteOutcome::Rejected("no".to_owned()),
+            stage.now,
+        );
         if !leads_on {
-            stage.reconciler.lead(false, stage.now);
-            stage.reconciler.lead(true, stage.now);
+            stage.reconciler.set_leading(false, stage.now);
+            stage.reconciler.set_leading(true, stage.now);
         }
         stage.now += pause;
         stage.reconciler.tick(stage.now);

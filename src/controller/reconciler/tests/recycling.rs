@@ -21,7 +21,7 @@ fn released(uid: &str, version: u32) -> Volume {
     volume(&text, Wanted::Both).unwrap().volume
 }
 
-/// The next order, where every read finds the volume as it is seen, and nobody who uses it.
+/// The next order, where every read finds the volume as it is seen, and no pod that uses it.
 fn order(stage: &mut Stage) -> Option<RecycleOrder> {
     let mut live = LiveReads::default();
     live.claims.insert(ClaimKey::new("db", "c"), ReadResult::NotFound);
@@ -32,8 +32,8 @@ fn order(stage: &mut Stage) -> Option<RecycleOrder> {
         live.volumes.insert(VolumeName::new("a"), volume);
         match stage.next()? {
             Task::Recycle(order) => return Some(order),
-            Task::Read(asked) => stage.reconciler.answered(&asked, &live, stage.now),
-            Task::Tell(notice) => stage.reconciler.told(&notice, true, stage.now),
+            Task::Read(asked) => stage.reconciler.on_answer(&asked, &live, stage.now),
+            Task::Record(notice) => stage.reconciler.on_recorded(&notice, true, stage.now),
             Task::Send(write) => stage.store(&write, version),
             other @ Task::Check(_) => panic!("nothing was lost: {other:?}"),
         }
@@ -43,7 +43,7 @@ fn order(stage: &mut Stage) -> Option<RecycleOrder> {
 
 fn fail(stage: &mut Stage, order: RecycleOrder) {
     let end = Recycled::Ended(Recycling::Failed("no".into()));
-    stage.reconciler.recycled(order, end, stage.now);
+    stage.reconciler.on_recycled(order, end, stage.now);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn nothing_is_kept_of_a_volume_that_is_gone() {
             fail(&mut stage, first.clone());
         }
         let gone = Observed::VolumeGone(VolumeName::new("a"));
-        stage.reconciler.observe(gone, &ResourceVersion::new("300"), stage.now);
+        stage.reconciler.on_object(gone, &ResourceVersion::new("300"), stage.now);
         if is_at_work {
             fail(&mut stage, first);
         }

@@ -4,11 +4,11 @@ use super::*;
 use crate::model::annotations::TENANT;
 use crate::model::{Deletion, Namespace, TenantLabel};
 
-fn tell(stage: &mut Stage, tenant: &str) {
+fn label_namespace(stage: &mut Stage, tenant: &str) {
     let labels = [(TENANT, tenant)].into_iter().collect();
     let namespace = Namespace { name: "db".into(), labels, deletion: Deletion::NotAsked };
     let observed = Observed::Namespace(Arc::new(namespace));
-    stage.reconciler.observe(observed, &ResourceVersion::new("200"), stage.now);
+    stage.reconciler.on_object(observed, &ResourceVersion::new("200"), stage.now);
 }
 
 #[test]
@@ -17,9 +17,9 @@ fn a_claim_gets_the_volume_of_its_tenant_once_the_namespace_is_labelled() {
     let red = Volume { labels: [(TENANT, "red")].into_iter().collect(), ..red };
     let mut stage = Stage::of(&[red], &[pvc("c", 2, 0)]);
     assert_eq!(label(&stage.writes()), [""; 0]);
-    tell(&mut stage, "blue");
+    label_namespace(&mut stage, "blue");
     assert_eq!(label(&stage.writes()), [""; 0]);
-    tell(&mut stage, "red");
+    label_namespace(&mut stage, "red");
     assert_eq!(label(&stage.writes()), ["reserve volume \"a\""]);
 }
 
@@ -31,7 +31,7 @@ fn a_volume_is_reserved_with_the_label_of_its_tenant_once_the_namespace_is_seen(
         let mut stage = Stage::of(&volumes, &[pvc("c", 3, 0)]);
         stage.reconciler.label_volumes(TenantLabel::Auto);
         assert_eq!(label(&stage.writes()), [""; 0]);
-        tell(&mut stage, tenant);
+        label_namespace(&mut stage, tenant);
         let write = stage.write();
         let Write::Reserve { tenant, .. } = &write else { panic!("not reserved: {write:?}") };
         assert_eq!(tenant.as_deref(), expected);

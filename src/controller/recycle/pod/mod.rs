@@ -27,7 +27,7 @@ const DEADLINE_SECONDS_MAX: u64 = 2_147_483_647;
 const GRACE_SECONDS: u64 = 30;
 
 /// How much longer a pod may take than its deadline and its time to end: the deadline counts from when a
-/// kubelet has heard of the pod, and the kubelet has to say that it has ended.
+/// kubelet has seen the pod, and the kubelet has to report that it has ended.
 const SCHEDULING: Duration = Duration::from_secs(15);
 
 /// A volume, as far as it matters to a recycler.
@@ -134,7 +134,7 @@ pub(super) fn pod_for(volume: &Volume, recycler: &Recycler) -> Option<RecyclerPo
     Some(RecyclerPod { object, patience: ends.saturating_add(SCHEDULING) })
 }
 
-/// Its name cannot be taken before by anybody; it goes with its volume.
+/// Its name cannot be taken before; it is deleted with its volume.
 fn metadata(volume: &Volume, recycler: &Recycler) -> Value {
     let template = &recycler.template;
     let mut labels = template.labels.clone();
@@ -164,7 +164,7 @@ fn deadline_seconds(timeout: &Timeout, capacity: &Quantity) -> u64 {
 /// Requires a node that one of `terms` admits, besides what the template requires: on another node there
 /// is another folder at the same path, and an empty one would be reported as emptied.
 fn require(spec: &mut Map<String, Value>, terms: &[Value]) {
-    // What is no object in the template is left for the API server to refuse.
+    // What is no object in the template is left for the API server to reject.
     let node = object_in(spec, "affinity").and_then(|all| object_in(all, "nodeAffinity"));
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let Some(selector) = node.and_then(|node| object_in(node, required)) else { return };

@@ -164,7 +164,7 @@ fn the_pod_runs_where_the_volume_is() {
     assert_eq!(
         pod(&volume, &recycler)["spec"]["affinity"],
         "nonsense",
-        "the API server refuses it"
+        "the API server rejects it"
     );
 }
 

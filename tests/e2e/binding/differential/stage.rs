@@ -232,7 +232,7 @@ impl Changes {
 }
 
 impl EventHandler for Changes {
-    fn observe(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
+    fn on_object(&self, _: ResourceKind, observed: Observed, _: ResourceVersion, _: &str) {
         match observed {
             Observed::Volume(volume) => self.note_object(&ObjectKey::Volume(volume.name.clone())),
             Observed::VolumeGone(name) => self.note_object(&ObjectKey::Volume(name)),
@@ -247,13 +247,13 @@ impl EventHandler for Changes {
         }
     }
 
-    fn listing(&self, _: ResourceKind) {}
+    fn on_list_started(&self, _: ResourceKind) {}
 
-    fn listed(&self, _: ResourceKind, _: ResourceVersion) {}
+    fn on_listed(&self, _: ResourceKind, _: ResourceVersion) {}
 
-    fn unreadable(&self, _: ResourceKind, unreadable: Unreadable) {
+    fn on_unreadable(&self, _: ResourceKind, unreadable: Unreadable) {
         panic!("the product cannot read {unreadable:?}");
     }
 
-    fn heard(&self, _: ResourceKind, _: u64) {}
+    fn on_activity(&self, _: ResourceKind, _: u64) {}
 }

@@ -1,4 +1,4 @@
-//! A baseline: findings that somebody has accepted until a time, so that a pipeline fails on new ones only.
+//! A baseline: findings that are accepted until a time, so that a pipeline fails on new ones only.
 //!
 //! A finding is the same as an accepted one if rule, object and field are: sentences change with every version, and
 //! quote what else changes. After its time a baseline accepts nothing.
@@ -13,7 +13,7 @@ use super::API_VERSION;
 use super::exit::Failure;
 use super::files::{self, Readers};
 use super::notation;
-use super::report::{Exempt, Finding, Outcome, Report, Summary};
+use super::report::{Exempt, Finding, FindingResult, Report, ResultCounts};
 use crate::document;
 
 const KIND: &str = "Baseline";
@@ -31,7 +31,7 @@ pub(super) struct Baseline {
     findings: BTreeSet<Accepted>,
 }
 
-/// A finding as it is known again.
+/// What identifies a finding.
 #[derive(Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "camelCase")]
 struct Accepted {
@@ -50,7 +50,10 @@ impl Baseline {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let documents = document::read(&files::read(path)?).map_err(|error| {
-            Failure::usage(format!("{name}:{}: {}; make it anew", error.at, error.reason))
+            Failure::usage(format!(
+                "{name}:{}: {}; write a new one with bindery scan --write-baseline",
+                error.at, error.reason
+            ))
         })?;
         let wrong = |why: &str| {
             Failure::usage(format!(
@@ -68,29 +71,29 @@ impl Baseline {
         Ok(read)
     }
 
-    /// Makes accepted findings exempted ones, and counts anew.
+    /// Turns accepted findings into exempted ones, and updates the counts.
     pub(super) fn accept(&self, report: &mut Report, now: Timestamp) {
         if self.until <= now {
             report.notes.push(format!(
-                "the baseline accepts nothing since {}; look at the findings, then make a new one",
+                "the baseline expired at {}; look at the findings, then write a new one",
                 self.until
             ));
             return;
         }
         for finding in &mut report.findings {
             if is_acceptable(finding.result) && self.findings.contains(&accepted(finding)) {
-                finding.result = Outcome::Exempted;
+                finding.result = FindingResult::Exempted;
                 let (until, reason) = (self.until.to_string(), self.reason.clone());
                 finding.exempt = Some(Exempt { until, reason });
             }
         }
         let clean = report.summary.objects.saturating_sub(report.objects.len());
-        let mut summary = Summary::default();
-        (0..clean).for_each(|_| summary.count(Outcome::Clean));
+        let mut summary = ResultCounts::default();
+        (0..clean).for_each(|_| summary.count(FindingResult::Clean));
         for object in &report.objects {
             let findings = report.findings.get(object.findings.clone()).unwrap_or_default();
             let gravest = findings.iter().map(|finding| finding.result).max();
-            summary.count(gravest.unwrap_or(Outcome::Clean));
+            summary.count(gravest.unwrap_or(FindingResult::Clean));
         }
         report.summary = summary;
     }
@@ -111,7 +114,7 @@ pub(super) fn write(
     };
     if until <= now {
         return Err(Failure::usage(format!(
-            "--until {until} has passed: the baseline would accept nothing; give a time to come"
+            "--until {until} has passed: the baseline would accept nothing; give a time in the future"
         )));
     }
     let found = report.findings.iter().filter(|finding| is_acceptable(finding.result));
@@ -125,10 +128,13 @@ pub(super) fn write(
     files::write(path, &notation::yaml(&baseline)?, Readers::Everybody)
 }
 
-fn is_acceptable(result: Outcome) -> bool {
+fn is_acceptable(result: FindingResult) -> bool {
     match result {
-        Outcome::Denied | Outcome::Warned | Outcome::Audited | Outcome::Unverified => true,
-        Outcome::Clean | Outcome::Exempted | Outcome::Api => false,
+        FindingResult::Denied
+        | FindingResult::Warned
+        | FindingResult::Audited
+        | FindingResult::Unverified => true,
+        FindingResult::Clean | FindingResult::Exempted | FindingResult::Api => false,
     }
 }
 

@@ -20,19 +20,19 @@ use crate::webhook::observe::ConnectionCounter;
 use crate::webhook::transport::{Limits, PortOptions, PortServer, Security};
 use jiff::SignedDuration;
 
-/// As many may knock at once as probes, scrapes and people at their worst.
+/// Backlog of the health port: more than probes and scrapes need at once.
 const WAITING: u16 = 128;
 
-/// Runs the command until the process is told to end.
+/// Runs the command until a signal ends the process.
 pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     if arguments.mode == ControllerMode::Full && !arguments.in_tree_binder_disabled {
         return Err(Failure::usage(
-            "two binders would fight over every claim; start kube-controller-manager with \
+            "two binders would write to every PVC; start kube-controller-manager with \
              --controllers=*,-persistentvolume-binder-controller, then give \
              --in-tree-binder-disabled",
         ));
     }
-    // What is wrong with it is told before anything else, as by every command.
+    // Errors in it are reported before anything starts, as by every command.
     super::configuration(arguments.config.as_deref())?;
     let timing = timing(arguments)?;
     process::start_logging(arguments.log_format, &arguments.log_level);
@@ -45,7 +45,7 @@ pub fn run(arguments: &ControllerArgs) -> Result<Exit, Failure> {
     runtime.block_on(serve(arguments, timing))
 }
 
-/// The periods of the lease by which one replica binds. That of the certificates keeps the usual ones: nothing is urgent.
+/// The periods of the Lease of the binder. That of the certificates has the default ones: nothing is urgent.
 fn timing(arguments: &ControllerArgs) -> Result<Timing, Failure> {
     let (duration, deadline, period) = (
         arguments.leader_elect_lease_duration,
@@ -62,7 +62,7 @@ fn timing(arguments: &ControllerArgs) -> Result<Timing, Failure> {
 
 async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failure> {
     let mut signals = Signals::new()
-        .map_err(|error| Failure::usage(format!("signals cannot be waited for: {error}")))?;
+        .map_err(|error| Failure::usage(format!("signals cannot be received: {error}")))?;
     let address = Address { kubeconfig: arguments.kubeconfig.clone(), ..Address::default() };
     let client = connect(&address).await?;
     let settings = settings(arguments, timing);
@@ -98,7 +98,8 @@ async fn serve(arguments: &ControllerArgs, timing: Timing) -> Result<Exit, Failu
     Ok(Exit::Clean)
 }
 
-/// What the loop is told: the one lease has the periods that were asked for, that of the certificates the usual ones.
+/// The settings of the controller: its own Lease has the periods of the arguments, that of the certificates the default
+/// ones.
 fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
     let identity = identity();
     let election = |namespace: &str, name: String, timing: Timing| {
@@ -135,7 +136,7 @@ fn settings(arguments: &ControllerArgs, timing: Timing) -> ControllerSettings {
 }
 
 fn periods(arguments: &ControllerArgs) -> Periods {
-    // What does not fit is longer than any certificate lives.
+    // A longer time is longer than any certificate is valid.
     let signed = |time| SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
     Periods {
         ca: signed(arguments.ca_life),
@@ -153,8 +154,8 @@ fn health_port(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Differs between any two processes: the pod's name is the host's, and a restarted container has
-/// another start.
+/// An identity that differs between any two processes: the host name is the pod's, and a restarted container has
+/// another start time.
 fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let start = jiff::Timestamp::now().as_nanosecond();
@@ -204,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn periods_that_do_not_go_together_are_told_with_their_flags() {
+    fn periods_that_conflict_are_reported_with_their_flags() {
         for (flags, reason) in [
             ("--leader-elect-lease-duration 10s", "a lease has to last longer than its holder"),
             ("--leader-elect-renew-deadline 15s", "a lease has to last longer than its holder"),
             ("--leader-elect-retry-period 9s", "a lease has to be renewed more often"),
         ] {
-            let told = settled(flags).unwrap_err();
-            assert!(told.contains(flags) && told.contains(reason), "{flags}: {told}");
+            let message = settled(flags).unwrap_err();
+            assert!(message.contains(flags) && message.contains(reason), "{flags}: {message}");
         }
     }
 }

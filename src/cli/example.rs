@@ -1,4 +1,4 @@
-//! The examples of rules and edits as real changes of real objects, and what they come to.
+//! The examples of rules and edits as real changes of real objects, and their results.
 //!
 //! Reference pages show the text that judging an example really gives; tests play the same objects
 //! through the binary.
@@ -7,9 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::args::Apply;
-use super::input::object_id::{Kind, ObjectKey};
+use super::input::object_id::{ObjectId, ObjectKind};
 use super::judge::proposed::{created, replaced};
-use super::judge::{Judged, Known, Proposal, Reach, Terms, judge_proposal, judge_review};
+use super::judge::{
+    JudgeContext, JudgedChange, KnownObjects, ObjectSource, ProposedChange, judge_proposal,
+    judge_review,
+};
 use crate::api::fixture::{self, FixtureError, FixtureObject};
 use crate::api::review::ReviewError;
 use crate::binding::Collection;
@@ -17,7 +20,7 @@ use crate::config::Configuration;
 use crate::rules::mutations::all_on;
 use crate::rules::{Example, Mode, Part, Persona, Policy, RULES, ReadAccess, Send, User};
 
-/// Why an example cannot be played: a mistake in its notation.
+/// A mistake in the notation of an example.
 #[derive(Debug, thiserror::Error)]
 pub enum ExampleError {
     /// A line of the fixture.
@@ -34,17 +37,17 @@ pub enum ExampleError {
     NoObject(String),
 }
 
-/// A played example: the cluster before, and the change.
+/// An example as objects: the cluster before, and the change.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct ExampleScenario {
     /// Every object of the cluster, as it is stored.
     pub stored: Vec<Value>,
     /// The change.
-    pub proposal: Proposal,
+    pub proposal: ProposedChange,
 }
 
-/// Sets `example` up.
-pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
+/// Returns the scenario of `example`.
+pub fn scenario(example: &Example) -> Result<ExampleScenario, ExampleError> {
     let items = fixture::parse(example.given)?;
     let uids: Vec<(String, String)> = items
         .iter()
@@ -71,10 +74,10 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
         object.ok_or_else(|| ExampleError::NoObject(target.to_owned()))
     };
     let key_of = |target: &str| {
-        ObjectKey::parse(target, "").ok_or_else(|| ExampleError::NoObject(target.to_owned()))
+        ObjectId::parse(target, "").ok_or_else(|| ExampleError::NoObject(target.to_owned()))
     };
-    let mut proposal = Proposal {
-        key: ObjectKey { kind: Kind::Volume, namespace: String::new(), name: String::new() },
+    let mut proposal = ProposedChange {
+        key: ObjectId { kind: ObjectKind::Volume, namespace: String::new(), name: String::new() },
         old: None,
         new: None,
         part: Part::Main,
@@ -109,45 +112,45 @@ pub fn scene(example: &Example) -> Result<Scene, ExampleError> {
             proposal.old = Some(find(target)?);
         }
     }
-    Ok(Scene { stored, proposal })
+    Ok(ExampleScenario { stored, proposal })
 }
 
-/// What `example` comes to under the default configuration with every edit and every rule on, edits first.
-pub fn judge(example: &Example) -> Result<Judged, ExampleError> {
-    let Scene { stored, proposal } = scene(example)?;
+/// Judges `example` under the default configuration with every edit and every rule on, edits first.
+pub fn judge(example: &Example) -> Result<JudgedChange, ExampleError> {
+    let ExampleScenario { stored, proposal } = scenario(example)?;
     with_terms(stored, access(example.by), |terms| judge_proposal(&proposal, terms))
 }
 
-/// What `example` comes to where nothing is edited first.
-pub fn judge_unedited(example: &Example) -> Result<Judged, ExampleError> {
-    let Scene { stored, proposal } = scene(example)?;
+/// Judges `example` without edits.
+pub fn judge_unedited(example: &Example) -> Result<JudgedChange, ExampleError> {
+    let ExampleScenario { stored, proposal } = scenario(example)?;
     with_terms(stored, access(example.by), |terms| judge_review(proposal.body(), terms))
 }
 
 fn with_terms(
     stored: Vec<Value>,
     access: ReadAccess,
-    judge: impl FnOnce(Terms<'_>) -> Result<Judged, ReviewError>,
-) -> Result<Judged, ExampleError> {
-    let mut known = Known::new(Reach::Dump);
+    judge: impl FnOnce(JudgeContext<'_>) -> Result<JudgedChange, ReviewError>,
+) -> Result<JudgedChange, ExampleError> {
+    let mut known = KnownObjects::new(ObjectSource::Dump);
     // Namespaces are stored only where a rule reads them.
     let is_whole = |one: &Collection| !matches!(one, Collection::Namespaces | Collection::Events);
     Collection::ALL.into_iter().filter(is_whole).for_each(|one| known.listed.add(one));
     for object in stored {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
-        let kind = object["kind"].as_str().and_then(Kind::from_name);
+        let kind = object["kind"].as_str().and_then(ObjectKind::from_name);
         let Some(kind) = kind else { continue };
-        let key = ObjectKey { kind, namespace: text("namespace"), name: text("name") };
+        let key = ObjectId { kind, namespace: text("namespace"), name: text("name") };
         known.store(key, object)?;
     }
-    // What is off by default is shown as it refuses.
+    // Rules that are off by default are shown as denials.
     let off = RULES.iter().filter(|rule| rule.mode == Mode::Off);
     let modes = off.map(|rule| (rule.id.to_owned(), Mode::Deny)).collect();
     let policy = Policy { modes, ..all_on() };
     let configuration = Configuration { policy, ..Configuration::default() };
     // No example has an exemption, so the time does not matter.
     let now = Timestamp::UNIX_EPOCH;
-    let terms = Terms { known: &known, configuration: &configuration, now, access };
+    let terms = JudgeContext { known: &known, configuration: &configuration, now, access };
     Ok(judge(terms)?)
 }
 
@@ -234,10 +237,10 @@ mod tests {
         assert!(is_safe("set Retain, then delete the claim"));
     }
 
-    /// Whoever does what a message says, and no more, loses nothing: the policy comes first.
+    /// Following a message literally loses no data: the reclaim policy comes first.
     #[test]
     fn whatever_advises_a_deletion_says_retain_before() {
-        let mut told = 0;
+        let mut texts = 0;
         for rule in RULES {
             assert!(is_safe(rule.page.instead), "{}: {}", rule.id, rule.page.instead);
             for example in rule.denied {
@@ -246,7 +249,7 @@ mod tests {
                     for ruling in &judged.verdict.rulings {
                         let text = &ruling.violation.text;
                         assert!(is_safe(text), "{}: {text}", ruling.rule.id);
-                        told += 1;
+                        texts += 1;
                     }
                     for text in standing(&example) {
                         assert!(is_safe(&text), "{text}");
@@ -254,7 +257,7 @@ mod tests {
                 }
             }
         }
-        assert!(told > 150, "{told}");
+        assert!(texts > 150, "{texts}");
         for repair in MUTATIONS {
             assert!(is_safe(repair.page.instead), "{}: {}", repair.id, repair.page.instead);
         }
@@ -262,12 +265,14 @@ mod tests {
 
     /// What `scan` says of the objects of an example.
     fn standing(example: &Example) -> Vec<String> {
-        let Scene { stored, .. } = scene(example).unwrap();
-        let mut known = Known::new(Reach::Dump);
+        let ExampleScenario { stored, .. } = scenario(example).unwrap();
+        let mut known = KnownObjects::new(ObjectSource::Dump);
         for object in stored {
             let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
-            let Some(kind) = object["kind"].as_str().and_then(Kind::from_name) else { continue };
-            let key = ObjectKey { kind, namespace: text("namespace"), name: text("name") };
+            let Some(kind) = object["kind"].as_str().and_then(ObjectKind::from_name) else {
+                continue;
+            };
+            let key = ObjectId { kind, namespace: text("namespace"), name: text("name") };
             known.store(key, object).unwrap();
         }
         let live = LiveReads::default();

@@ -7,8 +7,8 @@ use crate::client::connect::ConnectError;
 pub enum Exit {
     /// Clean, or warnings only.
     Clean = 0,
-    /// A denial, or the API server itself will refuse; or nothing matched and `--require-match`.
-    Refused = 1,
+    /// A denial by a rule or by the API server; or nothing matched and `--require-match`.
+    Denied = 1,
     /// Wrong usage or unreadable input.
     Usage = 2,
     /// Only findings that `--fail-on` names.
@@ -22,7 +22,7 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Self::Clean => 0,
-            Self::Refused => 1,
+            Self::Denied => 1,
             Self::Usage => 2,
             Self::FailOn => 3,
             Self::Unreachable => 4,
@@ -30,13 +30,13 @@ impl Exit {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// The error that ended a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     /// How the process ends.
     pub exit: Exit,
-    /// What is wrong, where, and what to do: one sentence without a full stop.
+    /// The problem, its place and the fix: one sentence without a full stop.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ impl Failure {
 }
 
 impl From<ConnectError> for Failure {
-    /// A file that is no good is wrong input; only where there is no cluster at all is it missing.
+    /// An unusable kubeconfig is wrong input; without any, the cluster is unreachable.
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
         match error {

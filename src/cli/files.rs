@@ -15,7 +15,7 @@ pub const STANDARD_INPUT: &str = "stdin";
 /// Who may read a file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Whoever the process's mask lets.
+    /// The accounts that the process's umask admits.
     Everybody,
     /// The owner: it is a key.
     Owner,
@@ -101,7 +101,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 fn text(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
-    let refused =
+    let invalid =
         |error: UnreadableError| Failure::usage(format!("{name}:{}: {}", error.at, error.reason));
-    document::text(bytes).map_err(refused)
+    document::text(bytes).map_err(invalid)
 }

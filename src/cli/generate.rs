@@ -1,4 +1,4 @@
-//! `bindery generate`: everything that would otherwise be written twice.
+//! `bindery generate`: registrations, reference pages and completions, made from the code.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
     let configuration = super::configuration(arguments.config.as_deref())?;
     let registration = Registration {
         target: target(arguments)?,
-        ca_pem: authority(arguments)?,
+        ca_pem: ca_pem(arguments)?,
         own_controller: configuration.own_controller,
         namespace_labels: configuration.policy.parameters.namespace_labels,
         tenant_label: configuration.policy.parameters.tenant_label.as_str().to_owned(),
@@ -50,7 +50,7 @@ fn printed(registration: &Registration, form: Notation) -> Result<String, Failur
 }
 
 /// The registrations with a placeholder for each name that only an installation knows. The chart's
-/// template puts the names in; whoever fills in `caBundle` does it in the cluster.
+/// template puts the names in; `caBundle` is filled in inside the cluster.
 fn for_chart() -> Registration {
     Registration {
         target: WebhookTarget::Service {
@@ -80,7 +80,7 @@ fn target(arguments: &WebhooksArgs) -> Result<WebhookTarget, Failure> {
             };
             let (namespace, name) = parts.filter(whole).ok_or_else(|| {
                 Failure::usage(format!(
-                    "--service {service}: names no service; write NAMESPACE/NAME"
+                    "--service {service}: is not a Service; write NAMESPACE/NAME"
                 ))
             })?;
             Ok(WebhookTarget::Service { namespace: namespace.to_owned(), name: name.to_owned() })
@@ -88,12 +88,12 @@ fn target(arguments: &WebhooksArgs) -> Result<WebhookTarget, Failure> {
     }
 }
 
-fn authority(arguments: &WebhooksArgs) -> Result<String, Failure> {
+fn ca_pem(arguments: &WebhooksArgs) -> Result<String, Failure> {
     let Some(path) = &arguments.ca_file else { return Ok(String::new()) };
     let text = files::read(path)?;
     if !text.contains("-----BEGIN CERTIFICATE-----") {
         return Err(Failure::usage(format!(
-            "{}: holds no certificate; give the authority's in PEM",
+            "{}: holds no certificate; give the CA certificate in PEM",
             path.display()
         )));
     }

@@ -1,7 +1,7 @@
 //! The command line: arguments, subcommands and what they print.
 //!
-//! Machine output goes to standard output alone; everything said to people goes to standard error,
-//! one sentence a line. How a command ends is in `exit`.
+//! Standard output is for the output of a command alone; errors and notes go to standard error,
+//! one sentence a line. Exit codes are in `exit`.
 
 pub mod args;
 mod baseline;
@@ -54,33 +54,32 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
     let bindery = match parsed {
         Ok(bindery) => bindery,
         Err(error) => {
-            return refused(&error);
+            return usage_error(&error);
         }
     };
     match dispatch(&bindery.command) {
         Ok(exit) => exit,
-        Err(failure) => failed(&failure),
+        Err(failure) => report_failure(&failure),
     }
 }
 
-/// Reports why a command could not do what it was asked, a line each.
-fn failed(failure: &Failure) -> Exit {
+/// Prints the error of a command, a line each.
+fn report_failure(failure: &Failure) -> Exit {
     for line in failure.to_string().lines() {
-        complain(&plain(&format!("error: {line}")));
+        eprint_line(&one_line(&format!("error: {line}")));
     }
     failure.exit
 }
 
-/// Prints what the parser has to say: help and version are no errors and go to standard output, an
-/// error is one sentence.
-fn refused(error: &clap::Error) -> Exit {
+/// Prints the parser's message: help and version go to standard output, an error is one sentence on standard error.
+fn usage_error(error: &clap::Error) -> Exit {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         if error.use_stderr() {
             // Nothing is left to report to if this fails.
             let _ = error.print();
             return Exit::Usage;
         }
-        // The library's own `print` reports a failed write to nobody.
+        // The library's own `print` does not report a failed write.
         let text = error.render();
         let text = match output::Colour::of_standard_output(false) {
             output::Colour::On => text.ansi().to_string(),
@@ -88,7 +87,7 @@ fn refused(error: &clap::Error) -> Exit {
         };
         return match output::print(&text) {
             Ok(()) => Exit::Clean,
-            Err(failure) => failed(&failure),
+            Err(failure) => report_failure(&failure),
         };
     }
     let text = error.to_string();
@@ -96,7 +95,7 @@ fn refused(error: &clap::Error) -> Exit {
     let sentence = lines.map(str::trim).collect::<Vec<_>>().join(" ");
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     let tip = tip.map(|tip| format!("; {tip}")).unwrap_or_default();
-    complain(&plain(&format!("{sentence}{tip}; --help lists what there is")));
+    eprint_line(&one_line(&format!("{sentence}{tip}; see --help")));
     Exit::Usage
 }
 
@@ -134,20 +133,20 @@ pub(crate) fn configuration(path: Option<&Path>) -> Result<Configuration, Failur
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Letters of one line that is told. A sentence quotes what it is about, which may be as long as a file.
+/// Letters of one line. A sentence quotes values that may be as long as a file.
 const LINE_CHARS_MAX: usize = 1_000;
 
-/// The line without what a terminal would obey, and no longer than somebody reads.
-pub(crate) fn plain(line: &str) -> String {
+/// The line without control characters, and shortened to [`LINE_CHARS_MAX`].
+pub(crate) fn one_line(line: &str) -> String {
     let flat = |letter: char| if output::is_unsafe(letter) { ' ' } else { letter };
-    let mut told: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
+    let mut out: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
     if line.chars().nth(LINE_CHARS_MAX).is_some() {
-        told.push('…');
+        out.push('…');
     }
-    told
+    out
 }
 
-/// Says a line to people.
-pub(crate) fn complain(line: &str) {
+/// Prints a line to standard error.
+pub(crate) fn eprint_line(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! Where a command's text goes: to standard output or to a path, readable on a terminal, and never lost silently.
+//! Writes the output of a command to standard output or to a path, safe for a terminal, and never lost silently.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -71,7 +71,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// The text without what a terminal would obey or show in another order: names come from anybody's manifests. Line
+/// The text without characters that a terminal obeys or that reorder others: names come from any manifest. Line
 /// ends stay.
 ///
 /// Unicode: bidirectional formatting characters (UAX #9) reorder the letters around them.

@@ -1,4 +1,4 @@
-//! What the commands that stay up have in common: signals and the log.
+//! Signals and the log of the commands that serve.
 
 use std::io::IsTerminal;
 
@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::telemetry::logging::{self, LogFormat, LogLevel};
 
-/// The signals that tell the process to end, from when this is made.
+/// The signals that end the process, received from when this is made.
 pub(super) struct Signals {
     terminated: Signal,
     interrupted: Signal,
@@ -29,11 +29,11 @@ impl Signals {
     }
 }
 
-/// Starts the log; text on a terminal and JSON elsewhere, unless told.
+/// Starts the log; text on a terminal and JSON elsewhere, unless given.
 pub(super) fn start_logging(format: Option<LogFormat>, level: &LogLevel) {
     let fitting =
         || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
     if let Err(error) = logging::start(format.unwrap_or_else(fitting), level) {
-        super::complain(&format!("logging is as it was before: {error}"));
+        super::eprint_line(&format!("logging is as it was before: {error}"));
     }
 }

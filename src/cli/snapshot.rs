@@ -1,7 +1,7 @@
 //! `bindery snapshot`: what `check --live` and `scan` need of a cluster, as one file.
 //!
-//! Whoever runs the pipeline needs no access to the cluster then. Volumes, claims and classes are kept as they
-//! are; of everything else only what a verdict reads: no name of a pod, and no secret is ever asked for.
+//! A pipeline with a snapshot needs no access to the cluster. Volumes, claims and classes are complete; of other objects
+//! only what a verdict reads: no names of pods, no secrets.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::API_VERSION;
 use super::args::SnapshotArgs;
 use super::exit::{Exit, Failure};
 use super::files::Readers;
-use super::input::cluster::{Cluster, listed};
+use super::input::cluster::{ClusterClient, listed};
 use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::notation;
 use super::output::deliver;
@@ -63,7 +63,7 @@ fn whole(list: &str) -> Result<Vec<Value>, Failure> {
 }
 
 /// Names and labels of the objects at `path`.
-fn labelled(cluster: &Cluster, path: &str, kind: &str) -> Result<Vec<Value>, Failure> {
+fn labelled(cluster: &ClusterClient, path: &str, kind: &str) -> Result<Vec<Value>, Failure> {
     let list = parsed(&cluster.get(path)?)?;
     let slim = |item: &Value| {
         let metadata = &item["metadata"];
@@ -74,7 +74,7 @@ fn labelled(cluster: &Cluster, path: &str, kind: &str) -> Result<Vec<Value>, Fai
 }
 
 /// Which volume is attached to which node.
-fn attachments(cluster: &Cluster) -> Result<Vec<Value>, Failure> {
+fn attachments(cluster: &ClusterClient) -> Result<Vec<Value>, Failure> {
     let list = parsed(&cluster.get("/apis/storage.k8s.io/v1/volumeattachments")?)?;
     let slim = |item: &Value| {
         let spec = json!({
@@ -90,7 +90,7 @@ fn attachments(cluster: &Cluster) -> Result<Vec<Value>, Failure> {
 }
 
 /// The claims that pods use; finished pods count until their object is gone.
-fn used(cluster: &Cluster) -> Result<BTreeSet<ClaimKey>, Failure> {
+fn used(cluster: &ClusterClient) -> Result<BTreeSet<ClaimKey>, Failure> {
     let mut used = BTreeSet::new();
     let mut token = String::new();
     loop {

@@ -16,7 +16,7 @@ use crate::webhook::run::{Options, Webhook, WebhookError};
 use crate::webhook::transport::Limits;
 use crate::webhook::transport::tls::{ClientVerification, PairFiles};
 
-/// Runs the command until the process is told to end.
+/// Runs the command until a signal ends the process.
 pub fn run(arguments: &WebhookArgs) -> Result<Exit, Failure> {
     let options = Options {
         listen: arguments.listen,
@@ -68,7 +68,7 @@ async fn serve(options: Options) -> Result<(), WebhookError> {
     let address = webhook.address().to_string();
     let health = webhook.health_address().to_string();
     tracing::info!(address, health, version = env!("CARGO_PKG_VERSION"), "serving");
-    // Whoever asks twice does not want to wait for the drain. One after the other from one place:
+    // A second signal ends the process without the drain. Both are received in one place:
     // two that listen apart may take two quick signals for one.
     let (stop, stopped) = oneshot::channel::<()>();
     let again = async {
@@ -76,14 +76,14 @@ async fn serve(options: Options) -> Result<(), WebhookError> {
         drop(stop);
         signals.next().await;
     };
-    let told = async {
-        // Nothing is ever sent: the end of the sender is the word.
+    let signalled = async {
+        // Nothing is ever sent: the end of the sender is the signal.
         let _ = stopped.await;
     };
     tokio::select! {
-        ended = webhook.serve(told) => ended,
+        ended = webhook.serve(signalled) => ended,
         () = again => {
-            tracing::warn!("told to end again; not drained");
+            tracing::warn!("second signal; not drained");
             Ok(())
         }
     }

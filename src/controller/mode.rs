@@ -2,12 +2,12 @@
 
 use clap::ValueEnum;
 
-/// How much the controller may write.
+/// Which writes the controller may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ControllerMode {
-    /// No binding: events say what it would do.
+    /// No binding: it reports what it would do.
     Observe,
-    /// Reservations for claims whose pods have a node that no scheduler chose, beside another binder.
+    /// Reservations for PersistentVolumeClaims whose pods bypass the scheduler, beside the in-tree binder.
     Prebind,
     /// Everything, as the only binder of the cluster.
     Full,

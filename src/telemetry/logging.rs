@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// The form of log lines.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.

@@ -84,10 +84,7 @@ fn objects_without_a_namespace_are_in_the_default_one() {
     assert!(plan.stdout.contains("default/data"), "{plan:?}");
     let explain = |object: &str| folder.run_with(&["explain", object, "-f", "-"], &state);
     let claim = explain("pvc/data");
-    assert!(
-        claim.stdout.starts_with("claim \"default/data\" binds to volume \"static\""),
-        "{claim:?}"
-    );
+    assert!(claim.stdout.starts_with("PVC \"default/data\" binds to PV \"static\""), "{claim:?}");
     let pod = explain("pod/web");
     assert!(pod.stdout.starts_with("pod \"default/web\" "), "{pod:?}");
     let scan = folder.run_with(&["scan", "-f", "-"], &state);
@@ -129,7 +126,7 @@ fn a_claim_that_check_denies_is_in_conflict_with_what_check_says() {
     let reason = claim["reason"].as_str().expect("a reason");
     assert!(reason.starts_with("check denies it: [prebind-class] "), "{reason}");
     assert_eq!(code, 1);
-    let summary = format!("claim \"db/data\" is in conflict: {reason}");
+    let summary = format!("PVC \"db/data\" is in conflict: {reason}");
     assert_eq!(explained[0]["summary"], summary);
     assert_eq!(
         (&explained[0]["outcome"], &explained[0]["stuck"]),
@@ -169,9 +166,9 @@ fn nothing_binds_to_a_volume_that_check_denies() {
     assert_eq!(planned(&plan().0, "data")["volume"], "again");
     assert_eq!(check(&format!("{}---\n{wants}", disk("name: again", "5Gi"))), 1);
     let (plan, code) = plan();
-    assert_eq!((&planned(&plan, "data")["outcome"], code), (&"starves".into(), 1));
+    assert_eq!((&planned(&plan, "data")["outcome"], code), (&"unmatched".into(), 1));
     let note = plan["notes"][0].as_str().expect("a note");
-    let begins = "volume \"again\" is not stored: check denies it: [duplicate-backend] ";
+    let begins = "PV \"again\" is not stored: check denies it: [duplicate-backend] ";
     assert!(note.starts_with(begins), "{note}");
 }
 
@@ -185,7 +182,7 @@ fn a_volume_without_storage_is_not_stored() {
     let volumes = plan["volumes"].as_array().expect("volumes");
     assert!(volumes.iter().all(|volume| volume["name"] != "pv-other"), "{plan}");
     let note = plan["notes"][0].as_str().expect("a note");
-    assert!(note.starts_with("volume \"pv-other\" is not stored: check denies it: "), "{note}");
+    assert!(note.starts_with("PV \"pv-other\" is not stored: check denies it: "), "{note}");
     let explained = &explained[0];
     assert_eq!((&explained["outcome"], &explained["stuck"]), (&"conflict".into(), &true.into()));
 }
@@ -402,7 +399,8 @@ fn after_an_update_that_check_denies_what_is_stored_stays() {
     let (plan, code) = plan_over(HELD, smaller);
     assert_eq!((&planned(&plan, "data")["outcome"], code), (&"bound".into(), 1), "{plan}");
     let note = plan["notes"][0].as_str().expect("a note");
-    let begins = "volume \"held\" stays as it is stored: check denies its manifest: [bound-volume-capacity] ";
+    let begins =
+        "PV \"held\" stays as it is stored: check denies its manifest: [bound-volume-capacity] ";
     assert!(note.starts_with(begins), "{note}");
     let folder = Folder::new();
     folder.write("stored.yaml", format!("{HELD}{ALL_LISTED}"));

@@ -27,52 +27,52 @@ const ROWS: &[Row] = &[
     row(
         &["chek"],
         "",
-        "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'; --help lists what there is",
+        "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'; see --help",
     ),
     row(
         &["check", "--filenam", "x"],
         "",
-        "unexpected argument '--filenam' found; a similar argument exists: '--filename'; --help lists what there is",
+        "unexpected argument '--filenam' found; a similar argument exists: '--filename'; see --help",
     ),
     row(
         &["check", "-f"],
         "",
-        "a value is required for '--filename <PATH>' but none was supplied; --help lists what there is",
+        "a value is required for '--filename <PATH>' but none was supplied; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "-o", "xml"],
         "",
-        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text, wide, json, yaml, junit, sarif, github and markdown; --help lists what there is",
+        "invalid value 'xml' for '--output <FORMAT[=PATH]>': known formats are text, wide, json, yaml, junit, sarif, github and markdown; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "-o", "json="],
         "",
-        "invalid value 'json=' for '--output <FORMAT[=PATH]>': a path must follow '='; --help lists what there is",
+        "invalid value 'json=' for '--output <FORMAT[=PATH]>': a path must follow '='; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "--fail-on", "all"],
         "",
-        "invalid value 'all' for '--fail-on <RESULT>' [possible values: warn, unverified]; --help lists what there is",
+        "invalid value 'all' for '--fail-on <RESULT>' [possible values: warn, unverified]; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "--apply", "force"],
         "",
-        "invalid value 'force' for '--apply <HOW>' [possible values: server, client, replace]; --help lists what there is",
+        "invalid value 'force' for '--apply <HOW>' [possible values: server, client, replace]; see --help",
     ),
     row(
         &["check", "-f", "pv.yaml", "--request-timeout", "soon"],
         "",
-        "invalid value 'soon' for '--request-timeout <TIME>': expected a time like 10s, 5m or 24h; --help lists what there is",
+        "invalid value 'soon' for '--request-timeout <TIME>': expected a time like 10s, 5m or 24h; see --help",
     ),
     row(
         &["webhook"],
         "",
-        "the following required arguments were not provided: --tls-cert-file <FILE> --tls-private-key-file <FILE>; --help lists what there is",
+        "the following required arguments were not provided: --tls-cert-file <FILE> --tls-private-key-file <FILE>; see --help",
     ),
     row(
         &["webhook", "--tls-cert-file", "a", "--tls-private-key-file", "b", "--listen", "nowhere"],
         "",
-        "invalid value 'nowhere' for '--listen <ADDRESS>': invalid socket address syntax; --help lists what there is",
+        "invalid value 'nowhere' for '--listen <ADDRESS>': invalid socket address syntax; see --help",
     ),
     row(
         &["controller", "--leader-elect-lease-duration", "10s"],
@@ -82,12 +82,12 @@ const ROWS: &[Row] = &[
     row(
         &["generate", "webhooks"],
         "",
-        "the following required arguments were not provided: --url <BASE>; --help lists what there is",
+        "the following required arguments were not provided: --url <BASE>; see --help",
     ),
     row(
         &["generate", "webhooks", "--url", "https://a", "--service", "b/c"],
         "",
-        "the argument '--url <BASE>' cannot be used with '--service <NAMESPACE/NAME>'; --help lists what there is",
+        "the argument '--url <BASE>' cannot be used with '--service <NAMESPACE/NAME>'; see --help",
     ),
     row(
         &["generate", "webhooks", "--url", "http://a"],
@@ -97,7 +97,7 @@ const ROWS: &[Row] = &[
     row(
         &["generate", "webhooks", "--service", "a"],
         "",
-        "--service a: names no service; write NAMESPACE/NAME",
+        "--service a: is not a Service; write NAMESPACE/NAME",
     ),
     row(
         &["generate", "webhooks", "--url", "https://a", "--ca-file", "none"],
@@ -107,12 +107,12 @@ const ROWS: &[Row] = &[
     row(
         &["generate", "webhooks", "--url", "https://a", "--ca-file", "text.txt"],
         "",
-        "text.txt: holds no certificate; give the authority's in PEM",
+        "text.txt: holds no certificate; give the CA certificate in PEM",
     ),
     row(
         &["generate", "completion", "tcsh"],
         "",
-        "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; a similar value exists: 'zsh'; --help lists what there is",
+        "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; a similar value exists: 'zsh'; see --help",
     ),
     row(
         &["rule", "no-such-rule"],
@@ -122,12 +122,12 @@ const ROWS: &[Row] = &[
     row(
         &["certs", "--dns", "bücher"],
         "",
-        "no certificate could be made: Invalid IA5String: 'bücher'; --dns takes host names without port or scheme",
+        "no certificate could be created: Invalid IA5String: 'bücher'; --dns takes host names without port or scheme",
     ),
     row(
         &["certs", "--ip", "1.2.3"],
         "",
-        "invalid value '1.2.3' for '--ip <ADDRESS>': invalid IP address syntax; --help lists what there is",
+        "invalid value '1.2.3' for '--ip <ADDRESS>': invalid IP address syntax; see --help",
     ),
     row(
         &["certs", "--out", "pv.yaml/x"],
@@ -143,22 +143,22 @@ const ROWS: &[Row] = &[
     row(
         &["check", "-f", "-", "--old", "-"],
         "",
-        "standard input is named twice; it can be read once, use a file",
+        "standard input is given twice; it can be read once; use a file for one",
     ),
     row(
         &["check", "--delete", "pv"],
         "",
-        "--delete pv: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pv: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "--delete", "pod/x"],
         "",
-        "--delete pod/x: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pod/x: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "--delete", "pv/a/b"],
         "",
-        "--delete pv/a/b: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
+        "--delete pv/a/b: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME",
     ),
     row(
         &["check", "-f", "none.yaml"],

@@ -63,10 +63,11 @@ fn the_report_is_the_contract() {
 }
 
 #[test]
-fn text_is_a_line_per_finding_and_a_tally() {
+fn text_is_a_finding_with_its_fix_and_a_tally() {
     let output = folder().run(&["check", "-f", "5.yaml", "--live", "live.yaml"]);
     assert_eq!(output.stderr, "");
-    assert_eq!(output.stdout, format!("5.yaml:7:5: denied: {SHRINKS}\n1 object: 1 denied\n"));
+    let lines = SHRINKS.replacen("; put 20Gi back; ", "\n    fix: put 20Gi back\n    ", 1);
+    assert_eq!(output.stdout, format!("5.yaml:7:5: denied: {lines}\n1 object: 1 denied\n"));
     let output = folder().run(&["check", "-f", "20.yaml", "--live", "live.yaml"]);
     assert_eq!((output.code, output.stdout.as_str()), (0, "1 object: 1 clean\n"));
 }
@@ -99,8 +100,8 @@ fn folders_lists_and_streams_are_read_in_order() {
     assert_eq!(shallow.code, 1);
     let lines: Vec<&str> = shallow.stdout.lines().collect();
     assert!(lines[0].starts_with("all/b.yml:7:5: denied: [bound-volume-capacity] "), "{lines:?}");
-    assert!(lines[1].starts_with("all/c.json:3:3: denied: [prebind-incomplete] "), "{lines:?}");
-    assert_eq!(lines[2], "2 objects: 2 denied; 1 other object skipped");
+    assert!(lines[3].starts_with("all/c.json:3:3: denied: [prebind-incomplete] "), "{lines:?}");
+    assert_eq!(lines[6], "2 objects: 2 denied; 1 other object skipped");
     let deep = folder.run(&["check", "-R", "-f", "all", "--live", "live.yaml"]);
     assert!(deep.stdout.ends_with("; 2 other objects skipped\n"), "{deep:?}");
 }
@@ -256,14 +257,14 @@ fn what_the_api_server_rejects_is_api() {
     assert_eq!(
         output.stdout,
         "stdin:9:3: api: spec.nfs of PersistentVolume \"pv-a\": Forbidden: spec.persistentvolumesource is immutable \
-         after creation; the API server denies it; put the old value back, or create another PersistentVolume\n\
-         1 object: 1 refused by the API server\n"
+         after creation; the API server denies it\n    fix: put the old value back, or create another PersistentVolume\n\
+         1 object: 1 denied by the API server\n"
     );
     let gone = folder.run(&["check", "--delete", "pvc/db/none", "--live", "live.yaml"]);
     assert_eq!(
         gone.stdout,
         "PersistentVolumeClaim db/none: api: pvc/db/none does not exist; the API server answers \
-         404; correct the name or leave it out\n1 object: 1 refused by the API server\n"
+         404\n    fix: correct the name or remove it\n1 object: 1 denied by the API server\n"
     );
     assert_eq!(gone.code, 1);
 }
@@ -271,7 +272,8 @@ fn what_the_api_server_rejects_is_api() {
 #[test]
 fn nothing_to_judge_is_clean_unless_something_was_expected() {
     let folder = folder();
-    let reported = "no volumes or claims to judge; 1 other object skipped\n";
+    let reported =
+        "no PersistentVolumes or PersistentVolumeClaims to judge; 1 other object skipped\n";
     let run = |more: &[&str]| {
         folder.run_with(&[["check", "-f", "-"].as_slice(), more].concat(), "kind: Service\n")
     };

@@ -165,7 +165,7 @@ fn delayed(path: &str, code: u16) -> (u16, Value) {
 
 #[test]
 fn pods_of_the_cluster_are_named_and_a_missing_right_is_reported() {
-    let claim = "db/data  waits       its class binds it once";
+    let claim = "db/data  waits       it binds once";
     let (run, _) = run_against(|path| delayed(path, 200), &["plan"]);
     let expected = format!("{claim} pod \"web\" is scheduled\n");
     assert!(run.code == 0 && run.stdout.starts_with(&expected), "{run:?}");

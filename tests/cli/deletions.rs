@@ -150,7 +150,7 @@ fn a_set_that_deletes_its_claims_is_warned_about_where_the_data_goes_with_them()
         let arguments = ["check", "-f", "class.yaml", "-f", "set.yaml", "-o", "json"];
         reported(&folder.run(&arguments))
     };
-    let expected = "[claim-delete-destroys-data] StatefulSet \"db\" deletes claims like \"data-db-0\" when it is \
+    let expected = "[claim-delete-destroys-data] StatefulSet \"db\" deletes PVCs like \"data-db-0\" when it is \
         deleted (whenDeleted: Delete in persistentVolumeClaimRetentionPolicy), and their data with them (policy \
         Delete); use Retain there, or a StorageClass with reclaimPolicy Retain";
     // Once, however many they are.
@@ -158,7 +158,7 @@ fn a_set_that_deletes_its_claims_is_warned_about_where_the_data_goes_with_them()
     assert_eq!(check(FAST, "", 3), []);
     assert_eq!(check(&format!("{FAST}reclaimPolicy: Retain\n"), RETENTION, 3), []);
     let unknown = check(&FAST.replace("name: fast", "name: slow"), RETENTION, 1);
-    assert!(unknown[0].1.contains("where the policy of the volume is Delete"), "{unknown:?}");
+    assert!(unknown[0].1.contains("where the reclaim policy of the PV is Delete"), "{unknown:?}");
 }
 
 #[test]
@@ -202,7 +202,8 @@ fn one_volume_is_not_named_for_all_replicas() {
         reported(&folder.run(&["check", "-f", "set.yaml", "-o", "json"]))
     };
     let denied = check(2);
-    let expected = "[prebind-taken] StatefulSet \"db\" names volume \"pv-a\" in the template of the claims of 2 pods";
+    let expected =
+        "[prebind-taken] StatefulSet \"db\" names PV \"pv-a\" in the volumeClaimTemplate of 2 pods";
     assert!(denied[0].0 == "denied" && denied[0].1.starts_with(expected), "{denied:?}");
     assert!(check(1).iter().all(|(result, _)| result != "denied"));
 }

@@ -8,8 +8,8 @@ use bindery::api::pods::{pod_use, users_page};
 use bindery::api::volume::Wanted;
 use bindery::api::{claim, class, namespace, node, review, volume};
 use bindery::binding::{Evidence, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View};
-use bindery::cli::example::{Scene, scene};
-use bindery::cli::judge::Proposal;
+use bindery::cli::example::{ExampleScenario, scenario};
+use bindery::cli::judge::ProposedChange;
 use bindery::model::{ClaimKey, Node};
 use bindery::rules::judging::filter::{OWN_CONTROLLER, reaches};
 use bindery::rules::{
@@ -118,7 +118,7 @@ impl Stored {
 }
 
 /// What the rules say to the change as it is sent, with nothing edited first.
-fn direct(scene: &Scene, policy: &Policy) -> Verdict {
+fn direct(scene: &ExampleScenario, policy: &Policy) -> Verdict {
     let body = scene.proposal.body();
     let request = review::parse_request(&body, policy).expect("a review");
     let stored = Stored::of(&scene.stored);
@@ -146,7 +146,7 @@ fn direct(scene: &Scene, policy: &Policy) -> Verdict {
 
 /// A dump of the example's cluster, with a list of every kind. An empty one says besides that it is of all
 /// namespaces.
-fn dump(scene: &Scene) -> String {
+fn dump(scene: &ExampleScenario) -> String {
     let mut dump = String::new();
     for kind in
         ["PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Namespace", "Pod", "Node"]
@@ -163,7 +163,7 @@ fn dump(scene: &Scene) -> String {
 }
 
 /// The arguments and files that stand for the change; none where only a review can say it.
-fn as_files(example: &Example, proposal: &Proposal, folder: &Folder) -> Option<Vec<String>> {
+fn as_files(example: &Example, proposal: &ProposedChange, folder: &Folder) -> Option<Vec<String>> {
     let mut arguments = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned()];
     arguments.extend(["--config", "config.yaml", "--live", "live.json"].map(str::to_owned));
     match example.send {
@@ -203,7 +203,7 @@ fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
     let mut reported = BTreeMap::<String, Vec<String>>::new();
     for ruling in &verdict.rulings {
         let (result, unknown) = if is_unverified(ruling) {
-            ("unverified", "; whether whoever makes the change may is not known here")
+            ("unverified", "; whether the requester has the permission is not known here")
         } else {
             (ruling.effect.label(), "")
         };
@@ -223,7 +223,7 @@ fn denial(reported: &BTreeMap<String, Vec<String>>) -> String {
 
 /// Plays one example both ways; gives back the denial.
 fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
-    let scene = scene(example).expect("an example");
+    let scene = scenario(example).expect("an example");
     let modes = [(rule.id.to_owned(), mode)].into();
     let verdict = direct(&scene, &Policy { modes, ..Policy::default() });
     let folder = Folder::new();
@@ -292,7 +292,7 @@ fn every_edit_is_reported_with_its_patch() {
         let cases = repair.mutated.iter().map(|example| (example, true));
         for (example, edits) in cases.chain(repair.unchanged.iter().map(|example| (example, false)))
         {
-            let scene = scene(example).expect("an example");
+            let scene = scenario(example).expect("an example");
             let folder = Folder::new();
             folder.write("live.json", dump(&scene));
             let mut on = json!({"apiVersion": "bindery.dev/v1", "kind": "Config"});

@@ -58,7 +58,7 @@ fn explained(state: &str, object: &str) -> Value {
 fn a_stuck_claim_gets_every_reason_the_nearest_first_and_a_command() {
     let run = explain(STATE, &["pvc/data"]);
     let expected = "\
-claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
+PVC \"db/data\" cannot bind: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
   other class (1)
     slow: class \"slow\" is not class \"fast\"
   too small (1)
@@ -69,7 +69,7 @@ claim \"db/data\" starves: 0/6 volumes fit: 3 other class, 2 kept for another cl
     had: kept for claim \"qa/old\"; phase is Bound, not Available
     left: kept for claim \"qa/gone\"; phase is Released, not Available
   and 1 more for other reasons (-o wide shows all)
-fix (volume \"slow\" gets the class \"fast\"):
+fix (PV \"slow\" gets the StorageClass \"fast\"):
 kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}'
 ";
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
@@ -81,7 +81,10 @@ kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}
 #[test]
 fn programs_get_every_candidate_with_its_holder_and_the_values() {
     let explanation = explained(STATE, "pvc/data");
-    assert_eq!((&explanation["stuck"], &explanation["outcome"]), (&json!(true), &json!("starves")));
+    assert_eq!(
+        (&explanation["stuck"], &explanation["outcome"]),
+        (&json!(true), &json!("unmatched"))
+    );
     let candidates = explanation["candidates"].as_array().expect("a list");
     let names: Vec<&str> = candidates.iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["slow", "small", "local-a", "had", "left", "tiny"]);
@@ -121,8 +124,8 @@ fn waiting_for_a_pod_is_no_fault_and_names_the_nodes() {
     assert_eq!(run.code, 0);
     assert_eq!(
         run.stdout,
-        "claim \"db/waits\" waits: its class binds it once pod \"web\" is scheduled\n  \
-         on node node-a: local-a\n  on node node-b: no volume fits\n"
+        "PVC \"db/waits\" is Pending: it binds once pod \"web\" is scheduled\n  \
+         on node node-a: local-a\n  on node node-b: no PV matches\n"
     );
     assert_eq!(
         explained(STATE, "pod/web")["nodes"],
@@ -131,7 +134,7 @@ fn waiting_for_a_pod_is_no_fault_and_names_the_nodes() {
     let web = explain(STATE, &["pod/web"]);
     assert_eq!(web.code, 0);
     assert!(
-        web.stdout.starts_with("pod \"db/web\" could have its volumes on node-a\n"),
+        web.stdout.starts_with("pod \"db/web\" can have its PVs on node-a\n"),
         "{}",
         web.stdout
     );
@@ -146,18 +149,18 @@ fn waiting_for_a_pod_is_no_fault_and_names_the_nodes() {
     let late = explain(&late, &["pod/elsewhere"]);
     assert_eq!(late.code, 1);
     assert!(
-        late.stdout.contains("was given node \"node-a\" past the scheduler"),
+        late.stdout.contains("has node \"node-a\" in spec.nodeName, which bypasses the scheduler"),
         "{}",
         late.stdout
     );
     // Where a volume will be made, none is missing on any node.
     let later = explain(STATE, &["pod/later"]);
     assert_eq!(later.code, 0, "{}", later.stdout);
-    assert!(later.stdout.contains("makes a volume where the pod goes"), "{}", later.stdout);
+    assert!(later.stdout.contains("creates a PV on the pod's node"), "{}", later.stdout);
     let broken = explain(STATE, &["pod/broken"]);
     assert_eq!(broken.code, 1);
     assert!(
-        broken.stdout.starts_with("pod \"db/broken\" is kept waiting by absent, data\n"),
+        broken.stdout.starts_with("pod \"db/broken\" is Pending because of PVC absent, data\n"),
         "{}",
         broken.stdout
     );
@@ -170,7 +173,7 @@ fn a_provisioner_is_named_with_the_last_event_that_it_wrote() {
     assert_eq!(run.code, 1);
     assert_eq!(
         run.stdout,
-        "claim \"db/made\" waits for a new volume: provisioner \"csi.example\" is asked for it; its provisioner \
+        "PVC \"db/made\" is Pending: waiting for provisioner \"csi.example\" to create a PV; its provisioner \
          failed: no space\n  \
          last event of \"csi.example_pod_1\": ProvisioningFailed at 2026-01-01T00:00:02Z: no space\n"
     );
@@ -186,25 +189,22 @@ fn a_volume_shows_its_claim_the_waiting_claims_and_why_none_fits() {
         let run = explain(STATE, &[object]);
         (run.code, run.stdout.lines().next().unwrap_or_default().to_owned())
     };
-    assert_eq!(first("pv/had"), (0, "volume \"had\" is bound to claim \"qa/old\"".to_owned()));
+    assert_eq!(first("pv/had"), (0, "PV \"had\" is bound to PVC \"qa/old\"".to_owned()));
     assert_eq!(
         first("pv/small"),
-        (0, "volume \"small\" is free: it fits none of the 4 claims that wait".to_owned())
+        (0, "PV \"small\" is free: it matches none of the 4 Pending PVCs".to_owned())
     );
     assert_eq!(
         first("pv/local-a"),
         (
             0,
-            "volume \"local-a\" is free: claim \"db/waits\" could have it, and waits for its pod"
+            "PV \"local-a\" is free: PVC \"db/waits\" matches it and is Pending until its pod is scheduled"
                 .to_owned()
         )
     );
     let (code, left) = first("persistentvolume/left");
     assert_eq!(code, 1);
-    assert!(
-        left.starts_with("volume \"left\" is released: its claim \"qa/gone\" is gone"),
-        "{left}"
-    );
+    assert!(left.starts_with("PV \"left\" is released: its PVC \"qa/gone\" is deleted"), "{left}");
     let small = explained(STATE, "pv/small");
     assert_eq!(small["candidates"][0]["mismatches"][0]["label"], "class");
     assert_eq!(small["candidates"][3]["name"], "db/data");
@@ -317,9 +317,9 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     assert_eq!(run.code, 1);
     assert_eq!(
         run.stdout,
-        "claim \"db/data\" is in conflict: volume \"v\", which it names, is kept for claim \"db/other\"\n  \
+        "PVC \"db/data\" is in conflict: PV \"v\", which it names, is reserved for PVC \"db/other\"\n  \
          kept for another claim (1)\n    v: kept for claim \"db/other\"\n\
-         note: no command fixes it; make the claim anew without spec.volumeName, and add a volume of no class \
+         note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a volume of no class \
          with 5Gi and access modes RWX, volume mode Filesystem\n"
     );
 }
@@ -342,13 +342,13 @@ fn an_unreadable_pod_or_event_is_reported() {
 #[test]
 fn names_that_do_not_exist_are_rejected_with_similar_ones() {
     for (object, said) in [
-        ("pvc/dta", "error: claim \"db/dta\" does not exist in stdin; there is db/data\n"),
-        ("pvc/qa/data", "error: claim \"qa/data\" does not exist in stdin; there is db/data\n"),
-        ("pv/smal", "error: volume \"smal\" does not exist in stdin; there is small\n"),
+        ("pvc/dta", "error: PVC \"db/dta\" does not exist in stdin; there is db/data\n"),
+        ("pvc/qa/data", "error: PVC \"qa/data\" does not exist in stdin; there is db/data\n"),
+        ("pv/smal", "error: PV \"smal\" does not exist in stdin; there is small\n"),
         ("pod/wbe", "error: pod \"db/wbe\" does not exist in stdin; there is db/web\n"),
         (
             "pvc/nothing-like-it",
-            "error: claim \"db/nothing-like-it\" does not exist in stdin; check name and namespace\n",
+            "error: PVC \"db/nothing-like-it\" does not exist in stdin; check name and namespace\n",
         ),
         (
             "node/a",
@@ -409,10 +409,10 @@ fn who_may_not_list_volumes_gets_the_binders_event_and_a_note() {
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(
         run.stdout,
-        "claim \"db/data\" is Pending; \"bindery-controller\" says FailedBinding: 0/3 volumes fit: [2J3 too small\n\
-         note: you may not list the volumes and claims of the whole cluster: no volume is compared; for all \
-         reasons let somebody run it who may\n\
-         note: that \"bindery-controller\" says so is the event's own word: whoever may write events in \
+        "PVC \"db/data\" is Pending; \"bindery-controller\" says FailedBinding: 0/3 volumes fit: [2J3 too small\n\
+         note: you may not list the PersistentVolumes and PersistentVolumeClaims of the cluster: no PersistentVolume \
+         is compared; for all reasons use an account that may\n\
+         note: the source \"bindery-controller\" of the event is not verified: any account that may write events in \
          namespace \"db\" could have written it\n"
     );
     let (run, _) = run_against(tenant, &["why", "pod/web", "-n", "db", "-o", "json"]);

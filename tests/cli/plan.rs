@@ -55,17 +55,17 @@ fn every_outcome_is_shown_in_the_order_in_which_claims_are_served() {
     let expected = "\
 db/bound       bound       pv-bound
 db/z-first     binds       pv-a
-db/lost        lost        it was bound to volume \"pv-gone\", which does not exist
-db/greedy      conflict    volume \"pv-bound\", which it names, is bound to claim \"db/bound\"
-web/pod-first  waits       its class binds it once a pod that uses it is scheduled
-web/made       provisions  provisioner \"csi.example\" is asked for it
-db/late        starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode; volume \"pv-a\" would do, and goes to claim \"db/z-first\"
-volume pv-block: free, no claim takes it
-volume pv-kept: reserved, kept for claim \"db/to-come\", which does not exist
-volume pv-left: released, its claim is gone
-note: whether a pod uses a claim that waits for one is not known: stdin has no list of Pods; make a whole dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml
-to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
-claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
+db/lost        lost        it was bound to PV \"pv-gone\", which does not exist
+db/greedy      conflict    PV \"pv-bound\", which it names, is bound to PVC \"db/bound\"
+web/pod-first  waits       it binds once a pod that uses it is scheduled
+web/made       provisions  waiting for provisioner \"csi.example\" to create a PV
+db/late        unmatched   0/5 volumes fit: 4 kept for another claim, 1 other volume mode; PV \"pv-a\" would match, but binds to PVC \"db/z-first\"
+PV pv-block: free, no PVC binds to it
+PV pv-kept: reserved, for PVC \"db/to-come\", which does not exist
+PV pv-left: released, its PVC is deleted
+note: whether a pod uses a PVC with delayed binding is not known: stdin has no list of Pods; make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml
+to get the fix for a PVC: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
+PVCs: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 unmatched, 1 waits; PVs: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on PVCs that request less
 ";
     assert_eq!((plan.code, plan.stderr.as_str()), (1, ""));
     assert_eq!(plan.stdout, expected);
@@ -94,7 +94,7 @@ fn programs_get_the_same_as_json() {
     let volume = &plan["volumes"][0];
     assert_eq!((&volume["name"], &volume["claim"]), (&"pv-a".into(), &"db/z-first".into()));
     assert_eq!(volume["wastedBytes"], 2_147_483_648_u64);
-    assert_eq!(plan["summary"]["claims"]["starves"], 1);
+    assert_eq!(plan["summary"]["claims"]["unmatched"], 1);
     assert_eq!(claim("late")["blockedBy"], json!({"claim": "db/z-first", "volume": "pv-a"}));
     assert_eq!(claim("lost")["blockedBy"], Value::Null);
     expect_valid("plan", &plan);
@@ -128,7 +128,7 @@ items:
     let reported: Value = serde_json::from_str(&plan.stdout).expect("JSON");
     assert_eq!(
         (plan.code, &reported["claims"][0]["outcome"]),
-        (1, &"starves".into()),
+        (1, &"unmatched".into()),
         "{reported}"
     );
     let volume = &reported["volumes"][0];
@@ -146,10 +146,7 @@ fn wide_shows_sizes_classes_and_waste() {
         wide.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         lines[0],
-        [
-            "CLAIM", "OUTCOME", "VOLUME", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS",
-            "WHY"
-        ]
+        ["PVC", "OUTCOME", "PV", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS", "WHY"]
     );
     assert_eq!(
         lines[2],
@@ -159,8 +156,8 @@ fn wide_shows_sizes_classes_and_waste() {
     );
     let made = lines.iter().find(|line| line.first() == Some(&"web/made")).expect("the claim");
     assert_eq!(made[..8], ["web/made", "provisions", "-", "fast", "1Gi", "-", "-", "RWO"]);
-    assert!(wide.stdout.contains("pv-kept   reserved  -      1Gi   RWO    kept for claim"));
-    assert!(wide.stdout.ends_with("2Gi wasted on claims that ask for less\n"));
+    assert!(wide.stdout.contains("pv-kept   reserved  -      1Gi   RWO    for PVC"));
+    assert!(wide.stdout.ends_with("2Gi wasted on PVCs that request less\n"));
 }
 
 #[test]
@@ -169,11 +166,11 @@ fn markdown_begins_with_what_needs_action() {
     let expected = "\
 ### Storage plan
 
-claims: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 starves, 1 waits; volumes: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on claims that ask for less
+PVCs: 1 binds, 1 bound, 1 conflict, 1 lost, 1 provisions, 1 unmatched, 1 waits; PVs: 1 binds, 1 bound, 1 free, 1 released, 1 reserved; 2Gi wasted on PVCs that request less
 
 | claim | outcome | volume | why |
 |---|---|---|---|
-| `db/lost` | **lost** |  | it was bound to volume \"pv-gone\", which does not exist |
+| `db/lost` | **lost** |  | it was bound to PV \"pv-gone\", which does not exist |
 ";
     assert!(markdown.starts_with(expected), "{markdown}");
     assert!(!markdown.contains("`db/bound`"), "nothing happens to it: {markdown}");
@@ -196,25 +193,21 @@ fn the_pod_that_a_claim_waits_for_is_named() {
     let elsewhere = waits("other").replace("pod-first", "made");
     let several: String = ["a", "b", "c", "d", "e"].map(waits).concat();
     let unreadable = waits("odd").replace("claimName: pod-first", "claimName: true");
-    let no_such = "its class binds it once a pod that uses it is scheduled, and no such pod waits";
+    let no_such = "it binds once a pod that uses it is scheduled, and no such pod is Pending";
     let note = "note: stdin: Pod web/odd cannot be read: ";
     for (pods, said, noted) in [
-        (waits("web-0") + &finished, "its class binds it once pod \"web-0\" is scheduled", None),
-        (
-            several,
-            "its class binds it once one of pods \"a\", \"b\", \"c\" and 2 more is scheduled",
-            None,
-        ),
-        (waits("b") + &given, "its class binds it once pod \"b\" is scheduled", None),
+        (waits("web-0") + &finished, "it binds once pod \"web-0\" is scheduled", None),
+        (several, "it binds once one of pods \"a\", \"b\", \"c\" and 2 more is scheduled", None),
+        (waits("b") + &given, "it binds once pod \"b\" is scheduled", None),
         (
             given,
-            "pod \"given\" uses it and was given node \"n1\" past the scheduler, which alone has a volume chosen; \
-             make the pod anew without spec.nodeName",
+            "pod \"given\" uses it and has node \"n1\" in spec.nodeName, which bypasses the scheduler, so no PV is \
+             selected; re-create the pod without spec.nodeName",
             None,
         ),
         (finished, no_such, None),
         (elsewhere, no_such, None),
-        (unreadable, "its class binds it once a pod that uses it is scheduled", Some(note)),
+        (unreadable, "it binds once a pod that uses it is scheduled", Some(note)),
     ] {
         let state = STATE.to_owned() + &pods;
         let text = plan(&Folder::new(), &state, &[]).stdout;
@@ -229,7 +222,7 @@ fn the_pod_that_a_claim_waits_for_is_named() {
 #[test]
 fn unseen_pods_are_noted_where_it_matters_in_every_form() {
     let said =
-        "whether a pod uses a claim that waits for one is not known: stdin has no list of Pods";
+        "whether a pod uses a PVC with delayed binding is not known: stdin has no list of Pods";
     for form in ["text", "wide", "markdown"] {
         assert!(plan(&Folder::new(), STATE, &["-o", form]).stdout.contains(said), "{form}");
     }
@@ -306,11 +299,11 @@ fn a_reserved_volume_shows_why_its_claim_does_not_have_it() {
         + &asking("waits", "1Gi");
     let expected = "\
 db/first  binds       v-first
-db/waits  starves     0/5 volumes fit: 4 kept for another claim, 1 other volume mode
-volume v-absent: reserved, kept for claim \"db/absent\", which does not exist
-volume v-block: reserved, kept for claim \"db/waits\", which does not take it
-volume v-more: reserved, kept for claim \"db/first\", which has volume \"v-first\"
-volume v-odd: reserved, its claimRef lacks a namespace or a name, so that no claim can have it
+db/waits  unmatched   0/5 volumes fit: 4 kept for another claim, 1 other volume mode
+PV v-absent: reserved, for PVC \"db/absent\", which does not exist
+PV v-block: reserved, for PVC \"db/waits\", which does not bind to it
+PV v-more: reserved, for PVC \"db/first\", which has PV \"v-first\"
+PV v-odd: reserved, its claimRef lacks a namespace or a name, so no PVC can bind to it
 ";
     let text = plan(&Folder::new(), &state, &[]).stdout;
     assert!(text.starts_with(expected), "{text}");
@@ -324,7 +317,7 @@ fn a_pending_claim_is_shown_the_claim_that_named_the_volume() {
     let text = plan(&Folder::new(), &state, &[]).stdout;
     let expected = "\
 db/a  binds       v
-db/b  starves     0/1 volumes fit: 1 kept for another claim; volume \"v\" would do, and goes to claim \"db/a\"
+db/b  unmatched   0/1 volumes fit: 1 kept for another claim; PV \"v\" would match, but binds to PVC \"db/a\"
 ";
     assert!(text.starts_with(expected), "{text}");
 }
@@ -339,7 +332,7 @@ fn a_claim_whose_scheduler_reserved_nothing_gets_no_hint_that_volumes_fit() {
         .replace("name: a,", "name: a, annotations: {volume.kubernetes.io/selected-node: n1},");
     let state = class.to_owned() + &of_class(volume("v", "1Gi", "x")) + &chosen;
     let text = plan(&Folder::new(), &state, &[]).stdout;
-    let expected = "db/a  starves     0/1 volumes fit: 1 held back until a pod has a node\n";
+    let expected = "db/a  unmatched   0/1 volumes fit: 1 held back until a pod has a node\n";
     assert!(text.starts_with(expected), "{text}");
 }
 
@@ -394,20 +387,20 @@ fn a_difference_shows_what_changed_came_and_went() {
     let claim = |name: &str| selecting(name, "1Gi", "x");
     let volumes = volume("a", "1Gi", "x") + &volume("b", "1Gi", "x");
     let before =
-        volumes.clone() + &claim("gone") + &claim("hosts") + &claim("starves") + &claim("waits");
-    let now = volumes + &claim("hosts") + &claim("starves") + &claim("waits") + &claim("zzz");
+        volumes.clone() + &claim("gone") + &claim("hosts") + &claim("unmatched") + &claim("waits");
+    let now = volumes + &claim("hosts") + &claim("unmatched") + &claim("waits") + &claim("zzz");
     assert_eq!(plan(&folder, &before, &["-o", "json=old.json", "-o", "yaml=old.yaml"]).code, 1);
 
     let changed = plan(&folder, &now, &["--diff", "old.json"]);
     assert_eq!((changed.code, changed.stderr.as_str()), (1, ""));
     let expected = "\
-changed  db/hosts    binds b -> binds a
-changed  db/starves  starves -> binds b
-new      db/zzz      starves: 0/2 volumes fit: 2 kept for another claim; volume \"a\" would do, and goes to claim \"db/hosts\"
-gone     db/gone     binds a
-against the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
-to learn what to do about a claim: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
-claims: 2 binds, 2 starves; volumes: 2 binds; nothing wasted
+changed  db/hosts      binds b -> binds a
+changed  db/unmatched  unmatched -> binds b
+new      db/zzz        unmatched: 0/2 volumes fit: 2 kept for another claim; PV \"a\" would match, but binds to PVC \"db/hosts\"
+gone     db/gone       binds a
+since the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
+to get the fix for a PVC: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster
+PVCs: 2 binds, 2 unmatched; PVs: 2 binds; nothing wasted
 ";
     assert_eq!(changed.stdout, expected);
     assert_eq!(plan(&folder, &now, &["--diff", "old.yaml"]).stdout, changed.stdout);
@@ -423,7 +416,7 @@ claims: 2 binds, 2 starves; volumes: 2 binds; nothing wasted
     assert!(folder.read("new.yaml").contains("difference:"));
     // A plan with a difference is what the next one is compared with.
     let same = plan(&folder, &now, &["--diff", "new.json"]).stdout;
-    assert!(same.starts_with("against the earlier plan: 0 changed, 0 new, 0 gone, 4 as before\n"));
+    assert!(same.starts_with("since the earlier plan: 0 changed, 0 new, 0 gone, 4 as before\n"));
 }
 
 #[test]
@@ -437,11 +430,11 @@ fn what_is_no_earlier_plan_is_rejected_with_its_place() {
         ("{\"apiVersion\": \"bindery.dev/v2\", \"kind\": \"Plan\"}", "old.json:1:2: apiVersion is"),
         (
             "apiVersion: bindery.dev/v1\nkind: Plan\nclaims: none\n",
-            "old.json:3:1: claims is no list",
+            "old.json:3:1: claims is not a list",
         ),
         (
             "apiVersion: bindery.dev/v1\nkind: Plan\nclaims:\n- {namespace: a, name: b, outcome: 3}\n",
-            "old.json:4:27: outcome of a claim is no text",
+            "old.json:4:27: outcome of a claim is not a text",
         ),
         ("", "old.json:1:1: is empty"),
         ("{\"apiVersion\": ", "old.json:1:"),
@@ -463,13 +456,10 @@ fn a_state_in_which_all_are_served_ends_with_0_and_nothing_is_no_error() {
         accessModes: [ReadWriteOnce]}}\n";
     let served = plan(&folder, pair, &[]);
     assert_eq!((served.code, served.stderr.as_str()), (0, ""));
-    assert_eq!(
-        served.stdout,
-        "a/b  binds       c\nclaims: 1 binds; volumes: 1 binds; nothing wasted\n"
-    );
+    assert_eq!(served.stdout, "a/b  binds       c\nPVCs: 1 binds; PVs: 1 binds; nothing wasted\n");
     let nothing = plan(&folder, "", &[]);
     assert_eq!(nothing.code, 0);
-    assert_eq!(nothing.stdout, "claims: none; volumes: none; nothing wasted\n");
+    assert_eq!(nothing.stdout, "PVCs: none; PVs: none; nothing wasted\n");
 }
 
 #[test]

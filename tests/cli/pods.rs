@@ -43,13 +43,13 @@ fn stuck(state: &str, object: &str, said: &str) {
 fn a_pod_is_ready_only_where_a_node_can_take_it() {
     let ready = explain(STATE, "pod/web");
     assert_eq!(ready.code, 0, "{ready:?}");
-    assert!(ready.stdout.starts_with("pod \"db/web\" has all of its volumes\n"), "{ready:?}");
+    assert!(ready.stdout.starts_with("pod \"db/web\" has all of its PVs\n"), "{ready:?}");
     let node = |node: &str| STATE.replace("{name: n1, labels: {zone: a}}", node);
     let none = "pod \"db/web\" can run on none of 1 nodes\n";
     for (state, why) in [
         (
             node("{name: n1, labels: {zone: b}}"),
-            "volume \"disk\" of claim \"db/data\" cannot be reached from it",
+            "PV \"disk\" of PVC \"db/data\" is not available on it",
         ),
         (
             node("{name: n1, labels: {zone: a}}, spec: {unschedulable: true}"),
@@ -79,7 +79,7 @@ fn a_pod_whose_node_is_gone_or_far_from_its_volume_is_stuck() {
         STATE.replace("spec: {volumes:", &format!("spec: {{nodeName: {node}, volumes:"))
     };
     assert_eq!(explain(&on("n1"), "pod/web").code, 0);
-    stuck(&on("n9"), "pod/web", "was given node \"n9\", which does not exist any more");
+    stuck(&on("n9"), "pod/web", "was given node \"n9\", which no longer exists");
     let far = on("n1").replace("zone: a}}", "zone: b}}");
     stuck(&far, "pod/web", "cannot run on its node \"n1\"");
 }
@@ -96,7 +96,7 @@ fn the_schedulers_last_event_is_shown() {
 fn without_nodes_a_pod_is_unknown_and_never_ready() {
     let state = STATE.replace("kind: Node,", "kind: Secret,");
     stuck(&state, "pod/web", "whether there is a node that can take it is not known");
-    stuck(&state, "pod/web", "stdin has no list of Nodes; make a whole dump with ");
+    stuck(&state, "pod/web", "stdin has no list of Nodes; make a complete dump with ");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_claim_that_another_pod_holds_is_shown() {
         state.replace("name: web}, spec: {volumes:", "name: web}, spec: {nodeName: n1, volumes:");
     stuck(&on, "pod/web", "is attached to node \"n2\", where pod \"db/old\" uses it");
     let alone = state.replace("ReadWriteOnce]", "ReadWriteOncePod]");
-    stuck(&alone, "pod/web", "is kept waiting by pod \"db/old\", which uses claim \"db/data\"");
+    stuck(&alone, "pod/web", "is Pending because pod \"db/old\" uses PVC \"db/data\"");
 }
 
 #[test]
@@ -117,16 +117,16 @@ fn other_problems_of_a_claim_are_shown() {
         "uid: u-data, annotations",
         "uid: u-data, deletionTimestamp: \"2026-01-01T00:00:00Z\", finalizers: [kubernetes.io/pvc-protection], annotations",
     );
-    let said = "it is being deleted and held by kubernetes.io/pvc-protection; it goes once no pod uses it, and pods \
+    let said = "it is being deleted and kubernetes.io/pvc-protection blocks that; it is deleted once no pod uses it, and pods \
         \"db/web\" do";
     stuck(&deleted, "pvc/data", said);
     let larger = STATE.replace("requests: {storage: 10Gi}", "requests: {storage: 20Gi}");
-    stuck(&larger, "pvc/data", "it has 10Gi and waits for a resize to 20Gi");
+    stuck(&larger, "pvc/data", "it has 10Gi and its resize to 20Gi is pending");
     let pending = "- {kind: PersistentVolumeClaim, metadata: {namespace: db, name: late, uid: u-late, annotations: \
         {volume.kubernetes.io/selected-node: n9}}, spec: {storageClassName: csi, accessModes: [ReadWriteOnce], \
         resources: {requests: {storage: 1Gi}}}}\n";
     let state = format!("{STATE}{pending}");
-    stuck(&state, "pvc/late", "node \"n9\", which was chosen for it, does not exist any more");
+    stuck(&state, "pvc/late", "node \"n9\", which was selected for it, no longer exists");
     let event = "- {kind: Event, metadata: {name: e1, namespace: db}, involvedObject: {kind: PersistentVolumeClaim, namespace: db, \
         name: late}, reason: ProvisioningFailed, message: no quota, source: {component: csi.example_x}}\n";
     let failed = format!("{state}{event}").replace("selected-node: n9", "selected-node: n1");
@@ -159,7 +159,11 @@ fn a_claim_gets_its_own_former_volume_and_is_not_re_created() {
     let of_another = |holder: &str| state("8Gi").replace("db, name: data, uid: u-old", holder);
     let run = explain(&of_another("db, name: other, uid: u-old"), "pvc/data");
     assert!(run.stdout.contains("\nkubectl patch pv own --type=merge"), "{}", run.stdout);
-    assert!(run.stdout.contains("\nor (makes the claim anew, asking for 5Gi"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("\nor (deletes and re-creates the PVC, asking for 5Gi"),
+        "{}",
+        run.stdout
+    );
     let run = explain(&of_another("qa, name: other, uid: u-old"), "pvc/data");
     assert!(run.stdout.contains("asking for 5Gi instead of 8Gi"), "{}", run.stdout);
     assert!(!run.stdout.contains("patch pv own"), "{}", run.stdout);
@@ -169,7 +173,7 @@ fn a_claim_gets_its_own_former_volume_and_is_not_re_created() {
     let run = explain(&without, "pvc/data");
     assert!(run.stdout.contains("asking for 5Gi instead of 8Gi"), "{}", run.stdout);
     assert!(
-        run.stdout.contains("note: to keep what the claim asks for, add a volume"),
+        run.stdout.contains("note: to keep the request as it is, add a volume"),
         "{}",
         run.stdout
     );

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use bindery::cli::example::scene;
+use bindery::cli::example::scenario;
 use bindery::rules::{Example, Persona, RULES, Rule, ScanCheck, Send, find};
 use serde_json::{Value, json};
 
@@ -103,13 +103,13 @@ fn reported(report: &Value) -> Vec<String> {
 const FOUND: [&str; 12] = [
     "denied protection-finalizer bare",
     "warned bound-volume-class class",
-    "warned recycle-policy emptied",
-    "denied bound-volume-delete going",
-    "denied bound-volume-access-modes modes",
-    "denied status-forgery forged",
-    "denied bound-volume-capacity shrunk",
     "denied duplicate-backend copy-a",
     "denied duplicate-backend copy-b",
+    "warned recycle-policy emptied",
+    "denied status-forgery forged",
+    "denied bound-volume-delete going",
+    "denied bound-volume-access-modes modes",
+    "denied bound-volume-capacity shrunk",
     "warned unknown-class classless",
     "denied bound-volume-claim-ref lost",
     "warned missing-volume nowhere",
@@ -295,7 +295,7 @@ fn a_baseline_accepts_what_is_there_until_its_time_and_nothing_new() {
     assert_eq!(over.code, 1);
     assert_eq!(
         report(&over)["notes"][0],
-        "the baseline accepts nothing since 2020-01-01T00:00:00Z; look at the findings, then make a new one"
+        "the baseline expired at 2020-01-01T00:00:00Z; look at the findings, then write a new one"
     );
 }
 
@@ -389,7 +389,7 @@ fn a_rule_finds_what_it_would_have_denied() {
         let creations = rule.denied.iter().filter(is_creation);
         let before = found;
         for example in creations {
-            let scene = scene(example).expect("an example");
+            let scene = scenario(example).expect("an example");
             let made = scene.proposal.new.clone().expect("what is made");
             let folder = Folder::new();
             // A class of its own, so that the dump has some.

@@ -92,10 +92,16 @@ fn a_set_leaves_a_claim_that_it_finds_as_it_is_and_deletes_none() {
     );
     let live = ["check", "-f", "-", "--live", "live.yaml"];
     let output = folder.run_with(&live, &set("replicas: 1"));
-    assert_eq!(output.stdout, "no volumes or claims to judge; 1 other object skipped\n");
+    assert_eq!(
+        output.stdout,
+        "no PersistentVolumes or PersistentVolumeClaims to judge; 1 other object skipped\n"
+    );
     folder.write("set.yaml", set("replicas: 1"));
     let gone = folder.run(&["check", "--old", "set.yaml", "--live", "live.yaml"]);
-    assert_eq!((gone.code, gone.stdout.as_str()), (0, "no volumes or claims to judge\n"));
+    assert_eq!(
+        (gone.code, gone.stdout.as_str()),
+        (0, "no PersistentVolumes or PersistentVolumeClaims to judge\n")
+    );
     let written =
         "---\nkind: PersistentVolumeClaim\nmetadata: {name: data-db-0, namespace: db}\nspec: {}\n";
     let both =
@@ -109,11 +115,11 @@ fn an_unreadable_set_is_rejected_with_its_place() {
     for (set, expected) in [
         (
             set("replicas: many"),
-            "set.yaml:5:13: spec.replicas is no number from 0 on; correct the field",
+            "set.yaml:5:13: spec.replicas is not a number from 0 on; correct the field",
         ),
         (
             set("replicas: -1"),
-            "set.yaml:5:13: spec.replicas is no number from 0 on; correct the field",
+            "set.yaml:5:13: spec.replicas is not a number from 0 on; correct the field",
         ),
         (
             set("").replace("metadata: {name: data}", "metadata: {}"),

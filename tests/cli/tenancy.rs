@@ -30,8 +30,8 @@ fn json(output: &Output) -> Value {
 fn a_volume_for_a_namespace_goes_to_no_other() {
     let plan = run(&["plan"], LISTED);
     let expected = "\
-evil/data  starves     0/1 volumes fit: 1 for other namespaces
-volume pv-qa: free, no claim takes it
+evil/data  unmatched   0/1 volumes fit: 1 for other namespaces
+PV pv-qa: free, no PVC binds to it
 ";
     assert_eq!((plan.code, plan.stderr.as_str()), (1, ""));
     assert!(plan.stdout.starts_with(expected), "{}", plan.stdout);
@@ -65,9 +65,9 @@ fn each_namespace_is_shown_its_own_volumes() {
     let block = LISTED.replace("spec: {capacity", "spec: {volumeMode: Block, capacity");
     let plan = run(&["plan"], &format!("{block}{second}"));
     assert!(
-        plan.stdout.contains("evil/data  starves     0/1 volumes fit: 1 for other namespaces\n")
+        plan.stdout.contains("evil/data  unmatched   0/1 volumes fit: 1 for other namespaces\n")
     );
-    assert!(plan.stdout.contains("qa/more    starves     0/1 volumes fit: 1 other volume mode\n"));
+    assert!(plan.stdout.contains("qa/more    unmatched   0/1 volumes fit: 1 other volume mode\n"));
 }
 
 /// A volume of the tenant red.
@@ -89,7 +89,7 @@ fn a_volume_of_a_tenant_goes_to_its_namespaces() {
     assert!(red.contains("tenant: red"));
     let plan = run(&["plan"], &format!("{red}{}", home("blue")));
     assert!(
-        plan.stdout.starts_with("evil/data  starves     0/1 volumes fit: 1 for other"),
+        plan.stdout.starts_with("evil/data  unmatched   0/1 volumes fit: 1 for other"),
         "{plan:?}"
     );
     let plan = run(&["plan"], &format!("{red}{}", home("red")));

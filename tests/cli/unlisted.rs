@@ -11,7 +11,8 @@ use crate::shared::scene::Scene;
 use crate::{Folder, LIVE, Output};
 
 /// The command that every message of this kind ends with.
-const WHOLE: &str = "make a whole dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
+const WHOLE: &str =
+    "make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml";
 
 /// The volume of [`LIVE`], in a list of its own.
 fn only_volumes() -> String {
@@ -87,8 +88,7 @@ fn a_plan_without_volumes_calls_no_claim_lost() {
     assert!(plan.stdout.contains(&format!("stdin has no list of PersistentVolumes; {WHOLE}\n")));
     let explained = folder.run_with(&["explain", "pvc/data", "-n", "db", "-f", "-"], &state);
     assert_eq!(explained.code, 1);
-    let first =
-        "claim \"db/data\" cannot be judged: the input does not hold all PersistentVolumes\n";
+    let first = "PVC \"db/data\" cannot be judged: the input does not hold all PersistentVolumes\n";
     assert!(explained.stdout.starts_with(first), "{}", explained.stdout);
 }
 
@@ -98,10 +98,10 @@ fn a_volume_is_not_released_because_its_claim_is_not_shown() {
     let state = only_volumes().replace("Policy: Retain", "Policy: Delete");
     let run = folder.run_with(&["explain", "pv/pv-a", "-f", "-"], &state);
     assert_eq!(run.code, 1);
-    let reported = "volume \"pv-a\" is unknown: whether claim \"db/data\" exists is not known\n";
+    let reported = "PV \"pv-a\" is unknown: whether PVC \"db/data\" exists is not known\n";
     assert!(run.stdout.starts_with(reported), "{}", run.stdout);
     let plan = folder.run_with(&["plan", "-f", "-"], &state);
-    let reported = "volume pv-a: unknown, whether claim \"db/data\" exists is not known\n";
+    let reported = "PV pv-a: unknown, whether PVC \"db/data\" exists is not known\n";
     assert_eq!((plan.code, plan.stdout.contains(reported)), (1, true), "{}", plan.stdout);
 }
 
@@ -112,11 +112,11 @@ fn the_claims_of_one_namespace_are_not_all_claims() {
         spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n";
     let one = format!("{}{other}", only_volumes());
     let run = |state: &str| Folder::new().run_with(&["explain", "pv/pv-a", "-f", "-"], state);
-    assert!(run(&one).stdout.starts_with("volume \"pv-a\" is unknown"), "{}", run(&one).stdout);
+    assert!(run(&one).stdout.starts_with("PV \"pv-a\" is unknown"), "{}", run(&one).stdout);
     let note = "stdin has the PersistentVolumeClaims of namespace \"web\" only";
     assert!(run(&one).stdout.contains(note), "{}", run(&one).stdout);
     let both = format!("{one}{}", other.replace("namespace: web", "namespace: qa"));
-    assert!(run(&both).stdout.starts_with("volume \"pv-a\" is released"), "{}", run(&both).stdout);
+    assert!(run(&both).stdout.starts_with("PV \"pv-a\" is released"), "{}", run(&both).stdout);
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn a_page_of_a_list_and_an_object_alone_prove_nothing() {
     let claims = "---\nkind: PersistentVolumeClaimList\nmetadata: {continue: abc}\nitems: []\n";
     let run = |state: &str| Folder::new().run_with(&["plan", "-f", "-"], state);
     let paged = run(&format!("{item}{claims}"));
-    assert!(paged.stdout.starts_with("volume pv-a: unknown"), "{}", paged.stdout);
+    assert!(paged.stdout.starts_with("PV pv-a: unknown"), "{}", paged.stdout);
     let whole = run(&format!("{item}{claims}").replace("abc", "''"));
-    assert!(whole.stdout.starts_with("volume pv-a: released"), "{}", whole.stdout);
+    assert!(whole.stdout.starts_with("PV pv-a: released"), "{}", whole.stdout);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_folder_may_hold_files_that_are_no_manifests() {
     assert_eq!(
         run.stderr,
         "note: no Kubernetes object in all/kustomization.yaml, all/sub/.gitlab-ci.yml, \
-         all/sub/empty.yaml, all/sub/package.json, all/sub/playbook.yml and 1 more; passed over\n"
+         all/sub/empty.yaml, all/sub/package.json, all/sub/playbook.yml and 1 more; skipped\n"
     );
     folder.write("all/broken.yaml", "kind: PersistentVolume\nspec: [\n");
     assert_eq!(folder.run(&["check", "-R", "-f", "all"]).code, 2);

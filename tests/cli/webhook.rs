@@ -28,27 +28,23 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "--wrong",
         "x",
-        "unexpected argument '--wrong' found; a similar argument exists: '--config'; --help lists what there is",
+        "unexpected argument '--wrong' found; a similar argument exists: '--config'; see --help",
     ),
-    (
-        "--threads",
-        "0",
-        "invalid value '0' for '--threads <COUNT>': 0 is not in 1..=64; --help lists what there is",
-    ),
+    ("--threads", "0", "invalid value '0' for '--threads <COUNT>': 0 is not in 1..=64; see --help"),
     (
         "--drain-delay",
         "0s",
-        "invalid value '0s' for '--drain-delay <TIME>': expected a time like 10s, 5m or 24h; --help lists what there is",
+        "invalid value '0s' for '--drain-delay <TIME>': expected a time like 10s, 5m or 24h; see --help",
     ),
     (
         "--log-format",
         "xml",
-        "invalid value 'xml' for '--log-format <FORMAT>' [possible values: text, json]; --help lists what there is",
+        "invalid value 'xml' for '--log-format <FORMAT>' [possible values: text, json]; see --help",
     ),
     (
         "--log-level",
         "nonsense",
-        "invalid value 'nonsense' for '--log-level <LEVEL>': a level is one of off, error, warn, info, debug, trace; --help lists what there is",
+        "invalid value 'nonsense' for '--log-level <LEVEL>': a level is one of off, error, warn, info, debug, trace; see --help",
     ),
     ("--config", "none", "none: cannot be read: no such file or directory; check the path"),
     (

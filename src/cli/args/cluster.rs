@@ -15,7 +15,7 @@ pub struct ClusterArgs {
     /// Context of the kubeconfig.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// How long to wait for one answer.
+    /// Time limit of one request.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub request_timeout: Duration,
     /// User to impersonate.

@@ -1,4 +1,4 @@
-//! In which form a command prints, and where to.
+//! The format and the destination of an output.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use clap::ValueEnum;
 /// One output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output<F> {
-    /// Its form.
+    /// Its format.
     pub format: F,
     /// Where it goes; standard output if absent.
     pub path: Option<PathBuf>,
 }
 
-/// The form of a report.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -34,7 +34,7 @@ pub enum Format {
     Markdown,
 }
 
-/// The form of a plan or an explanation.
+/// The format of a plan or an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// For people.
@@ -63,7 +63,7 @@ impl<F: ValueEnum> std::str::FromStr for Output<F> {
     }
 }
 
-/// The sentence that lists the forms.
+/// The sentence that lists the formats.
 fn known<F: ValueEnum>() -> String {
     let forms = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let names: Vec<String> = forms.map(|form| form.get_name().to_owned()).collect();

@@ -13,14 +13,14 @@ use super::args::CheckArgs;
 use super::baseline::Baseline;
 use super::exit::{Exit, Failure};
 use super::input::manifests::{self, Depth, Sources};
-use super::input::object_id::ObjectKey;
+use super::input::object_id::ObjectId;
 use super::judge::live;
 use super::output::Colour;
-use super::report::{self, Summary};
+use super::report::{self, ResultCounts};
 
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
-    refuse_contradictions(arguments)?;
+    reject_contradictions(arguments)?;
     let configuration = super::configuration(arguments.report.config.as_deref())?;
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
     let sources = |paths| Sources {
@@ -48,7 +48,7 @@ pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     Ok(exit(&report.summary, arguments))
 }
 
-fn refuse_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
+fn reject_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
     let given = [&arguments.filename, &arguments.old, &arguments.live];
     if arguments.filename.is_empty() && arguments.old.is_empty() && arguments.delete.is_empty() {
         return Err(Failure::usage(
@@ -58,26 +58,26 @@ fn refuse_contradictions(arguments: &CheckArgs) -> Result<(), Failure> {
     let inputs = given.iter().flat_map(|paths| paths.iter());
     if inputs.filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::usage(
-            "standard input is named twice; it can be read once, use a file",
+            "standard input is given twice; it can be read once; use a file for one",
         ));
     }
-    report::refuse_collisions(&arguments.report.output)
+    report::reject_collisions(&arguments.report.output)
 }
 
-fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectKey>, Failure> {
+fn deletions(arguments: &CheckArgs) -> Result<Vec<ObjectId>, Failure> {
     let parse = |text: &String| {
-        ObjectKey::parse(text, &arguments.namespace).ok_or_else(|| {
+        ObjectId::parse(text, &arguments.namespace).ok_or_else(|| {
             Failure::usage(format!(
-                "--delete {text}: names no object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME"
+                "--delete {text}: is not an object; write pv/NAME, pvc/NAMESPACE/NAME or ns/NAME"
             ))
         })
     };
     arguments.delete.iter().map(parse).collect()
 }
 
-fn exit(summary: &Summary, arguments: &CheckArgs) -> Exit {
+fn exit(summary: &ResultCounts, arguments: &CheckArgs) -> Exit {
     if summary.objects == 0 && arguments.require_match {
-        return Exit::Refused;
+        return Exit::Denied;
     }
     summary.exit(&arguments.report.fail_on)
 }

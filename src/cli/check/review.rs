@@ -1,4 +1,4 @@
-//! Reviews of the input, as an API server would send them.
+//! AdmissionReviews of the input, as an API server sends them.
 
 use serde_json::{Value, json};
 
@@ -6,16 +6,16 @@ use super::run::Run;
 use super::unverified;
 use crate::api::review::ReviewError;
 use crate::cli::exit::Failure;
-use crate::cli::input::manifests::Review;
+use crate::cli::input::manifests::ReviewManifest;
 use crate::cli::input::manifests::field::wrong_field;
 use crate::cli::input::object_id::{claim_key, namespace_key, volume_key};
 use crate::cli::judge::failure::unreviewable;
-use crate::cli::judge::findings::{About, Origin, of_verdict};
+use crate::cli::judge::findings::{FindingSubject, Origin, of_verdict};
 use crate::cli::judge::judge_review;
 
 impl Run<'_> {
-    /// A review of the input, judged as it stands.
-    pub(super) fn review(&mut self, review: &Review) -> Result<(), Failure> {
+    /// Judges a review of the input as the webhook would.
+    pub(super) fn review(&mut self, review: &ReviewManifest) -> Result<(), Failure> {
         let mut body = review.node.to_json();
         if let (Some(user), Some(request)) =
             (&self.arguments.for_user, body["request"].as_object_mut())
@@ -44,7 +44,7 @@ impl Run<'_> {
             _ => "UPDATE",
         };
         let place = format!("{}:{}", review.file, review.node.at);
-        let refused = |error: ReviewError| {
+        let invalid = |error: ReviewError| {
             let fields = ["object", "oldObject"].into_iter();
             let objects = fields.filter_map(|field| review.node.get("request")?.get(field));
             let mut wrong = objects.filter_map(|object| wrong_field(key.kind, object));
@@ -55,13 +55,13 @@ impl Run<'_> {
                 _ => unreviewable(&error, &place),
             }
         };
-        let judged = judge_review(body.to_string().into_bytes(), self.terms()).map_err(refused)?;
+        let judged = judge_review(body.to_string().into_bytes(), self.terms()).map_err(invalid)?;
         let request = review.node.get("request");
         let object = |field| request.and_then(|request| request.get(field));
         let node = object("object").filter(|object| !object.entries().is_empty());
         let node = node.or_else(|| object("oldObject")).unwrap_or(&review.node);
         let origin = Origin { file: &review.file, source: None, node };
-        let about = About { key: &key, operation, origin: Some(origin) };
+        let about = FindingSubject { key: &key, operation, origin: Some(origin) };
         self.take_edits(&judged, about);
         let mut found = of_verdict(&judged, &self.known, about);
         found.extend(unverified::of_gaps(&self.known, self.live_name(), about));

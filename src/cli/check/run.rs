@@ -14,13 +14,15 @@ use crate::cli::exit::Failure;
 use crate::cli::input::listing::lacks;
 use crate::cli::input::manifests::stateful_set::maker;
 use crate::cli::input::manifests::{Author, Input, Manifest};
-use crate::cli::input::object_id::{Kind, ObjectKey};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::cli::judge::failure::{unreadable, unreviewable};
-use crate::cli::judge::findings::{About, Origin, of_api, of_verdict};
+use crate::cli::judge::findings::{FindingSubject, Origin, of_api, of_verdict};
 use crate::cli::judge::live::Source;
 use crate::cli::judge::proposed::{created, replaced, stored, updated};
-use crate::cli::judge::{Judged, Known, Proposal, Terms, judge_proposal};
-use crate::cli::report::{EditEntry, Finding, JudgedObject, LiveSource, Outcome, Report, Summary};
+use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
+use crate::cli::report::{
+    EditEntry, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
+};
 use crate::config::Configuration;
 use crate::rules::{Part, User};
 
@@ -28,11 +30,11 @@ use crate::rules::{Part, User};
 pub(super) struct Run<'a> {
     pub(super) arguments: &'a CheckArgs,
     configuration: Configuration,
-    pub(super) known: Known,
-    base: BTreeMap<ObjectKey, Manifest>,
+    pub(super) known: KnownObjects,
+    base: BTreeMap<ObjectId, Manifest>,
     findings: Vec<Finding>,
     edits: Vec<EditEntry>,
-    summary: Summary,
+    summary: ResultCounts,
     objects: Vec<JudgedObject>,
     /// Where stored objects came from.
     pub(super) source: Option<Source>,
@@ -43,7 +45,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         arguments: &'a CheckArgs,
         configuration: Configuration,
-        mut known: Known,
+        mut known: KnownObjects,
         head: &Input,
         base: Input,
     ) -> Result<Self, Failure> {
@@ -65,7 +67,7 @@ impl<'a> Run<'a> {
             base,
             findings: Vec::new(),
             edits: Vec::new(),
-            summary: Summary::default(),
+            summary: ResultCounts::default(),
             objects: Vec::new(),
             source: None,
             now: Timestamp::now(),
@@ -75,17 +77,19 @@ impl<'a> Run<'a> {
     pub(super) fn judge_all(
         &mut self,
         head: &Input,
-        deletions: &[ObjectKey],
+        deletions: &[ObjectId],
     ) -> Result<(), Failure> {
         for manifest in &head.manifests {
             match manifest.key.kind {
-                Kind::Volume | Kind::Claim => self.manifest(manifest)?,
-                Kind::Namespace if self.is_about_namespace(manifest)? => self.manifest(manifest)?,
-                Kind::Class | Kind::Namespace => {
+                ObjectKind::Volume | ObjectKind::Claim => self.manifest(manifest)?,
+                ObjectKind::Namespace if self.is_about_namespace(manifest)? => {
+                    self.manifest(manifest)?;
+                }
+                ObjectKind::Class | ObjectKind::Namespace => {
                     let object = manifest.node.to_json();
                     self.known.change(&manifest.key, object).map_err(|error| unreadable(&error))?;
                 }
-                Kind::Pod | Kind::Node => {}
+                ObjectKind::Pod | ObjectKind::Node => {}
             }
         }
         let gone: Vec<Manifest> = self.base.values().cloned().collect();
@@ -98,10 +102,10 @@ impl<'a> Run<'a> {
             if !stays && !outlives && !is_kept(&manifest.node.to_json()) {
                 let origin = origin(&manifest);
                 match manifest.key.kind {
-                    Kind::Volume | Kind::Claim | Kind::Namespace => {
+                    ObjectKind::Volume | ObjectKind::Claim | ObjectKind::Namespace => {
                         self.deletion(&manifest.key, Some(origin))?;
                     }
-                    Kind::Class | Kind::Pod | Kind::Node => {
+                    ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
                         self.known.delete(&manifest.key).map_err(|error| unreadable(&error))?;
                     }
                 }
@@ -113,7 +117,7 @@ impl<'a> Run<'a> {
         head.reviews.iter().try_for_each(|review| self.review(review))
     }
 
-    /// Whether a rule has anything to say of a Namespace; of most, none has, and they are not storage.
+    /// Whether a rule concerns a Namespace: most Namespaces have nothing to do with storage.
     fn is_about_namespace(&mut self, manifest: &Manifest) -> Result<bool, Failure> {
         self.known.see_namespace(&manifest.key)?;
         let proposal = self.of_manifest(manifest);
@@ -127,8 +131,8 @@ impl<'a> Run<'a> {
         let key = &manifest.key;
         let mut proposal = self.of_manifest(manifest);
         if let (Author::StatefulSet(member), Some(old)) = (&manifest.author, &proposal.old) {
-            // A set leaves a claim that it finds as it is.
-            let about = About { key, operation: "UPDATE", origin: Some(origin(manifest)) };
+            // A StatefulSet does not change an existing claim.
+            let about = FindingSubject { key, operation: "UPDATE", origin: Some(origin(manifest)) };
             let found = stateful_set::retention(member, old, self.terms(), about);
             if let Some(found) = found {
                 self.add(about, vec![found]);
@@ -137,15 +141,15 @@ impl<'a> Run<'a> {
         }
         let mut of_set = Vec::new();
         if let (Author::StatefulSet(member), Some(new)) = (&manifest.author, &proposal.new) {
-            let about = About { key, operation: "CREATE", origin: Some(origin(manifest)) };
+            let about = FindingSubject { key, operation: "CREATE", origin: Some(origin(manifest)) };
             of_set = stateful_set::of_template(member, new, self.terms(), about);
             proposal.user = maker();
         }
         self.proposal(&proposal, Some(origin(manifest)), of_set)
     }
 
-    /// What a manifest of the head would make of what is stored.
-    fn of_manifest(&self, manifest: &Manifest) -> Proposal {
+    /// The change that a manifest of the head makes to the stored object.
+    fn of_manifest(&self, manifest: &Manifest) -> ProposedChange {
         let (key, how) = (&manifest.key, self.arguments.apply);
         let object = object_of(manifest);
         let old = self.known.object(key).map(|old| stored(key.kind, old));
@@ -157,79 +161,80 @@ impl<'a> Run<'a> {
                 updated(key.kind, old, &object, before.as_ref(), how)
             }
         };
-        if key.kind == Kind::Claim && old.is_none() {
+        if key.kind == ObjectKind::Claim && old.is_none() {
             default_class(&mut new, self.known.classes());
         }
         self.proposed(key, old, Some(new))
     }
 
-    fn deletion(&mut self, key: &ObjectKey, origin: Option<Origin<'_>>) -> Result<(), Failure> {
+    fn deletion(&mut self, key: &ObjectId, origin: Option<Origin<'_>>) -> Result<(), Failure> {
         let old = match self.known.object(key) {
             Some(old) => old.clone(),
-            // Of what nobody has shown, the name is known.
+            // Of an object that the input does not show, only the name is known.
             None if self.known.may_have(key) => json!({"metadata": {"name": key.name}}),
             None if origin.is_some() => return Ok(()),
             None => {
-                let about = About { key, operation: "DELETE", origin };
+                let about = FindingSubject { key, operation: "DELETE", origin };
                 let message = format!(
-                    "{key} does not exist; the API server answers 404; correct the name or leave \
-                     it out"
+                    "{key} does not exist; the API server answers 404; correct the name or remove \
+                     it"
                 );
-                self.add(about, vec![about.finding(Outcome::Api, None, message)]);
+                self.add(about, vec![about.finding(FindingResult::Api, None, message)]);
                 return Ok(());
             }
         };
         self.proposal(&self.proposed(key, Some(old), None), origin, Vec::new())
     }
 
-    fn proposed(&self, key: &ObjectKey, old: Option<Value>, new: Option<Value>) -> Proposal {
+    fn proposed(&self, key: &ObjectId, old: Option<Value>, new: Option<Value>) -> ProposedChange {
         let user = User {
             name: self.arguments.for_user.clone().unwrap_or_default(),
             groups: self.arguments.for_group.clone(),
         };
-        Proposal { key: key.clone(), old, new, part: Part::Main, user }
+        ProposedChange { key: key.clone(), old, new, part: Part::Main, user }
     }
 
-    pub(super) fn terms(&self) -> Terms<'_> {
-        Terms::of(&self.known, &self.configuration, self.now)
+    pub(super) fn terms(&self) -> JudgeContext<'_> {
+        JudgeContext::of(&self.known, &self.configuration, self.now)
     }
 
-    /// Judges a change; `found` is what is known against it already.
+    /// Judges a change; `found` are its findings so far.
     fn proposal(
         &mut self,
-        proposal: &Proposal,
+        proposal: &ProposedChange,
         origin: Option<Origin<'_>>,
         mut found: Vec<Finding>,
     ) -> Result<(), Failure> {
-        let about = About { key: &proposal.key, operation: proposal.operation(), origin };
-        let refused = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
+        let about = FindingSubject { key: &proposal.key, operation: proposal.operation(), origin };
+        let invalid = |error: ReviewError| unreviewable(&error, &proposal.key.to_string());
         found.extend(of_api(proposal, &self.known, about));
         let judged = match judge_proposal(proposal, self.terms()) {
             Ok(judged) => judged,
-            // What cannot be read is never stored.
-            Err(_) if found.iter().any(|one| one.result == Outcome::Api) => {
+            // An object that cannot be read is never stored.
+            Err(_) if found.iter().any(|one| one.result == FindingResult::Api) => {
                 self.add(about, found);
                 return Ok(());
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(invalid(error)),
         };
         found.extend(of_verdict(&judged, &self.known, about));
         if self.known.is_input_alone() {
             unverified::doubt(proposal, &mut found);
         }
         let is_denied = |found: &[Finding]| {
-            let is_denial = |one: &Finding| matches!(one.result, Outcome::Denied | Outcome::Api);
+            let is_denial =
+                |one: &Finding| matches!(one.result, FindingResult::Denied | FindingResult::Api);
             found.iter().any(is_denial)
         };
         if !is_denied(&found) {
             found.extend(unverified::of_gaps(&self.known, self.live_name(), about));
         }
         let ignorance = unverified::of_ignorance(proposal, &found, self.terms(), about);
-        found.extend(ignorance.map_err(refused)?);
+        found.extend(ignorance.map_err(invalid)?);
         self.take_edits(&judged, about);
-        let is_refused = is_denied(&found);
+        let is_stopped = is_denied(&found);
         self.add(about, found);
-        if is_refused {
+        if is_stopped {
             return Ok(());
         }
         let taken = match judged.result {
@@ -239,7 +244,7 @@ impl<'a> Run<'a> {
         taken.map_err(|error| unreadable(&error))
     }
 
-    pub(super) fn take_edits(&mut self, judged: &Judged, about: About<'_>) {
+    pub(super) fn take_edits(&mut self, judged: &JudgedChange, about: FindingSubject<'_>) {
         let entries = judged.edits.iter().map(|edit| EditEntry {
             edit: edit.id,
             kind: about.key.kind.name(),
@@ -255,10 +260,10 @@ impl<'a> Run<'a> {
         self.edits.extend(entries);
     }
 
-    /// Counts one object and keeps what is said about it.
-    pub(super) fn add(&mut self, about: About<'_>, found: Vec<Finding>) {
+    /// Counts one object and stores its findings.
+    pub(super) fn add(&mut self, about: FindingSubject<'_>, found: Vec<Finding>) {
         let gravest = found.iter().map(|finding| finding.result).max();
-        self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        self.summary.count(gravest.unwrap_or(FindingResult::Clean));
         let first = self.findings.len();
         self.objects.push(JudgedObject {
             kind: about.key.kind.name(),
@@ -271,18 +276,18 @@ impl<'a> Run<'a> {
         self.findings.extend(found);
     }
 
-    /// What messages call the stored objects.
+    /// The name of the stored objects in messages.
     pub(super) fn live_name(&self) -> &str {
         self.source.as_ref().map_or("the input", |source| &source.name)
     }
 
-    /// What of the stored objects was wanted and is not there.
+    /// Notes on stored objects that a rule needed and that were not read.
     fn notes(&self) -> Vec<String> {
         let wanted = self.known.wanted();
         let source = self.source.as_ref().filter(|_| !wanted.is_empty());
         let note = source.map(|source| {
             let lacks = lacks(&source.name, &self.known.listed, &wanted);
-            format!("what rests on what was not seen is unverified: {lacks}")
+            format!("findings that depend on objects which were not read are unverified: {lacks}")
         });
         note.into_iter().collect()
     }
@@ -324,7 +329,7 @@ fn origin(manifest: &Manifest) -> Origin<'_> {
     Origin { file: &manifest.file, source: manifest.source.as_deref(), node: &manifest.node }
 }
 
-/// Whether a tool would leave the object alone when its manifest goes.
+/// Whether a tool keeps the object when its manifest is removed.
 fn is_kept(object: &Value) -> bool {
     let annotation = |key: &str| object["metadata"]["annotations"][key].as_str();
     let argo = annotation("argocd.argoproj.io/sync-options").unwrap_or_default();

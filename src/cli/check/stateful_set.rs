@@ -1,35 +1,35 @@
-//! What is wrong with the claims of a StatefulSet as a whole: that it deletes them, or that all of them name one
-//! volume.
+//! Hazards of a StatefulSet as a whole: that it deletes its claims, or that all of them name one volume.
 //!
-//! A webhook sees one claim at a time, so that nobody else can tell. Not here: the claims one by one (`templates`).
+//! A webhook sees one claim at a time and cannot find them. Not here: the claims one by one
+//! (`input::manifests::stateful_set`).
 
 use serde_json::Value;
 
 use crate::cli::input::manifests::Input;
-use crate::cli::input::manifests::stateful_set::{Member, Set};
+use crate::cli::input::manifests::stateful_set::{SetMember, StatefulSet};
 use crate::cli::input::object_id::{class_key, volume_key};
-use crate::cli::judge::Terms;
-use crate::cli::judge::findings::About;
-use crate::cli::report::{Finding, Outcome};
+use crate::cli::judge::JudgeContext;
+use crate::cli::judge::findings::FindingSubject;
+use crate::cli::report::{Finding, FindingResult};
 use crate::rules::{Mode, find};
 
 /// Whether a claim of the set that is not in `head` any more stays: the set is deleted, or has fewer replicas.
 ///
 /// Kubernetes: `stateful_set_utils.go`, `claimOwnerMatchesSetAndPod`: the claim gets the set or its pod as its owner,
 /// and the garbage collector does the rest.
-pub(super) fn outlives(set: &Set, head: &Input) -> bool {
+pub(super) fn outlives(set: &StatefulSet, head: &Input) -> bool {
     match head.sets.get(&set.key) {
         Some(after) => !after.deletes_when_scaled,
         None => !set.deletes_with_itself,
     }
 }
 
-/// What is to be said of all claims of the template, with its first one.
+/// Findings on all claims of a template, reported with its first one.
 pub(super) fn of_template(
-    member: &Member,
+    member: &SetMember,
     claim: &Value,
-    terms: Terms<'_>,
-    about: About<'_>,
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
 ) -> Vec<Finding> {
     if !member.is_first {
         return Vec::new();
@@ -38,8 +38,8 @@ pub(super) fn of_template(
     let set = &member.set;
     if let Some(volume) = text(&claim["spec"]["volumeName"]).filter(|_| set.replicas > 1) {
         let message = format!(
-            "StatefulSet \"{}\" names volume \"{volume}\" in the template of the claims of {} pods; one claim gets \
-             it, and the others stay Pending; remove spec.volumeName, and reserve a volume for each claim by \
+            "StatefulSet \"{}\" names PV \"{volume}\" in the volumeClaimTemplate of {} pods; one PVC gets \
+             it, and the others stay Pending; remove spec.volumeName, and reserve a PV for each PVC by \
              spec.claimRef",
             set.key.1, set.replicas
         );
@@ -48,12 +48,12 @@ pub(super) fn of_template(
     found
 }
 
-/// That the set deletes a claim which takes its data along. Nothing if its volume is known to stay.
+/// A finding if the set deletes a claim together with its data; none if the volume is known to be retained.
 pub(super) fn retention(
-    member: &Member,
+    member: &SetMember,
     claim: &Value,
-    terms: Terms<'_>,
-    about: About<'_>,
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
 ) -> Option<Finding> {
     let set = &member.set;
     let (when, what) = match (set.deletes_with_itself, set.deletes_when_scaled) {
@@ -65,10 +65,10 @@ pub(super) fn retention(
     let consequence = match policy(claim, terms) {
         Some("Retain") => return None,
         Some(policy) => format!("and their data with them (policy {policy})"),
-        None => "and their data with them where the policy of the volume is Delete".to_owned(),
+        None => "and their data with them where the reclaim policy of the PV is Delete".to_owned(),
     };
     let message = format!(
-        "StatefulSet \"{}\" deletes claims like \"{}\" {what} ({when}: Delete in \
+        "StatefulSet \"{}\" deletes PVCs like \"{}\" {what} ({when}: Delete in \
          persistentVolumeClaimRetentionPolicy), {consequence}; use Retain there, or a StorageClass with \
          reclaimPolicy Retain",
         set.key.1, about.key.name
@@ -77,7 +77,7 @@ pub(super) fn retention(
 }
 
 /// The policy of the claim's volume, or the one that its class will give it; nothing if that is not known.
-fn policy<'a>(claim: &Value, terms: Terms<'a>) -> Option<&'a str> {
+fn policy<'a>(claim: &Value, terms: JudgeContext<'a>) -> Option<&'a str> {
     if let Some(name) = text(&claim["spec"]["volumeName"]) {
         let volume = terms.known.object(&volume_key(name))?;
         return Some(text(&volume["spec"]["persistentVolumeReclaimPolicy"]).unwrap_or("Retain"));
@@ -93,18 +93,18 @@ fn text(value: &Value) -> Option<&str> {
     value.as_str().filter(|text| !text.is_empty())
 }
 
-/// A finding in the name of a rule, as grave as its mode.
+/// A finding of a rule, with the result that its mode gives.
 fn finding(
     rule: &'static str,
     field: &str,
     message: &str,
-    terms: Terms<'_>,
-    about: About<'_>,
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
 ) -> Option<Finding> {
     let result = match terms.configuration.policy.mode(find(rule)?) {
-        Mode::Deny => Outcome::Denied,
-        Mode::Warn => Outcome::Warned,
-        Mode::Audit => Outcome::Audited,
+        Mode::Deny => FindingResult::Denied,
+        Mode::Warn => FindingResult::Warned,
+        Mode::Audit => FindingResult::Audited,
         Mode::Off => return None,
     };
     let mut finding = about.finding(result, Some(field), format!("[{rule}] {message}"));

@@ -1,4 +1,4 @@
-//! What a check cannot verify: what the input alone, or a dump of some kinds only, does not show.
+//! Findings that a check cannot verify, because the input alone, or a dump of some kinds only, does not decide them.
 
 use arcstr::ArcStr;
 use serde_json::{Value, json};
@@ -6,31 +6,41 @@ use serde_json::{Value, json};
 use crate::api::review::{self, ReviewError};
 use crate::binding::Collection;
 use crate::cli::input::listing::lacks;
-use crate::cli::input::object_id::{Kind, claim_key, volume_key};
-use crate::cli::judge::findings::About;
-use crate::cli::judge::{Known, Proposal, Reach, Terms, judge_proposal};
-use crate::cli::report::{Finding, Outcome};
+use crate::cli::input::object_id::{ObjectKind, claim_key, volume_key};
+use crate::cli::judge::findings::FindingSubject;
+use crate::cli::judge::{JudgeContext, KnownObjects, ObjectSource, ProposedChange, judge_proposal};
+use crate::cli::report::{Finding, FindingResult};
 use crate::rules::Effect;
 
-/// That what is stored is not known well enough: whether the object itself is, or others that a rule would look
-/// for among all.
-pub(super) fn of_gaps(known: &Known, source: &str, about: About<'_>) -> Option<Finding> {
+/// A finding if objects that a rule needs were not all read: the object itself, or others of a kind.
+pub(super) fn of_gaps(
+    known: &KnownObjects,
+    source: &str,
+    about: FindingSubject<'_>,
+) -> Option<Finding> {
     let key = about.key;
     let here = Some(ArcStr::from(key.namespace.as_str()));
     let needed = match (key.kind, about.operation) {
         // Others on its storage, and claims that name it.
-        (Kind::Volume, "CREATE") => vec![(Collection::Volumes, None), (Collection::Claims, None)],
-        // Volumes that are kept for it, and the default class.
-        (Kind::Claim, "CREATE") => vec![
+        (ObjectKind::Volume, "CREATE") => {
+            vec![(Collection::Volumes, None), (Collection::Claims, None)]
+        }
+        // Volumes that are reserved for it, and the default class.
+        (ObjectKind::Claim, "CREATE") => vec![
             (Collection::Claims, here),
             (Collection::Volumes, None),
             (Collection::Classes, None),
         ],
-        (Kind::Namespace, "DELETE") => {
+        (ObjectKind::Namespace, "DELETE") => {
             vec![(Collection::Claims, Some(key.name.as_str().into()))]
         }
         (
-            Kind::Volume | Kind::Claim | Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace,
+            ObjectKind::Volume
+            | ObjectKind::Claim
+            | ObjectKind::Class
+            | ObjectKind::Pod
+            | ObjectKind::Node
+            | ObjectKind::Namespace,
             _,
         ) => Vec::new(),
     };
@@ -41,31 +51,31 @@ pub(super) fn of_gaps(known: &Known, source: &str, about: About<'_>) -> Option<F
     if lacking.is_empty() {
         return None;
     }
-    let fact = format!("how {key} fits what is stored cannot be told");
+    let fact = format!("whether {key} conflicts with stored objects is not known");
     let message = format!("{fact}: {}", lacks(source, &known.listed, &lacking));
-    Some(about.finding(Outcome::Unverified, None, message))
+    Some(about.finding(FindingResult::Unverified, None, message))
 }
 
-/// Takes back denials of a change whose object was shown by an earlier manifest only: a manifest has
-/// no status, and what is refused of a bound pair differs from what is refused of an unbound one.
-pub(super) fn doubt(proposal: &Proposal, found: &mut [Finding]) {
+/// Makes denials of a change unverified if only an earlier manifest shows its object: a manifest has
+/// no status, and rules deny other changes of a bound pair than of an unbound one.
+pub(super) fn doubt(proposal: &ProposedChange, found: &mut [Finding]) {
     let is_stateless = |old: &Value| old.pointer("/status/phase").is_none();
     if proposal.old.as_ref().is_some_and(is_stateless) {
-        for finding in found.iter_mut().filter(|finding| finding.result == Outcome::Denied) {
-            finding.result = Outcome::Unverified;
+        for finding in found.iter_mut().filter(|finding| finding.result == FindingResult::Denied) {
+            finding.result = FindingResult::Unverified;
         }
     }
 }
 
-/// What cannot be told without the cluster, given what has been `told` already.
+/// Findings that depend on the cluster, besides those that were `reported` already.
 ///
 /// A volume of which no phase is known may be bound: it is judged as if it were, and what would
-/// then be refused is unverified. So is a prebind whose other half nobody has seen.
+/// then be denied is unverified. So is a reservation whose other object was not read.
 pub(super) fn of_ignorance(
-    proposal: &Proposal,
-    told: &[Finding],
-    terms: Terms<'_>,
-    about: About<'_>,
+    proposal: &ProposedChange,
+    reported: &[Finding],
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
 ) -> Result<Vec<Finding>, ReviewError> {
     if !terms.known.is_input_alone() {
         return Ok(Vec::new());
@@ -73,17 +83,18 @@ pub(super) fn of_ignorance(
     let mut found = Vec::new();
     if let Some(bound) = as_if_bound(proposal) {
         // A claim of the input has no uid yet, which would prove that it is another one.
-        let nothing = Known::new(Reach::Input);
-        let terms = Terms { known: &nothing, ..terms };
+        let nothing = KnownObjects::new(ObjectSource::Input);
+        let terms = JudgeContext { known: &nothing, ..terms };
         for ruling in judge_proposal(&bound, terms)?.verdict.rulings {
             let id = ruling.rule.id;
-            let is_told = told.iter().chain(&found).any(|said| said.rule.as_deref() == Some(id));
-            if is_told || ruling.effect != Effect::Denied {
+            let is_reported =
+                reported.iter().chain(&found).any(|said| said.rule.as_deref() == Some(id));
+            if is_reported || ruling.effect != Effect::Denied {
                 continue;
             }
             let message = format!(
-                "[{id}] {} of volume \"{}\" would be refused if a claim is bound to it; the input \
-                 alone cannot tell; give what is stored with --live FILE or --live cluster",
+                "[{id}] {} of PV \"{}\" would be denied if a PVC is bound to it; the input \
+                 alone does not show that; give the stored objects with --live FILE or --live cluster",
                 match proposal.operation() {
                     "DELETE" => "the deletion".to_owned(),
                     _ => format!("this change of {}", ruling.violation.field),
@@ -91,23 +102,27 @@ pub(super) fn of_ignorance(
                 proposal.key.name
             );
             let mut finding =
-                about.finding(Outcome::Unverified, Some(ruling.violation.field), message);
+                about.finding(FindingResult::Unverified, Some(ruling.violation.field), message);
             finding.rule = Some(id.to_owned());
             found.push(finding);
         }
     }
     found.extend(unseen_half(proposal, terms, about)?);
-    if told.is_empty() {
+    if reported.is_empty() {
         found.extend(unseen_loss(proposal, terms.known, about));
     }
     Ok(found)
 }
 
-/// A deletion that takes data along if the policy of a volume says so, which nobody has seen.
-fn unseen_loss(proposal: &Proposal, known: &Known, about: About<'_>) -> Option<Finding> {
+/// A deletion that loses data if the reclaim policy of a volume that was not read is Delete.
+fn unseen_loss(
+    proposal: &ProposedChange,
+    known: &KnownObjects,
+    about: FindingSubject<'_>,
+) -> Option<Finding> {
     let (old, None) = (proposal.old.as_ref()?, &proposal.new) else { return None };
     match proposal.key.kind {
-        Kind::Claim => {
+        ObjectKind::Claim => {
             let name = old.pointer("/spec/volumeName").and_then(Value::as_str);
             let volume = name.and_then(|name| known.object(&volume_key(name)));
             let policy = volume.map(|volume| &volume["spec"]["persistentVolumeReclaimPolicy"]);
@@ -115,20 +130,20 @@ fn unseen_loss(proposal: &Proposal, known: &Known, about: About<'_>) -> Option<F
                 return None;
             }
         }
-        Kind::Namespace => {}
-        Kind::Volume | Kind::Class | Kind::Pod | Kind::Node => return None,
+        ObjectKind::Namespace => {}
+        ObjectKind::Volume | ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => return None,
     }
     let message = format!(
-        "whether the deletion of {} takes data along cannot be told from the input alone; give what is stored \
+        "whether the deletion of {} deletes data is not known from the input alone; give the stored objects \
          with --live FILE or --live cluster",
         proposal.key
     );
-    Some(about.finding(Outcome::Unverified, None, message))
+    Some(about.finding(FindingResult::Unverified, None, message))
 }
 
 /// The change as it would be if a claim were bound to the volume; nothing if that is known.
-fn as_if_bound(proposal: &Proposal) -> Option<Proposal> {
-    let old = proposal.old.as_ref().filter(|_| proposal.key.kind == Kind::Volume)?;
+fn as_if_bound(proposal: &ProposedChange) -> Option<ProposedChange> {
+    let old = proposal.old.as_ref().filter(|_| proposal.key.kind == ObjectKind::Volume)?;
     if old.pointer("/status/phase").is_some() {
         return None;
     }
@@ -147,18 +162,18 @@ fn as_if_bound(proposal: &Proposal) -> Option<Proposal> {
         object["status"] = json!({"phase": "Bound"});
         object
     };
-    Some(Proposal {
+    Some(ProposedChange {
         old: Some(with_reference(old)),
         new: proposal.new.as_ref().map(with_reference),
         ..proposal.clone()
     })
 }
 
-/// A prebind that this change makes with an object that nobody has seen.
+/// A reservation that this change makes with an object that was not read.
 fn unseen_half(
-    proposal: &Proposal,
-    terms: Terms<'_>,
-    about: About<'_>,
+    proposal: &ProposedChange,
+    terms: JudgeContext<'_>,
+    about: FindingSubject<'_>,
 ) -> Result<Option<Finding>, ReviewError> {
     let body = proposal.body();
     let request = review::parse_request(&body, &terms.configuration.policy)?;
@@ -170,7 +185,7 @@ fn unseen_half(
             (
                 "spec.volumeName",
                 volume_key(name.as_str()),
-                format!("claim \"{}\" names volume \"{name}\"", about.key.name),
+                format!("PVC \"{}\" names PV \"{name}\"", about.key.name),
             )
         })
     } else {
@@ -185,7 +200,7 @@ fn unseen_half(
             (
                 "spec.claimRef",
                 claim_key(&key.namespace, &key.name),
-                format!("volume \"{}\" is kept for claim \"{key}\"", about.key.name),
+                format!("PV \"{}\" is reserved for PVC \"{key}\"", about.key.name),
             )
         })
     };
@@ -194,8 +209,8 @@ fn unseen_half(
         return Ok(None);
     }
     let message = format!(
-        "{fact}, which the input does not show; whether the two fit cannot be told; give what is \
-         stored with --live FILE or --live cluster"
+        "{fact}, which the input does not show; whether the two match is not known; give the stored \
+         objects with --live FILE or --live cluster"
     );
-    Ok(Some(about.finding(Outcome::Unverified, Some(field), message)))
+    Ok(Some(about.finding(FindingResult::Unverified, Some(field), message)))
 }

@@ -1,11 +1,11 @@
-//! Two writes, as dry runs, that a working webhook does not let pass as they are: one that it edits, one that it
-//! refuses. So the whole way is known to work, from the API server to a rule and back.
+//! Two writes, as dry runs, that a working webhook does not let pass unchanged: one that it edits, one that it denies.
+//! They prove the whole path, from the API server to a rule and back.
 
 use serde_json::{Value, json};
 
-use super::{Finding, Patient};
+use super::{Finding, InspectedInstallation};
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::Reply;
+use crate::cli::input::cluster::CreateResponse;
 use crate::model::annotations::BIND_COMPLETED;
 use crate::rules::mutations::find as find_edit;
 use crate::rules::{Mode, Policy, Switch, find};
@@ -17,55 +17,53 @@ const RULE: &str = "prebind-incomplete";
 const EDIT: &str = "strip-binder-annotations";
 
 const EDITS: &str = "edits";
-const REFUSALS: &str = "refusals";
+const DENIALS: &str = "denials";
 
 /// The name of what is never stored.
 const NAME: &str = "bindery-doctor-canary";
 
-pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
-    let namespace = patient.installation.namespace();
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+    let namespace = subject.installation.namespace();
     let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All");
-    let edited = patient.cluster.create(&claims, &claim())?;
-    let refused = patient.cluster.create("/api/v1/persistentvolumes?dryRun=All", &volume())?;
-    // A fresh one's, if that of the installation is not to be seen.
-    let policy = patient.configuration()?.map(|found| found.policy).unwrap_or_default();
-    Ok(judged(&policy, &edited, &refused))
+    let edited = subject.cluster.create(&claims, &claim())?;
+    let denied = subject.cluster.create("/api/v1/persistentvolumes?dryRun=All", &volume())?;
+    // The default, if that of the installation cannot be read.
+    let policy = subject.configuration()?.map(|found| found.policy).unwrap_or_default();
+    Ok(judged(&policy, &edited, &denied))
 }
 
-/// What the replies to both writes tell under a policy.
-fn judged(policy: &Policy, edited: &Reply, refused: &Reply) -> Vec<Finding> {
+/// What the responses to both writes prove under a policy.
+fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<Finding> {
     let edit = find_edit(EDIT).map_or(Switch::On, |edit| policy.switch(edit));
     let edits = match edit {
         Switch::On => edits(edited),
         Switch::Off => Finding::unknown(
             EDITS,
-            format!(
-                "edit {EDIT} is off, so that nothing was to be seen; switch it on to try edits"
-            ),
+            format!("edit {EDIT} is off, so edits were not tried; switch it on to try them"),
         ),
     };
-    let refusals = match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
-        Mode::Deny | Mode::Warn => refuses(refused),
+    let denials = match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
+        Mode::Deny | Mode::Warn => denies(denied),
         quiet @ (Mode::Audit | Mode::Off) => Finding::unknown(
-            REFUSALS,
+            DENIALS,
             format!(
-                "rule {RULE} is set to {}, so that nothing was to be seen; set it to deny or warn to try refusals",
+                "rule {RULE} is set to {}, so denials were not tried; set it to deny or warn to try them",
                 quiet.as_str()
             ),
         ),
     };
-    let mut findings = vec![edits, refusals];
-    if [edited, refused].into_iter().all(may_not) {
+    let mut findings = vec![edits, denials];
+    if [edited, denied].into_iter().all(may_not) {
         findings.push(Finding::bad(
-            "way",
-            "neither write could be tried; whether the API server asks and hears the answer is not known; give this \
-             account the right to create volumes and claims",
+            "requests",
+            "neither write was allowed; whether the API server calls the webhook is not known; give this \
+             account permission to create PersistentVolumes and PersistentVolumeClaims",
         ));
     }
     findings
 }
 
-/// A claim that says of itself that it is bound, which [`EDIT`] takes off.
+/// A claim with a binder annotation, which [`EDIT`] removes.
 fn claim() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -75,7 +73,7 @@ fn claim() -> Value {
     })
 }
 
-/// A volume that is kept for a claim without a name, which [`RULE`] refuses.
+/// A volume that is reserved for a claim without a name, which [`RULE`] denies.
 fn volume() -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": NAME},
@@ -86,64 +84,68 @@ fn volume() -> Value {
     })
 }
 
-fn edits(reply: &Reply) -> Finding {
+fn edits(reply: &CreateResponse) -> Finding {
     let note = format!("/metadata/annotations/{}", BIND_COMPLETED.replace('/', "~1"));
     match reply.code {
-        200 | 201 if reply.object.pointer(&note).is_none() => {
-            Finding::good(EDITS, "a claim that says that it is bound was put right")
-        }
+        200 | 201 if reply.object.pointer(&note).is_none() => Finding::good(
+            EDITS,
+            "the annotation of a binder was removed from a PersistentVolumeClaim",
+        ),
         200 | 201 => Finding::bad(
             EDITS,
-            "a claim that says that it is bound passed as it was; the API server does not ask, or gets no answer \
+            "the annotation of a binder stayed on a PersistentVolumeClaim; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
         ),
         code => not_asked(EDITS, code, reply),
     }
 }
 
-fn refuses(reply: &Reply) -> Finding {
+fn denies(reply: &CreateResponse) -> Finding {
     let mark = format!("[{RULE}] ");
-    let is_told = |text: &str| text.contains(&mark);
-    if reply.code == 403 && is_told(&reply.message()) {
-        return Finding::good(REFUSALS, "a volume that is kept for nobody was refused");
+    let has_mark = |text: &str| text.contains(&mark);
+    if reply.code == 403 && has_mark(&reply.message()) {
+        return Finding::good(DENIALS, "a PersistentVolume with an incomplete claimRef was denied");
     }
-    if reply.warnings.iter().any(|warning| is_told(warning)) {
-        return Finding::good(REFUSALS, "a volume that is kept for nobody was warned about");
+    if reply.warnings.iter().any(|warning| has_mark(warning)) {
+        return Finding::good(
+            DENIALS,
+            "a PersistentVolume with an incomplete claimRef was warned about",
+        );
     }
     match reply.code {
         200 | 201 => Finding::bad(
-            REFUSALS,
-            "a volume that is kept for nobody passed without a word; the API server does not ask, or gets no answer \
+            DENIALS,
+            "a PersistentVolume with an incomplete claimRef was admitted without a warning; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
         ),
-        code => not_asked(REFUSALS, code, reply),
+        code => not_asked(DENIALS, code, reply),
     }
 }
 
-/// The API server said it by itself: as it could not ask, or before it asked anybody.
-fn not_asked(check: &'static str, code: u16, reply: &Reply) -> Finding {
+/// The API server answered by itself: it could not call the webhook, or did not get that far.
+fn not_asked(check: &'static str, code: u16, reply: &CreateResponse) -> Finding {
     let message = reply.message();
     if message.contains(UNREACHED) {
         return Finding::bad(
             check,
             format!(
                 "the API server does not reach the webhook: {message}; changes that can harm bound volumes are \
-                 refused; look at replicas, network policies and firewalls on the way, and certificates"
+                 denied; look at replicas, network policies, firewalls and certificates"
             ),
         );
     }
     Finding::unknown(check, format!("the API server answered {code} by itself: {message}"))
 }
 
-/// Whether the account has no right to try it.
+/// Whether the account lacks the permission.
 ///
-/// Kubernetes: `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`: how authorization refuses.
-fn may_not(reply: &Reply) -> bool {
+/// Kubernetes: `apiserver/pkg/endpoints/handlers/responsewriters/errors.go`: how authorization denies.
+fn may_not(reply: &CreateResponse) -> bool {
     reply.code == 403 && reply.message().contains(" cannot create resource ")
 }
 
 /// Kubernetes: `apiserver/pkg/admission/plugin/webhook/errors/statuserror.go` and `apiserver/pkg/util/webhook/error.go`:
-/// what it answers where it asked in vain and the entry fails closed.
+/// what it answers if a call fails and the webhook's failure policy is Fail.
 const UNREACHED: &str = "failed calling webhook";
 
 #[cfg(test)]
@@ -151,20 +153,20 @@ mod tests {
     use super::super::Outcome;
     use super::*;
 
-    fn reply(code: u16, message: &str) -> Reply {
-        Reply { code, object: json!({"message": message}), warnings: Vec::new() }
+    fn reply(code: u16, message: &str) -> CreateResponse {
+        CreateResponse { code, object: json!({"message": message}), warnings: Vec::new() }
     }
 
-    fn outcomes(policy: &Policy, edited: &Reply, refused: &Reply) -> Vec<Outcome> {
-        judged(policy, edited, refused).iter().map(|finding| finding.outcome).collect()
+    fn outcomes(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<Outcome> {
+        judged(policy, edited, denied).iter().map(|finding| finding.outcome).collect()
     }
 
     #[test]
-    fn what_the_api_server_says_is_told_apart() {
+    fn answers_of_the_api_server_are_distinguished() {
         use Outcome::{Bad, Good, Unknown};
         let policy = Policy::default();
         let passed = reply(201, "");
-        let refused = reply(403, &format!("admission webhook denied the request: [{RULE}] no"));
+        let denied = reply(403, &format!("admission webhook denied the request: [{RULE}] no"));
         let unreached = reply(
             500,
             "Internal error occurred: failed calling webhook \"guard\": no route to host",
@@ -174,19 +176,23 @@ mod tests {
             "persistentvolumes is forbidden: User \"me\" cannot create resource \"persistentvolumes\"",
         );
         let quota = reply(403, "exceeded quota");
-        let outcomes = |edited, refused| outcomes(&policy, edited, refused);
-        assert_eq!(outcomes(&passed, &refused), [Good, Good]);
+        let outcomes = |edited, denied| outcomes(&policy, edited, denied);
+        assert_eq!(outcomes(&passed, &denied), [Good, Good]);
         assert_eq!(outcomes(&passed, &passed), [Good, Bad]);
         assert_eq!(outcomes(&passed, &unreached), [Good, Bad]);
         assert_eq!(outcomes(&unreached, &unreached), [Bad, Bad]);
-        assert_eq!(outcomes(&quota, &refused), [Unknown, Good]);
-        assert_eq!(outcomes(&quota, &quota), [Unknown, Unknown], "somebody else has a word in it");
+        assert_eq!(outcomes(&quota, &denied), [Unknown, Good]);
+        assert_eq!(
+            outcomes(&quota, &quota),
+            [Unknown, Unknown],
+            "another admission plugin denies it"
+        );
         assert_eq!(outcomes(&forbidden, &forbidden), [Unknown, Unknown, Bad], "nothing was tried");
     }
 
     #[test]
-    fn a_write_that_was_not_edited_is_told() {
-        let unedited = Reply { code: 201, object: claim(), warnings: Vec::new() };
+    fn a_write_that_was_not_edited_is_reported() {
+        let unedited = CreateResponse { code: 201, object: claim(), warnings: Vec::new() };
         let found = judged(&Policy::default(), &unedited, &reply(201, ""));
         assert_eq!(found[0].outcome, Outcome::Bad, "{}", found[0].text);
         let off = Policy { edits: [(EDIT.to_owned(), Switch::Off)].into(), ..Policy::default() };

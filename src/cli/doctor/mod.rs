@@ -1,4 +1,4 @@
-//! `bindery doctor`: whether an installation in a cluster does what it is there for.
+//! `bindery doctor`: verifies an installation.
 //!
 //! It looks at what is registered, served and stored, and makes two writes as a dry run that a working webhook does
 //! not let pass as they are. Nothing is changed. Not here: what is wrong with volumes and claims (`scan`).
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::args::{DoctorArgs, Notation};
 use super::exit::{Exit, Failure};
-use super::input::cluster::{Cluster, Refusal};
+use super::input::cluster::{ClusterClient, ReadError};
 use super::output::{print, readable};
 use super::{API_VERSION, notation};
 use crate::api::installation::Installation;
@@ -24,19 +24,20 @@ const KIND: &str = "Diagnosis";
 
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
-    let cluster = Cluster::connect(&arguments.cluster)?;
+    let cluster = ClusterClient::connect(&arguments.cluster)?;
     let installation = arguments.installation.clone();
     let serving_secret = arguments.serving_secret.clone();
     let serving_secret = serving_secret.unwrap_or_else(|| installation.serving_secret());
     let has_no_controller = arguments.without_controller;
-    let patient = Patient { cluster, installation, serving_secret, has_no_controller };
-    // The first question: whoever does not answer it answers none.
-    let mut findings = vec![parts::version(&patient)?];
-    findings.extend(registrations::findings(&patient)?);
-    findings.extend(trust::findings(&patient)?);
-    findings.push(parts::replicas(&patient)?);
-    findings.extend(parts::leaders(&patient)?);
-    findings.extend(canary::findings(&patient)?);
+    let subject =
+        InspectedInstallation { cluster, installation, serving_secret, has_no_controller };
+    // The first request: an API server that does not answer it answers none.
+    let mut findings = vec![parts::version(&subject)?];
+    findings.extend(registrations::findings(&subject)?);
+    findings.extend(trust::findings(&subject)?);
+    findings.push(parts::replicas(&subject)?);
+    findings.extend(parts::leaders(&subject)?);
+    findings.extend(canary::findings(&subject)?);
     let is_well = findings.iter().all(|finding| finding.outcome != Outcome::Bad);
     match arguments.output {
         None => findings.iter().try_for_each(|finding| print(&readable(&finding.line())))?,
@@ -45,32 +46,32 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
             print(&written(&report, notation)?)?;
         }
     }
-    Ok(if is_well { Exit::Clean } else { Exit::Refused })
+    Ok(if is_well { Exit::Clean } else { Exit::Denied })
 }
 
-/// The installation that is looked at.
-struct Patient {
-    cluster: Cluster,
+/// The installation that is verified.
+struct InspectedInstallation {
+    cluster: ClusterClient,
     installation: Installation,
     /// The Secret that replicas serve from.
     serving_secret: String,
-    /// Whether none is meant to be there.
+    /// Whether it is installed without a controller.
     has_no_controller: bool,
 }
 
-/// What came of one question.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome {
     /// It is as it should be.
     Good,
-    /// Somebody has to do something.
+    /// It needs a fix.
     Bad,
-    /// It could not be found out.
+    /// It could not be checked.
     Unknown,
 }
 
-/// The answer to one question.
+/// One check.
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
@@ -105,18 +106,18 @@ impl Finding {
             Outcome::Bad => "BAD    ",
             Outcome::Unknown => "unknown",
         };
-        super::plain(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
+        super::one_line(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
     }
 }
 
-/// An object of the cluster, or why it is not told.
+/// An object of the cluster, or why there is none.
 enum Found {
     Object(Value),
     Missing,
     Hidden,
 }
 
-impl Patient {
+impl InspectedInstallation {
     /// What the installation is configured to do; none if that may not be seen or cannot be read.
     fn configuration(&self) -> Result<Option<Configuration>, Failure> {
         let (namespace, name) = (self.installation.namespace(), self.installation.configuration());
@@ -135,9 +136,9 @@ impl Patient {
             Ok(text) => serde_json::from_str(&text)
                 .map(Found::Object)
                 .map_err(|_| Failure::unreachable(format!("{path} cannot be read; try again"))),
-            Err(Refusal::Missing(_)) => Ok(Found::Missing),
-            Err(Refusal::Forbidden(_)) => Ok(Found::Hidden),
-            Err(refusal @ Refusal::Failed(_)) => Err(refusal.into()),
+            Err(ReadError::NotFound(_)) => Ok(Found::Missing),
+            Err(ReadError::Forbidden(_)) => Ok(Found::Hidden),
+            Err(error @ ReadError::Failed(_)) => Err(error.into()),
         }
     }
 }

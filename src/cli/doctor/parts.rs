@@ -1,23 +1,23 @@
-//! The parts of an installation: replicas, those that lead, and the API server that they are for.
+//! The parts of an installation: replicas, leaders, and the API server.
 //!
 //! Not here: what is registered (`registrations`) and whether it is trusted (`trust`).
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Finding, Found, Patient};
+use super::{Finding, Found, InspectedInstallation};
 use crate::cli::exit::Failure;
 
 /// The oldest API server whose registrations know conditions without a switch.
 const MINOR_LEAST: u32 = 30;
 
 /// Whether the API server is new enough.
-pub(super) fn version(patient: &Patient) -> Result<Finding, Failure> {
+pub(super) fn version(subject: &InspectedInstallation) -> Result<Finding, Failure> {
     const CHECK: &str = "API server";
-    let Found::Object(version) = patient.get("/version")? else {
-        return Ok(Finding::unknown(CHECK, "its version is not told"));
+    let Found::Object(version) = subject.get("/version")? else {
+        return Ok(Finding::unknown(CHECK, "its version cannot be read"));
     };
-    let told = version["gitVersion"].as_str().unwrap_or_default();
+    let name = version["gitVersion"].as_str().unwrap_or_default();
     let digits = |key: &str| {
         let text = version[key].as_str().unwrap_or_default();
         text.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse::<u32>().ok()
@@ -26,24 +26,24 @@ pub(super) fn version(patient: &Patient) -> Result<Finding, Failure> {
         (Some(1), Some(minor)) if minor < MINOR_LEAST => Finding::bad(
             CHECK,
             format!(
-                "{told} is older than 1.{MINOR_LEAST}; it may ask the webhook about every write; upgrade it"
+                "{name} is older than 1.{MINOR_LEAST}; it may call the webhook for every write; upgrade it"
             ),
         ),
-        (Some(_), Some(_)) => Finding::good(CHECK, told),
+        (Some(_), Some(_)) => Finding::good(CHECK, name),
         (None, _) | (_, None) => {
-            Finding::unknown(CHECK, format!("its version {told:?} is no number"))
+            Finding::unknown(CHECK, format!("its version {name:?} is not a number"))
         }
     })
 }
 
-/// Whether replicas are ready to be asked.
-pub(super) fn replicas(patient: &Patient) -> Result<Finding, Failure> {
+/// Whether replicas are ready.
+pub(super) fn replicas(subject: &InspectedInstallation) -> Result<Finding, Failure> {
     const CHECK: &str = "replicas";
-    let (namespace, name) = (patient.installation.namespace(), patient.installation.name());
+    let (namespace, name) = (subject.installation.namespace(), subject.installation.name());
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
     );
-    let Found::Object(slices) = patient.get(&path)? else {
+    let Found::Object(slices) = subject.get(&path)? else {
         return Ok(Finding::unknown(
             CHECK,
             format!("you may not list EndpointSlices of {namespace}"),
@@ -51,7 +51,7 @@ pub(super) fn replicas(patient: &Patient) -> Result<Finding, Failure> {
     };
     let endpoints = slices["items"].as_array().into_iter().flatten();
     let endpoints = endpoints.flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten());
-    // Kubernetes: a condition that is not told counts as true.
+    // Kubernetes: an absent condition counts as true.
     let is_ready =
         |endpoint: &&Value| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false));
     Ok(match endpoints.filter(is_ready).count() {
@@ -59,46 +59,46 @@ pub(super) fn replicas(patient: &Patient) -> Result<Finding, Failure> {
             CHECK,
             format!(
                 "no replica of service {namespace}/{name} is ready; changes that can harm bound volumes are \
-                 refused, others pass unseen; look at its pods"
+                 denied, others are admitted without a review; look at its pods"
             ),
         ),
-        1 => Finding::good(CHECK, "1 is ready; while it restarts nobody answers"),
+        1 => Finding::good(CHECK, "1 is ready; while it restarts no review is answered"),
         count => Finding::good(CHECK, format!("{count} are ready")),
     })
 }
 
-/// Whether those that there should be only one of are there: who binds, and who keeps the certificates if they are the
-/// installation's own.
-pub(super) fn leaders(patient: &Patient) -> Result<Vec<Finding>, Failure> {
-    if patient.has_no_controller {
+/// Whether the leaders exist: of the binder, and of the certificates if the installation issues its own.
+pub(super) fn leaders(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+    if subject.has_no_controller {
         return Ok(Vec::new());
     }
-    let installation = &patient.installation;
-    let consequence = "in mode full nothing is bound, and nobody tells why claims wait";
-    let mut findings = vec![holder(patient, "leader", &installation.lease(), consequence)?];
-    if patient.serving_secret == installation.serving_secret() {
+    let installation = &subject.installation;
+    let consequence =
+        "in mode full nothing is bound, and no event says why PersistentVolumeClaims are Pending";
+    let mut findings = vec![holder(subject, "leader", &installation.lease(), consequence)?];
+    if subject.serving_secret == installation.serving_secret() {
         let lease = installation.certificates_lease();
         let consequence = "the serving certificate is not renewed";
-        findings.push(holder(patient, "keeper of certificates", &lease, consequence)?);
+        findings.push(holder(subject, "certificate leader", &lease, consequence)?);
     }
     Ok(findings)
 }
 
-/// Who holds a lease; what follows if nobody does.
+/// The holder of a Lease, or the consequence of having none.
 fn holder(
-    patient: &Patient,
+    subject: &InspectedInstallation,
     check: &'static str,
     name: &str,
     consequence: &str,
 ) -> Result<Finding, Failure> {
-    let namespace = patient.installation.namespace();
+    let namespace = subject.installation.namespace();
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
-    let lease = match patient.get(&path)? {
+    let lease = match subject.get(&path)? {
         Found::Object(lease) => lease,
         Found::Missing => {
             let text = format!(
-                "there is no lease {namespace}/{name}; {consequence}; look at the log of the controller, or say \
-                 --without-controller if none is meant to be there"
+                "there is no Lease {namespace}/{name}; {consequence}; look at the log of the controller, or give \
+                 --without-controller if it is not installed"
             );
             return Ok(Finding::bad(check, text));
         }
@@ -109,19 +109,19 @@ fn holder(
         None => Finding::bad(
             check,
             format!(
-                "nobody holds lease {namespace}/{name}; {consequence}; look at the log of the controller"
+                "no replica holds Lease {namespace}/{name}; {consequence}; look at the log of the controller"
             ),
         ),
     })
 }
 
-/// Who holds the lease, if it was renewed of late.
+/// The holder of the Lease, if it was renewed recently.
 fn fresh_holder(lease: &Value, now: Timestamp) -> Option<&str> {
     let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str)?;
     let renewed = lease.pointer("/spec/renewTime").and_then(Value::as_str)?;
     let renewed = renewed.parse::<Timestamp>().ok()?;
     let seconds = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_i64).unwrap_or(15);
-    // Clocks differ: twice the duration is no accident.
+    // Clocks differ: only twice the duration proves that it expired.
     let patience = SignedDuration::from_secs(2 * seconds);
     (!holder.is_empty() && now.duration_since(renewed) <= patience).then_some(holder)
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_that_nobody_renews_has_no_holder() {
+    fn a_lease_that_is_not_renewed_has_no_holder() {
         let now: Timestamp = "2026-01-01T00:00:40Z".parse().unwrap();
         for (holder, renewed, expected) in [
             ("me", "2026-01-01T00:00:10.000000Z", Some("me")),

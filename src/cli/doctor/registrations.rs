@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Finding, Found, Patient};
+use super::{Finding, Found, InspectedInstallation};
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::cli::exit::Failure;
 
@@ -15,10 +15,10 @@ const CHECK: &str = "registrations";
 const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 
 /// A finding for each of both configurations.
-pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
-    let installation = &patient.installation;
-    let configuration = patient.configuration()?;
-    // Whose requests are not sent, and which labels are guarded, is told by the configuration.
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+    let installation = &subject.installation;
+    let configuration = subject.configuration()?;
+    // The configuration names the accounts whose requests are not sent, and the labels that are guarded.
     let depth = if configuration.is_some() { Depth::Expressions } else { Depth::Names };
     let configuration = configuration.unwrap_or_default();
     let wanted = Registration {
@@ -40,12 +40,12 @@ pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
         // Of our own types, which have only texts as keys.
         let Ok(wanted) = wanted else { continue };
         let path = path(collection, installation.name());
-        findings.push(match patient.get(&path)? {
+        findings.push(match subject.get(&path)? {
             Found::Hidden => Finding::unknown(CHECK, format!("you may not read {path}")),
             Found::Missing => Finding::bad(
                 CHECK,
                 format!(
-                    "there is no {path}; the API server asks nobody and refuses nothing; install the chart"
+                    "there is no {path}; the API server calls no webhook and denies nothing; install the chart"
                 ),
             ),
             Found::Object(found) => compared(collection, &wanted, &found, depth),
@@ -90,7 +90,7 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Fi
         return Finding::bad(
             CHECK,
             format!(
-                "{collection}: {text}; some changes are not judged; install the chart of this version again"
+                "{collection}: {text}; some requests are not judged; install the chart of this version again"
             ),
         );
     }
@@ -99,8 +99,8 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Fi
         return Finding::unknown(
             CHECK,
             format!(
-                "{collection}: {text}, which the chart does not set; what it leaves out is not judged; find out who \
-                 set it, and take it off unless it is meant"
+                "{collection}: {text}, which the chart does not set; requests that it excludes are not judged; find out who \
+                 set it, and remove it unless it is intended"
             ),
         );
     }
@@ -154,18 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_compared_by_what_they_say() {
+    fn conditions_are_compared_by_their_expressions() {
         let weaken = |entry: &mut Value| entry["matchConditions"][0]["expression"] = json!("false");
-        let told = changed(Depth::Expressions, weaken);
-        assert_eq!(told.outcome, Outcome::Bad);
-        assert!(told.text.contains("condition a of entry guard is another"), "{}", told.text);
-        // Where nobody tells whom they name.
+        let finding = changed(Depth::Expressions, weaken);
+        assert_eq!(finding.outcome, Outcome::Bad);
+        assert!(finding.text.contains("condition a of entry guard is another"), "{}", finding.text);
+        // Without the configuration the accounts in them are unknown.
         assert_eq!(changed(Depth::Names, weaken).outcome, Outcome::Good);
-        let told = changed(Depth::Names, |entry| entry["matchConditions"] = json!([]));
+        let finding = changed(Depth::Names, |entry| entry["matchConditions"] = json!([]));
         assert!(
-            told.text.contains("lacks condition a, entry guard lacks condition b"),
+            finding.text.contains("lacks condition a, entry guard lacks condition b"),
             "{}",
-            told.text
+            finding.text
         );
     }
 
@@ -173,18 +173,18 @@ mod tests {
     fn more_conditions_are_the_operators() {
         let more = json!([{"name": "b", "expression": "true"}, {"name": "c", "expression": "x"},
             {"name": "a", "expression": "1 == 1"}]);
-        let told = changed(Depth::Expressions, |entry| entry["matchConditions"] = more);
-        assert_eq!(told.outcome, Outcome::Good);
+        let finding = changed(Depth::Expressions, |entry| entry["matchConditions"] = more);
+        assert_eq!(finding.outcome, Outcome::Good);
     }
 
     #[test]
-    fn selectors_that_somebody_set_are_told() {
+    fn added_selectors_are_reported() {
         let none = json!({});
-        let told = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = none);
-        assert_eq!(told.outcome, Outcome::Good, "as the API server fills it in");
+        let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = none);
+        assert_eq!(finding.outcome, Outcome::Good, "as the API server fills it in");
         let some = json!({"matchLabels": {"a": "b"}});
-        let told = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = some);
-        assert_eq!(told.outcome, Outcome::Unknown);
-        assert!(told.text.contains("entry guard has a namespaceSelector"), "{}", told.text);
+        let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = some);
+        assert_eq!(finding.outcome, Outcome::Unknown);
+        assert!(finding.text.contains("entry guard has a namespaceSelector"), "{}", finding.text);
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::registrations::path;
-use super::{Finding, Found, Patient};
+use super::{Finding, Found, InspectedInstallation};
 use crate::api::bundle::RegisteredWebhooks;
 use crate::api::secret::Secret;
 use crate::certificates::{KeyedPem, is_accepted, time};
@@ -11,14 +11,14 @@ use crate::cli::exit::Failure;
 
 const CHECK: &str = "certificates";
 
-/// Days before the end at which something is wrong: whoever renews begins much earlier.
+/// Days before expiry from which on the certificate is overdue: it is renewed much earlier.
 const DAYS_LEAST: i64 = 3;
 
-pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
-    let installation = &patient.installation;
-    let serving = installation.secret_path(&patient.serving_secret);
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+    let installation = &subject.installation;
+    let serving = installation.secret_path(&subject.serving_secret);
     let mut findings = Vec::new();
-    let served = match patient.get(&serving)? {
+    let served = match subject.get(&serving)? {
         Found::Object(object) => Secret::read(&object.to_string()).ok().and_then(|it| it.serving()),
         Found::Missing => None,
         Found::Hidden => {
@@ -28,16 +28,16 @@ pub(super) fn findings(patient: &Patient) -> Result<Vec<Finding>, Failure> {
     };
     let Some(served) = served else {
         let text = format!(
-            "{serving} holds no serving pair; replicas that serve it can answer nobody; look at the log of whoever \
-             makes it, or name another Secret with --serving-secret"
+            "{serving} holds no serving certificate; replicas cannot answer API servers; look at the log of the controller or of \
+             cert-manager, or name another Secret with --serving-secret"
         );
         return Ok(vec![Finding::bad(CHECK, text)]);
     };
     findings.push(end(&served));
     for collection in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         let path = path(collection, installation.name());
-        if let Found::Object(object) = patient.get(&path)? {
-            findings.push(trusted(patient, collection, &served, &object.to_string()));
+        if let Found::Object(object) = subject.get(&path)? {
+            findings.push(trusted(subject, collection, &served, &object.to_string()));
         }
     }
     Ok(findings)
@@ -50,37 +50,42 @@ fn end(served: &KeyedPem) -> Finding {
     let left = time.end.duration_since(Timestamp::now());
     if left.as_hours() < DAYS_LEAST * 24 {
         let text = format!(
-            "the serving certificate ends on {}; afterwards replicas can answer nobody; renew it",
+            "the serving certificate expires on {}; afterwards replicas cannot answer API servers; renew it",
             time.end
         );
         return Finding::bad(CHECK, text);
     }
-    Finding::good(CHECK, format!("the serving certificate ends on {}", time.end))
+    Finding::good(CHECK, format!("the serving certificate expires on {}", time.end))
 }
 
 /// Whether every entry trusts the pair, for the name that is called.
-fn trusted(patient: &Patient, collection: &str, served: &KeyedPem, object: &str) -> Finding {
-    let host = patient.installation.host();
-    let Ok(registered) = RegisteredWebhooks::read(object, &patient.installation) else {
+fn trusted(
+    subject: &InspectedInstallation,
+    collection: &str,
+    served: &KeyedPem,
+    object: &str,
+) -> Finding {
+    let host = subject.installation.host();
+    let Ok(registered) = RegisteredWebhooks::read(object, &subject.installation) else {
         return Finding::unknown(CHECK, format!("{collection} cannot be read"));
     };
-    let is_own = patient.serving_secret == patient.installation.serving_secret();
+    let is_own = subject.serving_secret == subject.installation.serving_secret();
     if !is_own && registered.trust().all(str::is_empty) {
         let text = format!(
-            "{collection} have no caBundle, so that API servers go by the authorities of their hosts; edits and \
-             refusals tell whether that is enough"
+            "{collection} have no caBundle, so API servers use the CA certificates of their hosts; the checks edits and \
+             denials show whether that is enough"
         );
         return Finding::unknown(CHECK, text);
     }
     let now = Timestamp::now();
-    let is_stranger = |trust: &&str| !is_accepted(&served.certificate, trust, &host, now);
-    match registered.trust().filter(is_stranger).count() {
+    let is_untrusted = |trust: &&str| !is_accepted(&served.certificate, trust, &host, now);
+    match registered.trust().filter(is_untrusted).count() {
         0 => Finding::good(CHECK, format!("{collection} trust it as {host}")),
         count => Finding::bad(
             CHECK,
             format!(
                 "{count} entries of {collection} do not trust the serving certificate as {host}; their calls fail; \
-                 look at the log of whoever fills in caBundle"
+                 look at the log of the controller or of cert-manager, which fills in caBundle"
             ),
         ),
     }

@@ -1,14 +1,16 @@
-//! Why a claim stands where it stands, where all volumes can be seen.
+//! The explanation of a claim for an account that may list volumes.
 
 use super::command::fix;
-use super::nearness::{self, Miss};
-use super::repair::{Repair, helps, repair, unnamed};
-use super::report::{Awaited, Explanation, Fix, Harm, Object, Reach, Written};
-use super::world::{Seen, World};
+use super::nearness::{self, MismatchedPair};
+use super::repair::{ClaimRepair, helps, repair, unnamed};
+use super::report::{
+    AwaitedProvisioner, ExplainedObject, Explanation, Fix, Harm, NodeVolumes, ReportedEvent,
+};
+use super::world::{ExplainedCluster, PartialList};
 use crate::api::event::Event;
 use crate::binding::{ClaimOutcome, Collection, FitCheck, ObjectKey, View, fit};
 use crate::cli::exit::Failure;
-use crate::cli::input::dump::Pods;
+use crate::cli::input::dump::PodCoverage;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::ClaimFate;
 use crate::cli::preview::settled::SettledCluster;
@@ -19,46 +21,47 @@ use crate::model::{
 };
 use crate::rules::mutations::changed_since;
 
-/// How many of the nearest volumes are tried for a repair: each costs a settling of the whole cluster.
+/// How many of the nearest volumes are tried for a repair: each try settles the whole cluster.
 const REPAIRS_TRIED: usize = 8;
-/// So many repairs are shown, where none is clearly right.
+/// How many repairs are shown, if none is clearly right.
 const OPTIONS_MAX: usize = 3;
 
 /// Explains the claim of this name.
-pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Failure> {
+pub(super) fn explain(world: &ExplainedCluster, key: &ClaimKey) -> Result<Explanation, Failure> {
     let SettledCluster { after, settlement, pods, .. } = &world.settled;
     if let Some((_, reason)) = world.settled.denied.claims.get(key) {
-        return Ok(Explanation::denied(Object::claim(key), &format!("claim \"{key}\""), reason));
+        return Ok(Explanation::denied(
+            ExplainedObject::claim(key),
+            &format!("PVC \"{key}\""),
+            reason,
+        ));
     }
     let (Some(claim), Some(outcome)) = (after.claim(key), settlement.claim(key)) else {
         let names = after.claims().map(|claim| claim.key.to_string());
-        return Err(world.missing("claim", &key.to_string(), names));
+        return Err(world.missing("PVC", &key.to_string(), names));
     };
     let planned = Planner::new(after, settlement, pods).claim(claim, outcome);
     let fate = planned.outcome;
-    let summary = match (&planned.volume, &planned.reason) {
-        (Some(volume), None) => {
-            format!("claim \"{key}\" {} to volume \"{volume}\"", verb(fate.as_str()))
-        }
-        (Some(volume), Some(reason)) => {
-            format!("claim \"{key}\" {} to volume \"{volume}\": {reason}", verb(fate.as_str()))
-        }
-        (None, Some(reason)) => format!("claim \"{key}\" {}: {reason}", verb(fate.as_str())),
-        (None, None) => format!("claim \"{key}\" {}", verb(fate.as_str())),
-    };
+    let mut summary = format!("PVC \"{key}\" {}", verb(fate));
+    if let Some(volume) = &planned.volume {
+        summary.extend([" to PV \"", volume, "\""]);
+    }
+    if let Some(reason) = &planned.reason {
+        summary.extend([": ", reason]);
+    }
     let mut explanation =
-        Explanation::of(Object::claim(key), fate.as_str(), fate.is_stuck(), summary);
+        Explanation::of(ExplainedObject::claim(key), fate.as_str(), fate.is_stuck(), summary);
     explanation.partner = planned.volume;
-    explanation.is_delayed = Pods::matter_for(outcome);
+    explanation.is_delayed = PodCoverage::matters_for(outcome);
     let unseen = pods.note().filter(|_| explanation.is_delayed);
     explanation.notes.extend(unseen.map(str::to_owned));
     explanation.notes.extend(world.notes_on(&ObjectKey::Claim(key.clone())));
     let misses = misses(after, claim, outcome);
-    explanation.candidates = misses.iter().map(Miss::of_volume).collect();
+    explanation.candidates = misses.iter().map(MismatchedPair::of_volume).collect();
     match delay(after, claim, outcome) {
         Some(Provisioner::Static) => reach(&mut explanation, world, claim),
         Some(Provisioner::Named(name)) => explanation.notes.push(format!(
-            "provisioner \"{name}\" makes a volume where the pod goes, if none fits"
+            "provisioner \"{name}\" creates a PV on the pod's node, if none matches"
         )),
         None => {}
     }
@@ -76,8 +79,8 @@ pub(super) fn explain(world: &World, key: &ClaimKey) -> Result<Explanation, Fail
     Ok(explanation)
 }
 
-/// Adds what is the matter with a claim beside its volume: then somebody has to do something.
-fn trouble(explanation: &mut Explanation, world: &World, claim: &Claim) {
+/// Adds problems of a claim other than its volume; each needs a fix.
+fn trouble(explanation: &mut Explanation, world: &ExplainedCluster, claim: &Claim) {
     let failed = explanation.provisioner.as_ref().and_then(|awaited| {
         let event = awaited.last_event.as_ref()?;
         let is_failure = event.reason == "ProvisioningFailed";
@@ -91,31 +94,33 @@ fn trouble(explanation: &mut Explanation, world: &World, claim: &Claim) {
     }
 }
 
-/// What is noted on a claim about its class and not true today, as far as all classes are known.
-fn changed_class(world: &World, claim: &Claim) -> Option<String> {
+/// A difference between the annotations of a claim and its StorageClass, if all classes are known.
+fn changed_class(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
     let name = claim.class().wanted().name()?.clone();
     let class = world.settled.after.class(&name).map(|class| &**class);
     let is_known = class.is_some() || world.settled.listed.has(Collection::Classes);
     is_known.then(|| changed_since(claim, class)).flatten()
 }
 
-/// What keeps a claim that somebody has deleted.
+/// What a claim with a deletion timestamp waits for.
 ///
 /// Kubernetes: `pvc_protection_controller.go`: as long as a pod uses it.
-fn terminating(world: &World, claim: &Claim) -> Option<String> {
+fn terminating(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
     if claim.deletion != Deletion::Terminating {
         return None;
     }
     let held: Vec<&str> = claim.finalizers.iter().collect();
     let by = if held.is_empty() { "a finalizer".to_owned() } else { held.join(", ") };
-    let Seen { found: users, note } = world.users(&claim.key);
+    let PartialList { found: users, note } = world.users(&claim.key);
     let users: Vec<String> = users.iter().map(|pod| format!("\"{}\"", pod.key)).collect();
     let pods = match (users.as_slice(), note) {
         ([], None) => "no pod uses it".to_owned(),
         ([], Some(_)) => "which pods use it is not known".to_owned(),
-        (users, _) => format!("it goes once no pod uses it, and pods {} do", users.join(", ")),
+        (users, _) => {
+            format!("it is deleted once no pod uses it, and pods {} do", users.join(", "))
+        }
     };
-    Some(format!("it is being deleted and held by {by}; {pods}"))
+    Some(format!("it is being deleted and {by} blocks that; {pods}"))
 }
 
 /// A bound claim that asks for more than its volume has.
@@ -123,37 +128,37 @@ fn growing(claim: &Claim) -> Option<String> {
     let has = claim.reported.capacity.as_ref()?;
     let is_bound = claim.phase == ClaimPhase::Bound;
     (is_bound && claim.request > *has)
-        .then(|| format!("it has {has} and waits for a resize to {}", claim.request))
+        .then(|| format!("it has {has} and its resize to {} is pending", claim.request))
 }
 
 /// A node that a scheduler chose for the claim's volume, and that is gone: no provisioner can make one there.
-fn gone_node(world: &World, claim: &Claim) -> Option<String> {
+fn gone_node(world: &ExplainedCluster, claim: &Claim) -> Option<String> {
     let node = claim.annotations.get(SELECTED_NODE).filter(|_| claim.volume.is_none())?;
-    let Seen { found: nodes, note } = world.nodes();
+    let PartialList { found: nodes, note } = world.nodes();
     let is_gone = note.is_none() && nodes.iter().all(|one| *one.name != *node);
     is_gone.then(|| {
         format!(
-            "node \"{node}\", which was chosen for it, does not exist any more; take the annotation \
-             {SELECTED_NODE} off, so that the scheduler chooses again"
+            "node \"{node}\", which was selected for it, no longer exists; remove the annotation \
+             {SELECTED_NODE}, so that the scheduler selects another"
         )
     })
 }
 
-/// What a claim does, in a sentence.
-fn verb(outcome: &str) -> String {
+/// The verb for an outcome.
+fn verb(outcome: ClaimFate) -> &'static str {
     match outcome {
-        "bound" => "is bound".to_owned(),
-        "lost" => "is lost".to_owned(),
-        "conflict" => "is in conflict".to_owned(),
-        "provisions" => "waits for a new volume".to_owned(),
-        "unknown" => "cannot be judged".to_owned(),
-        other => other.to_owned(),
+        ClaimFate::Bound => "is bound",
+        ClaimFate::Binds => "binds",
+        ClaimFate::Provisions | ClaimFate::Waits => "is Pending",
+        ClaimFate::Unmatched => "cannot bind",
+        ClaimFate::Lost => "is lost",
+        ClaimFate::Conflict => "is in conflict",
+        ClaimFate::Unknown => "cannot be judged",
     }
 }
 
-/// The volumes that come into question and do not fit, the nearest first. A claim that names a volume can
-/// have no other.
-fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<Miss<'a>> {
+/// The volumes that do not match, the nearest first; only the named one if the claim names a volume.
+fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<MismatchedPair<'a>> {
     let immediate = FitCheck::Controller(BindingMode::Immediate);
     let named = |name, asker| {
         let volume: Option<&Volume> = view.volume(name).map(AsRef::as_ref);
@@ -163,7 +168,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
         ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_) => {
             nearness::volumes(view, claim, immediate)
         }
-        // It is not for want of a volume that it waits: only those of its class are worth a word.
+        // It does not lack a volume: only those of its class are of interest.
         ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_) => {
             let mut misses = nearness::volumes(view, claim, immediate);
             misses.retain(|miss| miss.volume.class().as_class() == claim.class().wanted());
@@ -171,7 +176,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
         }
         ClaimOutcome::Unfit(name, _) => named(name, FitCheck::Prebind),
         ClaimOutcome::Taken(name) => named(name, immediate),
-        // Those that were seen: there may be others.
+        // Those that were read: there may be others.
         ClaimOutcome::Unknown => nearness::volumes(view, claim, immediate),
         ClaimOutcome::Unseen
         | ClaimOutcome::Terminating
@@ -184,7 +189,7 @@ fn misses<'a>(view: &'a View, claim: &'a Claim, outcome: &ClaimOutcome) -> Vec<M
     }
 }
 
-/// Who makes volumes of the claim's class, if the class leaves the choice to the pod's node.
+/// The provisioner of the claim's class, if binding is delayed until the pod has a node.
 fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'a Provisioner> {
     let may_delay = matches!(
         outcome,
@@ -205,29 +210,34 @@ fn delay<'a>(view: &'a View, claim: &Claim, outcome: &ClaimOutcome) -> Option<&'
     }
 }
 
-/// Which volumes the claim could have on which node.
-fn reach(explanation: &mut Explanation, world: &World, claim: &Claim) {
+/// The volumes that match on each node.
+fn reach(explanation: &mut Explanation, world: &ExplainedCluster, claim: &Claim) {
     let nodes = world.nodes();
     explanation.notes.extend(nodes.note);
     explanation.nodes =
         nodes.found.iter().map(|node| on_node(&world.settled.after, claim, node)).collect();
 }
 
-fn on_node(view: &View, claim: &Claim, node: &Node) -> Reach {
+fn on_node(view: &View, claim: &Claim, node: &Node) -> NodeVolumes {
     let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
     let volumes = kept.chain(view.free_for(claim));
     let fitting = volumes
         .filter(|volume| fit(volume, claim, view.home(claim), FitCheck::Scheduler(node)).is_ok());
     let volumes = fitting.map(|volume| volume.name.to_string()).collect();
-    Reach { node: node.name.to_string(), volumes }
+    NodeVolumes { node: node.name.to_string(), volumes }
 }
 
 /// The provisioner and what it wrote last.
-fn awaited(notes: &mut Vec<String>, world: &World, key: &ClaimKey, name: &str) -> Awaited {
+fn awaited(
+    notes: &mut Vec<String>,
+    world: &ExplainedCluster,
+    key: &ClaimKey,
+    name: &str,
+) -> AwaitedProvisioner {
     let events = world.events(key);
     notes.extend(events.note);
     let own = events.found.into_iter().filter(|event| is_in_name_of(event, name));
-    Awaited { name: name.to_owned(), last_event: last(own) }
+    AwaitedProvisioner { name: name.to_owned(), last_event: last(own) }
 }
 
 /// Whether the event says that it is this provisioner's.
@@ -239,46 +249,45 @@ pub(super) fn is_in_name_of(event: &Event, provisioner: &str) -> bool {
 }
 
 /// The event that was written last.
-pub(super) fn last(events: impl Iterator<Item = Event>) -> Option<Written> {
+pub(super) fn last(events: impl Iterator<Item = Event>) -> Option<ReportedEvent> {
     let event = events.max_by(|a, b| a.time.cmp(&b.time))?;
     let [component, reason, message, time] =
         [event.component, event.reason, event.message, event.time].map(|text| one_line(&text));
-    Some(Written { component, reason, message, time })
+    Some(ReportedEvent { component, reason, message, time })
 }
 
-/// Text that others wrote, without what would move a terminal's cursor.
+/// The text without control characters, which would move a terminal's cursor.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// Repairs after which the core serves the claim, the mildest first: those that change no claim, then those that
-/// ask for the same, then what another claim of the namespace left, then those that ask for less. One alone where it changes no claim, or where it is the last
-/// resort.
+/// Repairs after which the binder binds the claim, the least harmful first (see [`Harm`]). Only one if it changes no
+/// claim, or if it is the last resort.
 fn find_fixes(
-    world: &World,
+    world: &ExplainedCluster,
     claim: &Claim,
     outcome: &ClaimOutcome,
-    misses: &[Miss<'_>],
+    misses: &[MismatchedPair<'_>],
 ) -> Vec<Fix> {
     if matches!(outcome, ClaimOutcome::Lost(_)) {
         return Vec::new();
     }
-    let is_former = |miss: &&Miss<'_>| is_former(miss.volume, claim);
+    let is_former = |miss: &&MismatchedPair<'_>| is_former(miss.volume, claim);
     let former = misses.iter().filter(is_former);
     let others = misses.iter().filter(|miss| !is_former(miss));
     let of_volumes = former.chain(others).filter_map(|miss| repair(miss, world));
-    let mut repairs: Vec<Repair> = of_volumes.take(REPAIRS_TRIED).collect();
+    let mut repairs: Vec<ClaimRepair> = of_volumes.take(REPAIRS_TRIED).collect();
     if claim.volume.is_some() {
         repairs.push(unnamed());
     }
     if misses.iter().any(|miss| is_former(&miss)) {
-        // Made anew, the claim would leave its own data behind.
+        // A re-created claim would lose its own data.
         repairs.retain(|repair| repair.volume.is_some());
     }
     repairs.sort_by_key(|repair| repair.harm(claim));
     let mut fixes: Vec<Fix> = Vec::new();
     for repair in repairs.iter().filter(|repair| helps(repair, world, claim)) {
-        // What a claim of another namespace left is shown to nobody who can have something else.
+        // Data of another namespace is offered only if there is no other fix.
         let is_last_resort = repair.harm(claim) == Harm::OtherNamespace;
         if fixes.len() == OPTIONS_MAX || (is_last_resort && !fixes.is_empty()) {
             break;
@@ -291,13 +300,13 @@ fn find_fixes(
     fixes
 }
 
-/// Whether the volume was this claim's before it was deleted and made again.
+/// Whether the volume belonged to this claim before it was deleted and re-created.
 fn is_former(volume: &Volume, claim: &Claim) -> bool {
     volume.phase == VolumePhase::Released
         && matches!(&volume.reservation, Reservation::Held(key, _) if *key == claim.key)
 }
 
-/// What to do where no command can do it.
+/// What to do if no command can do it.
 fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<String> {
     let is_milder = fix.is_some_and(|fix| fix.harm == Harm::Less);
     if fix.is_some() && !is_milder {
@@ -309,16 +318,19 @@ fn advice(claim: &Claim, outcome: &ClaimOutcome, fix: Option<&Fix>) -> Option<St
         return Some(text.to_owned());
     }
     let volume = if let ClaimOutcome::NoVolume(name) = outcome {
-        format!("volume \"{name}\"")
+        format!("PV \"{name}\"")
     } else {
         "a volume".to_owned()
     };
-    // Whoever names a volume that exists can have no other.
+    // A claim that names an existing volume cannot bind to another.
     let names_another = matches!(outcome, ClaimOutcome::Taken(_) | ClaimOutcome::Unfit(..));
-    let first =
-        if names_another { "make the claim anew without spec.volumeName, and " } else { "" };
+    let first = if names_another {
+        "delete the PVC and re-create it without spec.volumeName, and "
+    } else {
+        ""
+    };
     let beginning =
-        if is_milder { "to keep what the claim asks for, " } else { "no command fixes it; " };
+        if is_milder { "to keep the request as it is, " } else { "no command fixes it; " };
     Some(format!(
         "{beginning}{first}add {volume} of {} with {} and access modes {}, volume mode {}",
         claim.class().wanted(),

@@ -1,16 +1,16 @@
-//! Repairs as commands for a shell, and what they do in words.
+//! Repairs as shell commands, and their effects in words.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::repair::{Anew, ClaimChange, Repair, VolumeChange};
+use super::repair::{ClaimChange, ClaimDifference, ClaimRepair, VolumeChange};
 use super::report::Fix;
 use crate::model::annotations::LEGACY_CLASS;
 use crate::model::{Claim, ClassRequest, VolumeName};
 
 /// The command that makes `repair` for `claim`.
-pub(super) fn fix(repair: &Repair, claim: &Claim) -> Fix {
+pub(super) fn fix(repair: &ClaimRepair, claim: &Claim) -> Fix {
     let mut commands = Vec::new();
     let mut effects = Vec::new();
     if let Some((name, change)) = &repair.volume {
@@ -27,19 +27,19 @@ pub(super) fn fix(repair: &Repair, claim: &Claim) -> Fix {
                 quoted(&claim.key.name),
                 quoted(&patch.to_string())
             ));
-            effects.push(format!("gives the claim the class \"{class}\""));
+            effects.push(format!("gives the PVC the StorageClass \"{class}\""));
         }
-        ClaimChange::Anew(differences) => {
-            commands.push(anew(claim, differences));
-            let told: Vec<String> = differences.iter().map(|one| told(one, claim)).collect();
-            effects.push(format!("makes the claim anew, {}", told.join(", ")));
+        ClaimChange::Recreate(differences) => {
+            commands.push(recreate(claim, differences));
+            let words: Vec<String> = differences.iter().map(|one| words(one, claim)).collect();
+            effects.push(format!("deletes and re-creates the PVC, {}", words.join(", ")));
         }
     }
     let harm = repair.harm(claim);
     Fix { command: commands.join(" && "), effect: effects.join(", and "), harm }
 }
 
-/// A word as a POSIX shell reads it back.
+/// The word, quoted for a POSIX shell.
 pub(super) fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -50,7 +50,7 @@ pub(super) fn quoted(word: &str) -> Cow<'_, str> {
 
 fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {
     let name = quoted(name.as_str());
-    if change.class.is_none() && change.keep_for.is_none() {
+    if change.class.is_none() && change.reserve_for.is_none() {
         let labels = change.labels.iter().map(|(key, value)| match value {
             Some(value) => quoted(&format!("{key}={value}")).into_owned(),
             None => quoted(&format!("{key}-")).into_owned(),
@@ -67,7 +67,7 @@ fn on_volume(name: &VolumeName, change: &VolumeChange) -> String {
     if let Some(class) = &change.class {
         spec.insert("storageClassName".to_owned(), json!(name_of(class)));
     }
-    if let Some(key) = &change.keep_for {
+    if let Some(key) = &change.reserve_for {
         // A merge keeps what it does not name: the uid of the claim that is gone must go.
         spec.insert(
             "claimRef".to_owned(),
@@ -98,27 +98,32 @@ fn name_of(class: &ClassRequest) -> Option<&str> {
 }
 
 fn volume_effect(name: &VolumeName, change: &VolumeChange) -> String {
-    let mut told = Vec::new();
+    let mut effects = Vec::new();
     if !change.labels.is_empty() {
-        told.push("gets the labels that the claim selects".to_owned());
+        effects.push("gets the labels that the PVC selects".to_owned());
     }
     match &change.class {
-        Some(ClassRequest::Named(class)) => told.push(format!("gets the class \"{class}\"")),
+        Some(ClassRequest::Named(class)) => {
+            effects.push(format!("gets the StorageClass \"{class}\""));
+        }
         Some(ClassRequest::Unset | ClassRequest::Classless) => {
-            told.push("loses its class".to_owned());
+            effects.push("loses its StorageClass".to_owned());
         }
         None => {}
     }
-    if let Some(key) = &change.keep_for {
-        told.push(format!("is kept for claim \"{key}\", which reads what its last claim left"));
+    if let Some(key) = &change.reserve_for {
+        effects.push(format!(
+            "is reserved for PVC \"{key}\", which gets the data of its previous PVC"
+        ));
     }
-    format!("volume \"{name}\" {}", told.join(" and "))
+    format!("PV \"{name}\" {}", effects.join(" and "))
 }
 
 /// kubectl changes the claim on its own side, deletes the stored one and creates it as changed.
-fn anew(claim: &Claim, differences: &[Anew]) -> String {
+fn recreate(claim: &Claim, differences: &[ClaimDifference]) -> String {
     let mut operations: Vec<Value> = differences.iter().map(operation).collect();
-    let changes_class = differences.iter().any(|difference| matches!(difference, Anew::Class(_)));
+    let changes_class =
+        differences.iter().any(|difference| matches!(difference, ClaimDifference::Class(_)));
     if changes_class && claim.annotations.has(LEGACY_CLASS) {
         let path = format!("/metadata/annotations/{}", LEGACY_CLASS.replace('/', "~1"));
         operations.push(json!({"op": "remove", "path": path}));
@@ -132,40 +137,46 @@ fn anew(claim: &Claim, differences: &[Anew]) -> String {
     )
 }
 
-fn operation(difference: &Anew) -> Value {
+fn operation(difference: &ClaimDifference) -> Value {
     let remove = |path: &str| json!({"op": "remove", "path": path});
     let set = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
     match difference {
-        Anew::NoVolume => remove("/spec/volumeName"),
-        Anew::NoSelector => remove("/spec/selector"),
-        Anew::Request(size) => set("/spec/resources/requests/storage", json!(size.to_string())),
-        Anew::AccessModes(modes) => {
+        ClaimDifference::NoVolume => remove("/spec/volumeName"),
+        ClaimDifference::NoSelector => remove("/spec/selector"),
+        ClaimDifference::Request(size) => {
+            set("/spec/resources/requests/storage", json!(size.to_string()))
+        }
+        ClaimDifference::AccessModes(modes) => {
             set("/spec/accessModes", json!(modes.names().collect::<Vec<_>>()))
         }
-        Anew::VolumeMode(mode) => set("/spec/volumeMode", json!(mode.to_string())),
+        ClaimDifference::VolumeMode(mode) => set("/spec/volumeMode", json!(mode.to_string())),
         // The empty text: with none at all the claim would get the default class.
-        Anew::Class(class) => {
+        ClaimDifference::Class(class) => {
             set("/spec/storageClassName", json!(class.as_ref().map_or("", |class| class.as_str())))
         }
-        Anew::AttributesClass(None) => remove("/spec/volumeAttributesClassName"),
-        Anew::AttributesClass(Some(class)) => {
+        ClaimDifference::AttributesClass(None) => remove("/spec/volumeAttributesClassName"),
+        ClaimDifference::AttributesClass(Some(class)) => {
             set("/spec/volumeAttributesClassName", json!(class.as_str()))
         }
     }
 }
 
-fn told(difference: &Anew, claim: &Claim) -> String {
+fn words(difference: &ClaimDifference, claim: &Claim) -> String {
     match difference {
-        Anew::NoVolume => "without the name of a volume".to_owned(),
-        Anew::NoSelector => "without a selector".to_owned(),
-        Anew::Request(size) => format!("asking for {size} instead of {}", claim.request),
-        Anew::AccessModes(modes) => {
+        ClaimDifference::NoVolume => "without spec.volumeName".to_owned(),
+        ClaimDifference::NoSelector => "without a selector".to_owned(),
+        ClaimDifference::Request(size) => format!("asking for {size} instead of {}", claim.request),
+        ClaimDifference::AccessModes(modes) => {
             format!("with access modes {modes} instead of {}", claim.access_modes)
         }
-        Anew::VolumeMode(mode) => format!("with volume mode {mode} instead of {}", claim.mode),
-        Anew::Class(Some(class)) => format!("with class \"{class}\""),
-        Anew::Class(None) => "with no class".to_owned(),
-        Anew::AttributesClass(Some(class)) => format!("with attributes class \"{class}\""),
-        Anew::AttributesClass(None) => "without an attributes class".to_owned(),
+        ClaimDifference::VolumeMode(mode) => {
+            format!("with volume mode {mode} instead of {}", claim.mode)
+        }
+        ClaimDifference::Class(Some(class)) => format!("with StorageClass \"{class}\""),
+        ClaimDifference::Class(None) => "without a StorageClass".to_owned(),
+        ClaimDifference::AttributesClass(Some(class)) => {
+            format!("with attributes class \"{class}\"")
+        }
+        ClaimDifference::AttributesClass(None) => "without an attributes class".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! `bindery explain`: why a claim, a volume or a pod stands where it stands, and the command that helps.
+//! `bindery explain`: the state of a claim, a volume or a pod, and the command that fixes it.
 //!
 //! The cluster is settled as a plan settles it, so that an explanation never contradicts the plan; every
 //! mismatch of every candidate comes from the binder's own comparison, and a command is shown only if the
@@ -19,9 +19,9 @@ mod tests;
 mod volume;
 mod world;
 
-use self::target::Target;
+use self::target::ExplainTarget;
 pub use self::world::events_path;
-use self::world::{Sight, World};
+use self::world::{AccountAccess, ExplainedCluster};
 use super::args::{ExplainArgs, Form};
 use super::exit::{Exit, Failure};
 use super::files::Readers;
@@ -30,25 +30,25 @@ use crate::model::ClaimKey;
 
 /// Runs the command.
 pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
-    // What is wrong with the name is said before anything is read.
-    Target::parse(&arguments.object, "")?;
-    let (sight, namespace) = Sight::read(arguments)?;
-    let target = Target::parse(&arguments.object, &namespace)?;
+    // An error in the name is reported before anything is read.
+    ExplainTarget::parse(&arguments.object, "")?;
+    let (sight, namespace) = AccountAccess::read(arguments)?;
+    let target = ExplainTarget::parse(&arguments.object, &namespace)?;
     let explanation = match (&sight, &target) {
-        (Sight::Limited(cluster), target) => limited::explain(cluster, target)?,
-        (Sight::Whole(world), Target::Claim(key)) => claim::explain(world, key)?,
-        (Sight::Whole(world), Target::Volume(name)) => volume::explain(world, name)?,
-        (Sight::Whole(world), Target::Pod(key)) => pod::explain(world, key)?,
+        (AccountAccess::Limited(cluster), target) => limited::explain(cluster, target)?,
+        (AccountAccess::Whole(world), ExplainTarget::Claim(key)) => claim::explain(world, key)?,
+        (AccountAccess::Whole(world), ExplainTarget::Volume(name)) => volume::explain(world, name)?,
+        (AccountAccess::Whole(world), ExplainTarget::Pod(key)) => pod::explain(world, key)?,
     };
     for output in &arguments.output {
         let text = render::render(&explanation, output.format)?;
         deliver(output.path.as_deref(), &text, Readers::Everybody)?;
     }
-    Ok(if explanation.stuck { Exit::Refused } else { Exit::Clean })
+    Ok(if explanation.stuck { Exit::Denied } else { Exit::Clean })
 }
 
-/// Why the claim stands where it stands in a cluster of which these are lists; as on a screen.
+/// Explains a claim from the lists of a cluster, as text.
 pub fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
-    let world = World::of_lists(lists, "the cluster")?;
+    let world = ExplainedCluster::of_lists(lists, "the cluster")?;
     render::render(&claim::explain(&world, key)?, Form::Text)
 }

@@ -1,51 +1,55 @@
-//! Which volume misses a claim by least.
+//! Volumes that do not match a claim, ranked by how little is missing.
 //!
-//! A pair is nearer the fewer mismatches it has; of equally many, the easier the hardest of them is to
-//! repair; then, the less the sizes differ; then by name.
+//! A pair with fewer mismatches is nearer. Of equally many, the one whose hardest mismatch is easiest to repair; then
+//! the one whose sizes differ least; then the name.
 
-use super::report::{Candidate, Reason};
+use super::report::{CandidateMismatches, MismatchReason};
 use crate::binding::{FitCheck, Mismatch, View, fit};
 use crate::model::{Claim, NonEmpty, Volume};
 
-/// A volume and a claim that do not fit.
+/// A volume and a claim that do not match.
 #[derive(Clone, Debug)]
-pub(super) struct Miss<'a> {
+pub(super) struct MismatchedPair<'a> {
     /// The volume.
     pub volume: &'a Volume,
     /// The claim.
     pub claim: &'a Claim,
-    /// Everything that speaks against the two.
+    /// All mismatches.
     pub mismatches: Vec<Mismatch>,
 }
 
-/// The volumes that miss `claim`, the nearest first.
-pub(super) fn volumes<'a>(view: &'a View, claim: &'a Claim, asker: FitCheck<'_>) -> Vec<Miss<'a>> {
+/// The volumes that do not match `claim`, the nearest first.
+pub(super) fn volumes<'a>(
+    view: &'a View,
+    claim: &'a Claim,
+    asker: FitCheck<'_>,
+) -> Vec<MismatchedPair<'a>> {
     let misses = view.volumes().filter_map(|volume| miss(view, volume, claim, asker));
     sorted(misses.collect())
 }
 
-/// The claims among `claims` that `volume` misses, the nearest first.
+/// The claims among `claims` that `volume` does not match, the nearest first.
 pub(super) fn claims<'a>(
     view: &View,
     volume: &'a Volume,
     claims: impl Iterator<Item = &'a Claim>,
     asker: FitCheck<'_>,
-) -> Vec<Miss<'a>> {
+) -> Vec<MismatchedPair<'a>> {
     sorted(claims.filter_map(|claim| miss(view, volume, claim, asker)).collect())
 }
 
-/// The two, if they do not fit.
+/// The pair, if it does not match.
 pub(super) fn miss<'a>(
     view: &View,
     volume: &'a Volume,
     claim: &'a Claim,
     asker: FitCheck<'_>,
-) -> Option<Miss<'a>> {
+) -> Option<MismatchedPair<'a>> {
     let mismatches: NonEmpty<Mismatch> = fit(volume, claim, view.home(claim), asker).err()?;
-    Some(Miss { volume, claim, mismatches: mismatches.iter().cloned().collect() })
+    Some(MismatchedPair { volume, claim, mismatches: mismatches.iter().cloned().collect() })
 }
 
-fn sorted(mut misses: Vec<Miss<'_>>) -> Vec<Miss<'_>> {
+fn sorted(mut misses: Vec<MismatchedPair<'_>>) -> Vec<MismatchedPair<'_>> {
     misses.sort_by_cached_key(|miss| {
         let hardest = miss.mismatches.iter().map(effort).max();
         let (size, asked) = (&miss.volume.capacity, &miss.claim.request);
@@ -56,9 +60,8 @@ fn sorted(mut misses: Vec<Miss<'_>>) -> Vec<Miss<'_>> {
     misses
 }
 
-/// How hard a mismatch is to repair: a label or a class is a word on the volume; size, modes and kind
-/// need another claim; what another claim has is its to give; a node or an end nobody changes, and another
-/// tenant's volume is nobody's to give.
+/// How hard a mismatch is to repair: labels and class are changed on the volume; size and modes need a re-created
+/// claim; a volume of another claim has to be released first; node affinity, deletion and tenant cannot be changed.
 fn effort(mismatch: &Mismatch) -> u8 {
     match mismatch {
         Mismatch::WaitsForConsumer => 0,
@@ -78,22 +81,22 @@ fn effort(mismatch: &Mismatch) -> u8 {
     }
 }
 
-impl Miss<'_> {
+impl MismatchedPair<'_> {
     /// The volume, for its claim.
-    pub(super) fn of_volume(&self) -> Candidate {
+    pub(super) fn of_volume(&self) -> CandidateMismatches {
         self.candidate(self.volume.name.to_string())
     }
 
     /// The claim, for its volume.
-    pub(super) fn of_claim(&self) -> Candidate {
+    pub(super) fn of_claim(&self) -> CandidateMismatches {
         self.candidate(self.claim.key.to_string())
     }
 
-    fn candidate(&self, name: String) -> Candidate {
-        Candidate {
+    fn candidate(&self, name: String) -> CandidateMismatches {
+        CandidateMismatches {
             name,
             holder: self.volume.reservation.key().map(ToString::to_string),
-            mismatches: self.mismatches.iter().map(Reason::of).collect(),
+            mismatches: self.mismatches.iter().map(MismatchReason::of).collect(),
         }
     }
 }

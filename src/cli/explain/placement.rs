@@ -1,42 +1,42 @@
-//! On which nodes a pod could run: what it asks of them itself, and from where its volumes can be reached.
+//! The nodes on which a pod can run: its own constraints, and those of its volumes.
 //!
 //! Kubernetes: `pkg/scheduler/framework/plugins/volumebinding`. What depends on everything else that runs (resources,
-//! ports, other pods) is not computed here; the scheduler's last event tells it.
+//! ports, other pods) is not computed here; the scheduler's last event reports it.
 
 use std::collections::BTreeSet;
 
-use super::report::{Excluded, Explanation, Written};
-use super::world::{Seen, World};
+use super::report::{ExcludedNode, Explanation, ReportedEvent};
+use super::world::{ExplainedCluster, PartialList};
 use crate::model::{AccessMode, ClaimKey, Constraints, Host, NodeAffinity, Pod, Volume};
 
-/// Who schedules pods, as its events say.
+/// The source of the scheduler's events.
 const SCHEDULER: &str = "default-scheduler";
 
-/// A pod and what its claims come to.
+/// A pod and the explanations of its claims.
 pub(super) struct Placement<'a> {
-    pub(super) world: &'a World,
+    pub(super) world: &'a ExplainedCluster,
     pub(super) pod: &'a Pod,
     pub(super) constraints: &'a Constraints,
     pub(super) claims: &'a [Explanation],
 }
 
-/// What keeps a pod from every node, or from the one that it has.
-pub(super) struct Verdict {
+/// Why a pod cannot run on any node, or on its own.
+pub(super) struct PlacementVerdict {
     /// Why it cannot run, in a phrase that follows its name; none if nothing was found.
     pub(super) stuck: Option<(&'static str, String)>,
     /// The nodes that cannot take it.
-    pub(super) excluded: Vec<Excluded>,
+    pub(super) excluded: Vec<ExcludedNode>,
     /// The nodes that can.
     pub(super) usable: Option<BTreeSet<String>>,
-    /// What the scheduler said last.
-    pub(super) event: Option<Written>,
+    /// The scheduler's last event.
+    pub(super) event: Option<ReportedEvent>,
     pub(super) notes: Vec<String>,
 }
 
 impl Placement<'_> {
     /// Looks at every node, or at the one that the pod has.
-    pub(super) fn judge(&self) -> Verdict {
-        let Seen { found: hosts, note } = self.world.hosts();
+    pub(super) fn judge(&self) -> PlacementVerdict {
+        let PartialList { found: hosts, note } = self.world.hosts();
         let is_whole = note.is_none();
         match &self.pod.node {
             Some(name) => self.on_its_node(name, &hosts, is_whole, note),
@@ -50,7 +50,7 @@ impl Placement<'_> {
         hosts: &[Host],
         is_whole: bool,
         note: Option<String>,
-    ) -> Verdict {
+    ) -> PlacementVerdict {
         let host = hosts.iter().find(|host| *host.node.name == *name);
         let reasons = host.map_or_else(Vec::new, |host| self.of_volumes(host));
         let stuck = match (host, reasons.is_empty()) {
@@ -59,21 +59,21 @@ impl Placement<'_> {
             (None, _) if is_whole => Some((
                 "stuck",
                 format!(
-                    "was given node \"{name}\", which does not exist any more; delete the pod, so that \
-                     its owner makes it again"
+                    "was given node \"{name}\", which no longer exists; delete the pod, so that \
+                     its controller re-creates it"
                 ),
             )),
             (None, _) => self.rests_on_nodes().then(|| unknown("its node")),
         };
-        let excluded = Excluded { node: name.to_owned(), reasons };
+        let excluded = ExcludedNode { node: name.to_owned(), reasons };
         let excluded = (!excluded.reasons.is_empty()).then_some(excluded);
         let notes = note.into_iter().filter(|_| host.is_none()).collect();
         let excluded = excluded.into_iter().collect();
-        Verdict { stuck, excluded, usable: None, event: None, notes }
+        PlacementVerdict { stuck, excluded, usable: None, event: None, notes }
     }
 
-    fn on_any(&self, hosts: &[Host], is_whole: bool, note: Option<String>) -> Verdict {
-        let Seen { found: events, note: no_events } = self.world.pod_events(&self.pod.key);
+    fn on_any(&self, hosts: &[Host], is_whole: bool, note: Option<String>) -> PlacementVerdict {
+        let PartialList { found: events, note: no_events } = self.world.pod_events(&self.pod.key);
         let of_scheduler = events.into_iter().filter(|event| event.component == SCHEDULER);
         let event = super::claim::last(of_scheduler);
         let (mut excluded, mut usable) = (Vec::new(), BTreeSet::new());
@@ -85,7 +85,7 @@ impl Placement<'_> {
             if reasons.is_empty() {
                 usable.insert(node);
             } else {
-                excluded.push(Excluded { node, reasons });
+                excluded.push(ExcludedNode { node, reasons });
             }
         }
         let failed = event.as_ref().filter(|event| event.reason == "FailedScheduling");
@@ -98,16 +98,16 @@ impl Placement<'_> {
             None => None,
         };
         let notes = note.into_iter().chain(no_events).collect();
-        Verdict { stuck, excluded, usable: is_whole.then_some(usable), event, notes }
+        PlacementVerdict { stuck, excluded, usable: is_whole.then_some(usable), event, notes }
     }
 
-    /// Why the pod's volumes keep it from a node.
+    /// Why the pod's volumes exclude a node.
     fn of_volumes(&self, host: &Host) -> Vec<String> {
         let mut reasons = Vec::new();
         for (key, volume) in self.bound() {
             if !volume.node_affinity.admits(&host.node) {
                 reasons.push(format!(
-                    "volume \"{}\" of claim \"{key}\" cannot be reached from it",
+                    "PV \"{}\" of PVC \"{key}\" is not available on it",
                     volume.name
                 ));
             }
@@ -117,7 +117,7 @@ impl Placement<'_> {
         for claim in delayed {
             let mut here = claim.nodes.iter().filter(|reach| *reach.node == *host.node.name);
             if here.all(|reach| reach.volumes.is_empty()) {
-                reasons.push(format!("no volume fits claim \"{}\" there", claim.object.name));
+                reasons.push(format!("no PV matches PVC \"{}\" there", claim.object.name));
             }
         }
         reasons
@@ -138,19 +138,19 @@ impl Placement<'_> {
         if shared.into_iter().any(|mode| volume.access_modes.has(mode)) {
             return None;
         }
-        let Seen { found: users, .. } = self.world.users(key);
+        let PartialList { found: users, .. } = self.world.users(key);
         let holder = users.into_iter().find(|user| {
             user.key != self.pod.key && user.node.as_deref().is_some_and(|other| other != node)
         })?;
         Some(format!(
-            "volume \"{}\" of claim \"{key}\" is attached to node \"{}\", where pod \"{}\" uses it",
+            "PV \"{}\" of PVC \"{key}\" is attached to node \"{}\", where pod \"{}\" uses it",
             volume.name,
             holder.node.unwrap_or_default(),
             holder.key
         ))
     }
 
-    /// Whether the node matters: to a pod without any demand each node is as good as another.
+    /// Whether the node matters: a pod without constraints runs on any.
     fn rests_on_nodes(&self) -> bool {
         let is_bound = |volume: &Volume| volume.node_affinity != NodeAffinity::Unrestricted;
         *self.constraints != Constraints::default()
@@ -159,7 +159,7 @@ impl Placement<'_> {
     }
 }
 
-/// What is said where nodes are not known.
+/// The result if the nodes are not known.
 fn unknown(what: &str) -> (&'static str, String) {
     ("unknown", format!("cannot be judged: whether there is {what} is not known"))
 }

@@ -1,18 +1,18 @@
-//! Which of a pod's claims keep it waiting, and on which nodes it could have all of them.
+//! The claims that block a pod, and the nodes on which all of them are available.
 
 use std::collections::BTreeSet;
 
 use super::claim;
-use super::placement::{Placement, Verdict};
-use super::report::{Explanation, Object, Reach};
-use super::world::World;
+use super::placement::{Placement, PlacementVerdict};
+use super::report::{ExplainedObject, Explanation, NodeVolumes};
+use super::world::ExplainedCluster;
 use crate::binding::Collection;
 use crate::cli::exit::Failure;
 use crate::cli::preview::planned::ClaimFate;
 use crate::model::{AccessMode, ClaimKey, Pod, PodKey};
 
 /// Explains the pod of this name.
-pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failure> {
+pub(super) fn explain(world: &ExplainedCluster, key: &PodKey) -> Result<Explanation, Failure> {
     let (pod, constraints) = world.pod(key)?;
     let mut claims = Vec::new();
     for claim in &pod.claims {
@@ -34,41 +34,41 @@ pub(super) fn explain(world: &World, key: &PodKey) -> Result<Explanation, Failur
     Ok(explanation)
 }
 
-/// Adds what keeps the pod from nodes. What its claims lack comes first.
-fn place(explanation: &mut Explanation, verdict: Verdict) {
-    let Verdict { stuck, excluded, usable, event, notes } = verdict;
+/// Adds why nodes are excluded. Problems of its claims come first.
+fn place(explanation: &mut Explanation, verdict: PlacementVerdict) {
+    let PlacementVerdict { stuck, excluded, usable, event, notes } = verdict;
     if let Some(usable) = usable {
         explanation.nodes.retain(|reach| usable.contains(&reach.node));
     }
     explanation.excluded = excluded;
     explanation.event = event;
     explanation.notes.extend(notes);
-    let mut told = BTreeSet::new();
-    explanation.notes.retain(|note| told.insert(note.clone()));
+    let mut seen = BTreeSet::new();
+    explanation.notes.retain(|note| seen.insert(note.clone()));
     if let (Some((outcome, text)), false) = (stuck, explanation.stuck) {
         end(explanation, outcome, &text);
     }
 }
 
-/// Gives the explanation another end.
+/// Replaces the outcome of the explanation.
 fn end(explanation: &mut Explanation, outcome: &str, text: &str) {
     outcome.clone_into(&mut explanation.outcome);
     explanation.stuck = true;
     explanation.summary = {
-        let Object { namespace, name, .. } = &explanation.object;
+        let ExplainedObject { namespace, name, .. } = &explanation.object;
         format!("pod \"{}/{name}\" {text}", namespace.as_deref().unwrap_or_default())
     };
 }
 
-/// That another pod has a claim that one pod alone may use.
-fn taken(world: &World, pod: &Pod) -> Option<String> {
+/// A claim for a single pod that another pod uses.
+fn taken(world: &ExplainedCluster, pod: &Pod) -> Option<String> {
     pod.claims.iter().find_map(|key| {
         let claim = world.settled.after.claim(key)?;
         let is_alone = claim.access_modes.has(AccessMode::ReadWriteOncePod);
         let mut users = world.users(key).found.into_iter().filter(|_| is_alone);
         let holder = users.find(|user| user.key != pod.key && user.node.is_some())?;
         Some(format!(
-            "is kept waiting by pod \"{}\", which uses claim \"{key}\"; its access mode ReadWriteOncePod \
+            "is Pending because pod \"{}\" uses PVC \"{key}\"; its access mode ReadWriteOncePod \
              admits one pod",
             holder.key
         ))
@@ -84,67 +84,63 @@ pub(super) fn of_claims(pod: &Pod, claims: Vec<Explanation>) -> Explanation {
     let nodes = common(&delayed, pod.node.as_deref());
     // Without a provisioner to make one, a volume must be in reach of the node.
     let is_nowhere = !delayed.is_empty() && nodes.is_empty();
-    let (outcome, told) = match (stuck.as_slice(), is_nowhere) {
-        ([], _) if claims.is_empty() => ("ready", "uses no claims".to_owned()),
-        ([], true) => ("stuck", "has no node on which every claim has a volume".to_owned()),
-        ([], false) if let Some(node) = given_past_the_scheduler(pod, &claims) => (
+    let (outcome, text) = match (stuck.as_slice(), is_nowhere) {
+        ([], _) if claims.is_empty() => ("ready", "uses no PVCs".to_owned()),
+        ([], true) => ("stuck", "has no node on which every PVC has a PV".to_owned()),
+        ([], false) if let Some(node) = bypasses_scheduler(pod, &claims) => (
             "stuck",
             format!(
-                "was given node \"{node}\" past the scheduler, which alone has volumes chosen; make it anew \
-                 without spec.nodeName"
+                "has node \"{node}\" in spec.nodeName, which bypasses the scheduler, so no PV is selected for it; re-create \
+                 it without spec.nodeName"
             ),
         ),
         ([], false) if !delayed.is_empty() => {
-            ("waits", format!("could have its volumes on {}", names(&nodes)))
+            ("waits", format!("can have its PVs on {}", names(&nodes)))
         }
         ([], false) => waiting(&claims),
-        (stuck, _) => ("stuck", format!("is kept waiting by {}", stuck.join(", "))),
+        (stuck, _) => ("stuck", format!("is Pending because of PVC {}", stuck.join(", "))),
     };
-    let summary = format!("pod \"{}\" {told}", pod.key);
+    let summary = format!("pod \"{}\" {text}", pod.key);
     let mut explanation =
-        Explanation::of(Object::pod(&pod.key), outcome, outcome == "stuck", summary);
+        Explanation::of(ExplainedObject::pod(&pod.key), outcome, outcome == "stuck", summary);
     explanation.nodes = nodes;
     explanation.fix = claims.iter().find_map(|claim| claim.fix.clone());
     explanation.claims = claims;
     explanation
 }
 
-/// The node of a pod that has one although a claim waits for the pod to get one.
-fn given_past_the_scheduler<'a>(pod: &'a Pod, claims: &[Explanation]) -> Option<&'a str> {
+/// The node of a pod that was set without the scheduler although a claim's binding is delayed.
+fn bypasses_scheduler<'a>(pod: &'a Pod, claims: &[Explanation]) -> Option<&'a str> {
     pod.node.as_deref().filter(|_| claims.iter().any(|claim| claim.is_delayed))
 }
 
-/// A pod that nothing keeps from its volumes, on no node in particular.
+/// The outcome of a pod whose claims need no fix.
 fn waiting(claims: &[Explanation]) -> (&'static str, String) {
     let mut open = claims.iter().filter(|claim| claim.outcome != "bound").peekable();
     if open.peek().is_none() {
-        return ("ready", "has all of its volumes".to_owned());
+        return ("ready", "has all of its PVs".to_owned());
     }
     match open.find(|claim| !claim.is_delayed) {
-        Some(claim) => ("waits", format!("waits: {}", claim.summary)),
-        None => (
-            "waits",
-            "waits for the scheduler, which has its volumes chosen with its node".to_owned(),
-        ),
+        Some(claim) => ("waits", format!("is Pending: {}", claim.summary)),
+        None => ("waits", "is Pending until the scheduler selects its node and its PVs".to_owned()),
     }
 }
 
 /// A claim that the pod names and that does not exist.
-fn missing(world: &World, key: &ClaimKey) -> Explanation {
+fn missing(world: &ExplainedCluster, key: &ClaimKey) -> Explanation {
     if !world.settled.listed.has_in(Collection::Claims, &key.namespace) {
         let summary = format!(
-            "claim \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
+            "PVC \"{key}\" cannot be judged: the input does not hold all PersistentVolumeClaims"
         );
         let unknown = ClaimFate::Unknown.as_str();
-        return Explanation::of(Object::claim(key), unknown, true, summary);
+        return Explanation::of(ExplainedObject::claim(key), unknown, true, summary);
     }
-    let summary =
-        format!("claim \"{key}\" does not exist; the pod waits until somebody creates it");
-    Explanation::of(Object::claim(key), "missing", true, summary)
+    let summary = format!("PVC \"{key}\" does not exist; the pod is Pending until it is created");
+    Explanation::of(ExplainedObject::claim(key), "missing", true, summary)
 }
 
 /// The nodes on which every delayed claim has a volume, with all of them; `given` is the pod's own.
-fn common(delayed: &[&Explanation], given: Option<&str>) -> Vec<Reach> {
+fn common(delayed: &[&Explanation], given: Option<&str>) -> Vec<NodeVolumes> {
     let reached = |claim: &&Explanation| -> BTreeSet<String> {
         let with_some = claim.nodes.iter().filter(|reach| !reach.volumes.is_empty());
         with_some.map(|reach| reach.node.clone()).collect()
@@ -162,10 +158,10 @@ fn common(delayed: &[&Explanation], given: Option<&str>) -> Vec<Reach> {
         let of_node = of_node.filter(|reach| reach.node == node);
         of_node.flat_map(|reach| reach.volumes.clone()).collect::<BTreeSet<_>>()
     };
-    nodes.map(|node| Reach { volumes: volumes(&node).into_iter().collect(), node }).collect()
+    nodes.map(|node| NodeVolumes { volumes: volumes(&node).into_iter().collect(), node }).collect()
 }
 
-fn names(nodes: &[Reach]) -> String {
+fn names(nodes: &[NodeVolumes]) -> String {
     /// A line holds so many.
     const NAMES_MAX: usize = 5;
     let names: Vec<&str> = nodes.iter().take(NAMES_MAX).map(|reach| &*reach.node).collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::report::{Candidate, Explanation, Reach, Written};
+use super::report::{CandidateMismatches, Explanation, NodeVolumes, ReportedEvent};
 use crate::cli::args::Form;
 use crate::cli::exit::Failure;
 use crate::cli::notation::{self, cell};
@@ -62,7 +62,7 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     for note in &explanation.notes {
         let _ = writeln!(out, "note: {note}");
     }
-    // A pod's claims have told their own.
+    // The claims of a pod show their own.
     if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
         let _ = writeln!(out, "fix ({}):\n{}", fix.effect, fix.command);
         for fix in &explanation.alternatives {
@@ -72,12 +72,12 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
     out
 }
 
-fn candidates(out: &mut String, candidates: &[Candidate], extent: Extent) {
+fn candidates(out: &mut String, candidates: &[CandidateMismatches], extent: Extent) {
     let groups = groups(candidates);
     let shown = taken(&groups, GROUPS_MAX, extent);
     for group in shown {
         // Writing to a string cannot fail.
-        let reason = if group.reason.is_empty() { "fits" } else { &group.reason };
+        let reason = if group.reason.is_empty() { "matches" } else { &group.reason };
         let _ = writeln!(out, "  {reason} ({})", group.members.len());
         for candidate in taken(&group.members, CANDIDATES_MAX, extent) {
             let reasons = reasons(candidate);
@@ -86,18 +86,18 @@ fn candidates(out: &mut String, candidates: &[Candidate], extent: Extent) {
         }
         more(out, "    ", group.members.len(), CANDIDATES_MAX, extent);
     }
-    let told: usize = shown.iter().map(|group| group.members.len()).sum();
-    if let rest @ 1.. = candidates.len() - told {
+    let count: usize = shown.iter().map(|group| group.members.len()).sum();
+    if let rest @ 1.. = candidates.len() - count {
         let _ = writeln!(out, "  and {rest} more for other reasons (-o wide shows all)");
     }
 }
 
-fn nodes(out: &mut String, nodes: &[Reach], extent: Extent) {
+fn nodes(out: &mut String, nodes: &[NodeVolumes], extent: Extent) {
     for reach in taken(nodes, NODES_MAX, extent) {
         let names: Vec<&str> =
             taken(&reach.volumes, VOLUMES_MAX, extent).iter().map(String::as_str).collect();
         let names = match reach.volumes.len().saturating_sub(names.len()) {
-            0 if names.is_empty() => "no volume fits".to_owned(),
+            0 if names.is_empty() => "no PV matches".to_owned(),
             0 => names.join(", "),
             more => format!("{} and {more} more", names.join(", ")),
         };
@@ -106,12 +106,12 @@ fn nodes(out: &mut String, nodes: &[Reach], extent: Extent) {
     more(out, "  ", nodes.len(), NODES_MAX, extent);
 }
 
-fn said(event: &Written) -> String {
+fn said(event: &ReportedEvent) -> String {
     let when = if event.time.is_empty() { String::new() } else { format!(" at {}", event.time) };
     format!("{}{when}: {}", event.reason, event.message)
 }
 
-fn reasons(candidate: &Candidate) -> String {
+fn reasons(candidate: &CandidateMismatches) -> String {
     let texts: Vec<&str> = candidate.mismatches.iter().map(|reason| &*reason.message).collect();
     texts.join("; ")
 }
@@ -132,11 +132,11 @@ fn more(out: &mut String, indent: &str, count: usize, limit: usize, extent: Exte
 /// Candidates that fail for the same reasons.
 struct Group<'a> {
     reason: String,
-    members: Vec<&'a Candidate>,
+    members: Vec<&'a CandidateMismatches>,
 }
 
 /// The candidates by their reasons, the group of the nearest one first.
-fn groups(candidates: &[Candidate]) -> Vec<Group<'_>> {
+fn groups(candidates: &[CandidateMismatches]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for candidate in candidates {
         let short: Vec<&str> = candidate.mismatches.iter().map(|reason| reason.short).collect();

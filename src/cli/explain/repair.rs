@@ -1,16 +1,16 @@
-//! What would make a volume and a claim fit: changes of the one or the other, and whether they help.
+//! Changes after which a volume and a claim match, and whether they help.
 //!
 //! A volume's labels, class and reservation can be changed while it is free. Of a claim only a missing
-//! class can; for anything else it is made anew, which costs nothing, as it never had a volume. Nothing
-//! is proposed for a volume whose storage would be destroyed, or that a claim has or is promised.
+//! class can; for anything else it is re-created, which loses nothing, as it never had a volume. Nothing
+//! is proposed for a volume whose data would be deleted, or that is bound to or reserved for a claim.
 //!
 //! Not here: the spelling as commands (`command`).
 
 use std::sync::Arc;
 
-use super::nearness::Miss;
+use super::nearness::MismatchedPair;
 use super::report::Harm;
-use super::world::World;
+use super::world::ExplainedCluster;
 use crate::binding::{ClaimOutcome, Collection, Mismatch, Observed, settle};
 use crate::model::annotations::{BOUND_BY_CONTROLLER, LEGACY_CLASS};
 use crate::model::{
@@ -20,21 +20,21 @@ use crate::model::{
 
 /// Changes that let a claim have a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Repair {
+pub(super) struct ClaimRepair {
     /// The volume that is changed, and how.
     pub volume: Option<(VolumeName, VolumeChange)>,
     /// How the claim is changed.
     pub claim: ClaimChange,
-    /// Who left data on the volume.
+    /// Whose data is on the volume.
     pub left_by: LeftBy,
 }
 
-/// Who left the data that is on a volume.
+/// Whose data is on a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LeftBy {
-    /// Nobody, or the claim itself before it was made anew.
+    /// No claim, or the claim itself before it was re-created.
     #[default]
-    Nobody,
+    SameClaim,
     /// Another claim of the claim's namespace.
     SameNamespace,
     /// A claim of another namespace.
@@ -48,8 +48,8 @@ pub(super) struct VolumeChange {
     pub labels: Vec<(String, Option<String>)>,
     /// Its class.
     pub class: Option<ClassRequest>,
-    /// The claim to keep it for, instead of one that is gone.
-    pub keep_for: Option<ClaimKey>,
+    /// The claim to reserve it for, instead of one that is deleted.
+    pub reserve_for: Option<ClaimKey>,
     /// An annotation that would contradict the change.
     pub without: Option<&'static str>,
 }
@@ -62,13 +62,13 @@ pub(super) enum ClaimChange {
     None,
     /// It gets the class that it does not have.
     SetClass(ClassName),
-    /// It is made anew with these changes.
-    Anew(Vec<Anew>),
+    /// It is re-created with these changes.
+    Recreate(Vec<ClaimDifference>),
 }
 
-/// What is different in a claim that is made anew.
+/// A change in a claim that is re-created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Anew {
+pub(super) enum ClaimDifference {
     /// It names no volume.
     NoVolume,
     /// It selects by no labels.
@@ -85,11 +85,11 @@ pub(super) enum Anew {
     AttributesClass(Option<ClassName>),
 }
 
-impl Repair {
+impl ClaimRepair {
     /// How much it changes of what `claim` asks for.
     pub(super) fn harm(&self, claim: &Claim) -> Harm {
         let of_data = match self.left_by {
-            LeftBy::Nobody => Harm::None,
+            LeftBy::SameClaim => Harm::None,
             LeftBy::SameNamespace => Harm::SameNamespace,
             LeftBy::OtherNamespace => Harm::OtherNamespace,
         };
@@ -99,21 +99,24 @@ impl Repair {
     fn harm_to_request(&self, claim: &Claim) -> Harm {
         let differences = match &self.claim {
             ClaimChange::None | ClaimChange::SetClass(_) => return Harm::None,
-            ClaimChange::Anew(differences) => differences,
+            ClaimChange::Recreate(differences) => differences,
         };
-        let is_less = |difference: &Anew| match difference {
-            Anew::Request(size) => *size < claim.request,
-            Anew::AccessModes(modes) => !modes.offers(&claim.access_modes),
-            Anew::VolumeMode(_) => true,
-            Anew::NoVolume | Anew::NoSelector | Anew::Class(_) | Anew::AttributesClass(_) => false,
+        let is_less = |difference: &ClaimDifference| match difference {
+            ClaimDifference::Request(size) => *size < claim.request,
+            ClaimDifference::AccessModes(modes) => !modes.offers(&claim.access_modes),
+            ClaimDifference::VolumeMode(_) => true,
+            ClaimDifference::NoVolume
+            | ClaimDifference::NoSelector
+            | ClaimDifference::Class(_)
+            | ClaimDifference::AttributesClass(_) => false,
         };
-        if differences.iter().any(is_less) { Harm::Less } else { Harm::Anew }
+        if differences.iter().any(is_less) { Harm::Less } else { Harm::Recreate }
     }
 }
 
 /// The changes that remove all mismatches of a pair, if there are any.
-pub(super) fn repair(miss: &Miss<'_>, world: &World) -> Option<Repair> {
-    let Miss { volume, claim, mismatches } = miss;
+pub(super) fn repair(miss: &MismatchedPair<'_>, world: &ExplainedCluster) -> Option<ClaimRepair> {
+    let MismatchedPair { volume, claim, mismatches } = miss;
     let mut wanted = Wanted::default();
     for mismatch in mismatches {
         wanted.note(mismatch)?;
@@ -122,40 +125,40 @@ pub(super) fn repair(miss: &Miss<'_>, world: &World) -> Option<Repair> {
         if !is_left_over(volume, world) {
             return None;
         }
-        // A volume that is kept for the claim is asked neither for its class nor for its labels.
+        // For a reserved volume neither class nor labels are compared.
         let change = VolumeChange {
-            keep_for: Some(claim.key.clone()),
+            reserve_for: Some(claim.key.clone()),
             without: carried(volume, BOUND_BY_CONTROLLER),
             ..VolumeChange::default()
         };
         let left_by = left_by(volume.reservation.key(), &claim.key);
-        return Some(Repair { left_by, ..whole(volume, change, wanted.anew) });
+        return Some(ClaimRepair { left_by, ..whole(volume, change, wanted.differences) });
     }
-    if !wanted.anew.is_empty() {
-        wanted.anew.extend(wanted.class.map(|(_, offered)| Anew::Class(offered)));
-        wanted.anew.extend(wanted.is_unselected.then_some(Anew::NoSelector));
-        return Some(whole(volume, VolumeChange::default(), wanted.anew));
+    if !wanted.differences.is_empty() {
+        wanted.differences.extend(wanted.class.map(|(_, offered)| ClaimDifference::Class(offered)));
+        wanted.differences.extend(wanted.is_unselected.then_some(ClaimDifference::NoSelector));
+        return Some(whole(volume, VolumeChange::default(), wanted.differences));
     }
     if let (Some((_, Some(offered))), false) = (&wanted.class, wanted.is_unselected)
         && claim.class() == ClassRequest::Unset
     {
         let claim = ClaimChange::SetClass(offered.clone());
-        return Some(Repair { claim, ..Repair::default() });
+        return Some(ClaimRepair { claim, ..ClaimRepair::default() });
     }
     let class = wanted.class.map(|(requested, _)| match requested {
         Some(class) => ClassRequest::Named(class),
         None => ClassRequest::Classless,
     });
     let without = class.as_ref().and_then(|_| carried(volume, LEGACY_CLASS));
-    let change = VolumeChange { labels: labels(volume, claim), class, keep_for: None, without };
+    let change = VolumeChange { labels: labels(volume, claim), class, reserve_for: None, without };
     Some(whole(volume, change, Vec::new()))
 }
 
-/// What the mismatches of a pair want changed.
+/// The changes that the mismatches of a pair need.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// In a claim that is made anew.
-    anew: Vec<Anew>,
+    /// In a re-created claim.
+    differences: Vec<ClaimDifference>,
     /// The class that is requested, and the one that is offered.
     class: Option<(Option<ClassName>, Option<ClassName>)>,
     /// Whether the labels are others.
@@ -165,18 +168,20 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Takes in a mismatch; nothing comes back for one that nobody can repair.
+    /// Adds a mismatch; returns `None` if it cannot be repaired.
     fn note(&mut self, mismatch: &Mismatch) -> Option<()> {
         match mismatch {
-            Mismatch::TooSmall { offered, .. } => self.anew.push(Anew::Request(offered.clone())),
+            Mismatch::TooSmall { offered, .. } => {
+                self.differences.push(ClaimDifference::Request(offered.clone()));
+            }
             Mismatch::AccessModes { offered, .. } => {
-                self.anew.push(Anew::AccessModes(offered.clone()));
+                self.differences.push(ClaimDifference::AccessModes(offered.clone()));
             }
             Mismatch::VolumeMode { offered, .. } => {
-                self.anew.push(Anew::VolumeMode(offered.clone()));
+                self.differences.push(ClaimDifference::VolumeMode(offered.clone()));
             }
             Mismatch::AttributesClass { offered, .. } => {
-                self.anew.push(Anew::AttributesClass(offered.clone()));
+                self.differences.push(ClaimDifference::AttributesClass(offered.clone()));
             }
             Mismatch::Class { requested, offered } => {
                 self.class = Some((requested.clone(), offered.clone()));
@@ -185,7 +190,7 @@ impl Wanted {
             Mismatch::ReservedForOther { .. } | Mismatch::NotAvailable { .. } => {
                 self.is_held = true;
             }
-            // Whom a volume admits is for its administrator to say.
+            // The administrator decides which namespaces may use a volume.
             Mismatch::ForeignNamespace
             | Mismatch::ClaimElsewhere
             | Mismatch::Terminating
@@ -197,15 +202,19 @@ impl Wanted {
     }
 }
 
-/// The claim made anew without the volume that it names.
-pub(super) fn unnamed() -> Repair {
-    Repair { claim: ClaimChange::Anew(vec![Anew::NoVolume]), ..Repair::default() }
+/// The claim re-created without the volume that it names.
+pub(super) fn unnamed() -> ClaimRepair {
+    ClaimRepair {
+        claim: ClaimChange::Recreate(vec![ClaimDifference::NoVolume]),
+        ..ClaimRepair::default()
+    }
 }
 
-fn whole(volume: &Volume, change: VolumeChange, anew: Vec<Anew>) -> Repair {
+fn whole(volume: &Volume, change: VolumeChange, differences: Vec<ClaimDifference>) -> ClaimRepair {
     let volume = (change != VolumeChange::default()).then(|| (volume.name.clone(), change));
-    let claim = if anew.is_empty() { ClaimChange::None } else { ClaimChange::Anew(anew) };
-    Repair { volume, claim, left_by: LeftBy::Nobody }
+    let claim =
+        if differences.is_empty() { ClaimChange::None } else { ClaimChange::Recreate(differences) };
+    ClaimRepair { volume, claim, left_by: LeftBy::SameClaim }
 }
 
 /// The annotation, if the volume has it.
@@ -213,17 +222,17 @@ fn carried(volume: &Volume, annotation: &'static str) -> Option<&'static str> {
     volume.annotations.has(annotation).then_some(annotation)
 }
 
-/// Whose data a volume holds that `holder` had, for the claim of this name.
+/// Whose data a volume of `holder` has, for the claim of this name.
 fn left_by(holder: Option<&ClaimKey>, claim: &ClaimKey) -> LeftBy {
     match holder {
-        Some(holder) if holder == claim => LeftBy::Nobody,
+        Some(holder) if holder == claim => LeftBy::SameClaim,
         Some(holder) if holder.namespace == claim.namespace => LeftBy::SameNamespace,
         Some(_) | None => LeftBy::OtherNamespace,
     }
 }
 
-/// Whether a volume's claim is gone for good and its data is kept.
-fn is_left_over(volume: &Volume, world: &World) -> bool {
+/// Whether a volume's claim is deleted and its data retained.
+fn is_left_over(volume: &Volume, world: &ExplainedCluster) -> bool {
     let Reservation::Held(key, uid) = &volume.reservation else { return false };
     let is_gone = match world.settled.after.claim(key) {
         Some(holder) => holder.uid.as_ref() != Some(uid),
@@ -232,7 +241,7 @@ fn is_left_over(volume: &Volume, world: &World) -> bool {
     volume.policy == ReclaimPolicy::Retain && volume.phase == VolumePhase::Released && is_gone
 }
 
-/// The labels that the claim's selector misses.
+/// The labels that the claim's selector requires and the volume lacks.
 fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
     let terms = claim.selector.iter().flat_map(Selector::terms);
     let unmatched = terms.filter(|term| !term.matches(&volume.labels));
@@ -240,9 +249,8 @@ fn labels(volume: &Volume, claim: &Claim) -> Vec<(String, Option<String>)> {
     remedies.collect()
 }
 
-/// Whether the claim is served, or waits for what comes by itself, once `repair` was made: asked of the
-/// same core that binds.
-pub(super) fn helps(repair: &Repair, world: &World, claim: &Claim) -> bool {
+/// Whether the claim binds, or will without help, after `repair`: decided by the core that binds.
+pub(super) fn helps(repair: &ClaimRepair, world: &ExplainedCluster, claim: &Claim) -> bool {
     let mut view = world.settled.after.clone();
     if let Some((name, change)) = &repair.volume {
         let Some(volume) = view.volume(name) else { return false };
@@ -289,7 +297,7 @@ fn changed_volume(volume: &Volume, change: &VolumeChange) -> Volume {
             ClassRequest::Unset | ClassRequest::Classless => None,
         };
     }
-    if let Some(key) = &change.keep_for {
+    if let Some(key) = &change.reserve_for {
         changed.reservation = Reservation::Named(key.clone());
     }
     changed
@@ -300,8 +308,8 @@ fn changed_claim(claim: &Claim, change: &ClaimChange) -> Claim {
     match change {
         ClaimChange::None => {}
         ClaimChange::SetClass(class) => changed.class_field = ClassRequest::Named(class.clone()),
-        ClaimChange::Anew(differences) => {
-            changed.uid = Some(Uid::new(format!("made anew: {}", claim.key)));
+        ClaimChange::Recreate(differences) => {
+            changed.uid = Some(Uid::new(format!("re-created: {}", claim.key)));
             changed.phase = ClaimPhase::Pending;
             for difference in differences {
                 differ(&mut changed, difference);
@@ -311,20 +319,20 @@ fn changed_claim(claim: &Claim, change: &ClaimChange) -> Claim {
     changed
 }
 
-fn differ(claim: &mut Claim, difference: &Anew) {
+fn differ(claim: &mut Claim, difference: &ClaimDifference) {
     match difference {
-        Anew::NoVolume => claim.volume = None,
-        Anew::NoSelector => claim.selector = None,
-        Anew::Request(size) => claim.request = size.clone(),
-        Anew::AccessModes(modes) => claim.access_modes = modes.clone(),
-        Anew::VolumeMode(mode) => claim.mode = mode.clone(),
-        Anew::Class(class) => {
+        ClaimDifference::NoVolume => claim.volume = None,
+        ClaimDifference::NoSelector => claim.selector = None,
+        ClaimDifference::Request(size) => claim.request = size.clone(),
+        ClaimDifference::AccessModes(modes) => claim.access_modes = modes.clone(),
+        ClaimDifference::VolumeMode(mode) => claim.mode = mode.clone(),
+        ClaimDifference::Class(class) => {
             claim.annotations.remove(LEGACY_CLASS);
             claim.class_field = match class {
                 Some(class) => ClassRequest::Named(class.clone()),
                 None => ClassRequest::Classless,
             };
         }
-        Anew::AttributesClass(class) => claim.attributes_class.clone_from(class),
+        ClaimDifference::AttributesClass(class) => claim.attributes_class.clone_from(class),
     }
 }

@@ -9,7 +9,7 @@ use crate::binding::Mismatch;
 use crate::cli::API_VERSION;
 use crate::cli::preview::planned::ClaimFate;
 
-/// Why an object stands where it stands.
+/// The state of an object and its reasons.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Explanation {
@@ -18,10 +18,10 @@ pub(super) struct Explanation {
     /// `Explanation`.
     pub kind: &'static str,
     /// What is explained.
-    pub object: Object,
+    pub object: ExplainedObject,
     /// How it ends up: as in a plan, or a claim's phase where volumes cannot be listed.
     pub outcome: String,
-    /// Whether somebody has to do something.
+    /// Whether it needs a fix.
     pub stuck: bool,
     /// All of it in one line.
     pub summary: String,
@@ -29,21 +29,21 @@ pub(super) struct Explanation {
     pub partner: Option<String>,
     /// Of a claim the volumes that do not fit it, of a volume the claims that it does not fit, the
     /// nearest first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidateMismatches>,
     /// Where the claim could be served, if its class waits for the pod's node.
-    pub nodes: Vec<Reach>,
+    pub nodes: Vec<NodeVolumes>,
     /// Of a pod: the nodes that cannot take it.
-    pub excluded: Vec<Excluded>,
-    /// The provisioner that is awaited.
-    pub provisioner: Option<Awaited>,
+    pub excluded: Vec<ExcludedNode>,
+    /// The provisioner that has to create a volume.
+    pub provisioner: Option<AwaitedProvisioner>,
     /// What the binder wrote about the claim last, where volumes cannot be listed; of a pod, what the scheduler
     /// wrote.
-    pub event: Option<Written>,
-    /// What restricts the explanation.
+    pub event: Option<ReportedEvent>,
+    /// Limits of the explanation.
     pub notes: Vec<String>,
     /// The command that fixes it.
     pub fix: Option<Fix>,
-    /// Other commands that would, the mildest first.
+    /// Other commands that fix it, the least harmful first.
     pub alternatives: Vec<Fix>,
     /// Of a pod: its claims.
     pub claims: Vec<Explanation>,
@@ -54,7 +54,7 @@ pub(super) struct Explanation {
 
 /// An object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Object {
+pub(super) struct ExplainedObject {
     /// Its kind.
     pub kind: &'static str,
     /// Its namespace; none for a volume.
@@ -63,20 +63,20 @@ pub(super) struct Object {
     pub name: String,
 }
 
-/// A volume for a claim, or a claim for a volume, and all that speaks against the two.
+/// A volume for a claim, or a claim for a volume, and all mismatches of the two.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Candidate {
+pub(super) struct CandidateMismatches {
     /// A volume's name, or a claim's `NAMESPACE/NAME`.
     pub name: String,
-    /// The claim that has the volume or for which it is kept.
+    /// The claim that the volume is bound to or reserved for.
     pub holder: Option<String>,
     /// Every mismatch; none if the two fit.
-    pub mismatches: Vec<Reason>,
+    pub mismatches: Vec<MismatchReason>,
 }
 
 /// One mismatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Reason {
+pub(super) struct MismatchReason {
     /// Its stable name.
     pub label: &'static str,
     /// The mismatch in words.
@@ -85,14 +85,14 @@ pub(super) struct Reason {
     pub requested: Option<String>,
     /// What the volume offers, where there is a value.
     pub offered: Option<String>,
-    /// As it is said of many.
+    /// The mismatch in a summary of many.
     #[serde(skip)]
     pub short: &'static str,
 }
 
 /// A node, and the volumes that a claim could have there.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Reach {
+pub(super) struct NodeVolumes {
     /// The node.
     pub node: String,
     /// The volumes, the best first.
@@ -101,27 +101,27 @@ pub(super) struct Reach {
 
 /// A node that cannot take a pod.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Excluded {
+pub(super) struct ExcludedNode {
     /// The node.
     pub node: String,
-    /// Everything that speaks against it.
+    /// Why it is excluded.
     pub reasons: Vec<String>,
 }
 
-/// A provisioner that is awaited.
+/// A provisioner that has to create a volume.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Awaited {
+pub(super) struct AwaitedProvisioner {
     /// Its name.
     pub name: String,
     /// The last event that it wrote on the claim.
-    pub last_event: Option<Written>,
+    pub last_event: Option<ReportedEvent>,
 }
 
 /// An event.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Written {
-    /// Who wrote it, as it says itself: whoever may write events can write any name.
+pub(super) struct ReportedEvent {
+    /// Its source, which is not verified: any account that may write events can use any name.
     pub component: String,
     /// Its reason.
     pub reason: String,
@@ -143,24 +143,24 @@ pub(super) struct Fix {
     pub harm: Harm,
 }
 
-/// How much a repair changes of what somebody asked for.
+/// How much a repair changes of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Harm {
     /// Nothing: the claim stays, or gets a class that it did not have.
     None,
-    /// The claim is made anew, and asks for as much as before.
-    Anew,
-    /// The claim gets what another claim of its namespace left on its volume.
+    /// The claim is re-created with the same request.
+    Recreate,
+    /// The claim gets the data of another claim of its namespace.
     SameNamespace,
     /// The claim asks for less, or for something else.
     Less,
-    /// The claim gets what a claim of another namespace left on its volume.
+    /// The claim gets the data of a claim of another namespace.
     OtherNamespace,
 }
 
 impl Explanation {
     /// One of `object` that has nothing but an outcome and a line.
-    pub(super) fn of(object: Object, outcome: &str, stuck: bool, summary: String) -> Self {
+    pub(super) fn of(object: ExplainedObject, outcome: &str, stuck: bool, summary: String) -> Self {
         Self {
             api_version: API_VERSION,
             kind: "Explanation",
@@ -183,20 +183,20 @@ impl Explanation {
     }
 
     /// One of `object`, which messages call `name`, that is not stored.
-    pub(super) fn denied(object: Object, name: &str, reason: &str) -> Self {
+    pub(super) fn denied(object: ExplainedObject, name: &str, reason: &str) -> Self {
         let outcome = ClaimFate::Conflict.as_str();
         Self::of(object, outcome, true, format!("{name} is in {outcome}: {reason}"))
     }
 }
 
-impl Candidate {
+impl CandidateMismatches {
     /// One that fits.
     pub(super) fn fitting(name: String) -> Self {
         Self { name, holder: None, mismatches: Vec::new() }
     }
 }
 
-impl Reason {
+impl MismatchReason {
     /// A mismatch as programs and people read it.
     pub(super) fn of(mismatch: &Mismatch) -> Self {
         let (requested, offered) = values(mismatch);

@@ -1,13 +1,13 @@
-//! What is to be explained: `pvc/NAME`, `pv/NAME` or `pod/NAME`, spelled as kubectl takes it.
+//! The object to explain: `pvc/NAME`, `pv/NAME` or `pod/NAME`, as kubectl spells it.
 
-use super::report::Object;
+use super::report::ExplainedObject;
 use crate::cli::exit::Failure;
 use crate::model::{ClaimKey, PodKey, VolumeName};
 use crate::rules::distance_if_similar;
 
-/// What is to be explained.
+/// The object to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ExplainTarget {
     /// A claim.
     Claim(ClaimKey),
     /// A volume.
@@ -16,21 +16,21 @@ pub(super) enum Target {
     Pod(PodKey),
 }
 
-impl Target {
+impl ExplainTarget {
     /// Reads `KIND/NAME`, or `KIND/NAMESPACE/NAME`; `namespace` stands in where none is given.
     pub(super) fn parse(text: &str, namespace: &str) -> Result<Self, Failure> {
-        let refused = |reason: &str| {
+        let invalid = |reason: &str| {
             Failure::usage(format!(
                 "\"{text}\" {reason}; write pvc/NAME, pv/NAME or pod/NAME, with -n NAMESPACE"
             ))
         };
-        let (kind, rest) = text.split_once('/').ok_or_else(|| refused("names no kind"))?;
+        let (kind, rest) = text.split_once('/').ok_or_else(|| invalid("names no kind"))?;
         let (given, name) = match rest.split_once('/') {
             Some((namespace, name)) => (Some(namespace), name),
             None => (None, rest),
         };
         if name.is_empty() || name.contains('/') || given == Some("") {
-            return Err(refused("names no object"));
+            return Err(invalid("names no object"));
         }
         let namespace = given.unwrap_or(namespace);
         match kind.to_ascii_lowercase().as_str() {
@@ -42,14 +42,14 @@ impl Target {
                 Ok(Self::Volume(VolumeName::new(name)))
             }
             "pv" | "volume" | "persistentvolume" | "persistentvolumes" => {
-                Err(refused("gives a volume a namespace, and volumes have none"))
+                Err(invalid("gives a volume a namespace, and volumes have none"))
             }
-            _ => Err(refused("is of a kind that is not explained")),
+            _ => Err(invalid("is of a kind that is not explained")),
         }
     }
 }
 
-impl Object {
+impl ExplainedObject {
     /// A claim.
     pub(super) fn claim(key: &ClaimKey) -> Self {
         let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
@@ -85,18 +85,24 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_kind_is_known_and_namespaces_only_where_they_are() {
-        let claim = Target::Claim(ClaimKey::new("db", "x"));
+        let claim = ExplainTarget::Claim(ClaimKey::new("db", "x"));
         for text in
             ["pvc/x", "claim/x", "PersistentVolumeClaim/x", "persistentvolumeclaims/x", "pvc/db/x"]
         {
-            assert_eq!(Target::parse(text, "db"), Ok(claim.clone()), "{text}");
+            assert_eq!(ExplainTarget::parse(text, "db"), Ok(claim.clone()), "{text}");
         }
         for text in ["pv/x", "volume/x", "persistentvolume/x"] {
-            assert_eq!(Target::parse(text, "db"), Ok(Target::Volume(VolumeName::new("x"))));
+            assert_eq!(
+                ExplainTarget::parse(text, "db"),
+                Ok(ExplainTarget::Volume(VolumeName::new("x")))
+            );
         }
-        assert_eq!(Target::parse("pod/qa/x", "db"), Ok(Target::Pod(PodKey::new("qa", "x"))));
+        assert_eq!(
+            ExplainTarget::parse("pod/qa/x", "db"),
+            Ok(ExplainTarget::Pod(PodKey::new("qa", "x")))
+        );
         for text in ["x", "pvc/", "pvc//x", "pvc/a/b/c", "pv/db/x", "node/x"] {
-            assert!(Target::parse(text, "db").is_err(), "{text}");
+            assert!(ExplainTarget::parse(text, "db").is_err(), "{text}");
         }
     }
 

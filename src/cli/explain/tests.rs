@@ -1,10 +1,10 @@
-//! What the parts of an explanation promise on their own.
+//! The parts of an explanation, each on its own.
 
 use super::command::quoted;
 use super::limited::is_failure;
 use crate::api::claim::claim;
 use crate::binding::{ClaimOutcome, Loss, Mismatch, Settlement, View, claim_event};
-use crate::cli::input::dump::Pods;
+use crate::cli::input::dump::PodCoverage;
 use crate::cli::preview::outcome::Planner;
 use crate::model::{ClassName, NonEmpty, VolumeName};
 
@@ -36,7 +36,7 @@ fn a_quoted_word_is_read_back_whole() {
     }
 }
 
-/// Who may not list volumes is told of the same trouble, by the controller's event.
+/// An account that may not list volumes learns of the same problem from the controller's event.
 #[test]
 fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     let text = r#"{"metadata": {"namespace": "db", "name": "data", "uid": "u"}}"#;
@@ -60,8 +60,9 @@ fn an_event_says_that_a_claim_is_stuck_where_the_plan_says_so() {
     ];
     let (view, settlement) = (View::default(), Settlement::default());
     for outcome in outcomes {
-        let told = claim_event(&view, &claim, &outcome).unwrap();
-        let planned = Planner::new(&view, &settlement, &Pods::Seen).claim(&claim, &outcome);
-        assert_eq!(is_failure(told.reason), planned.outcome.is_stuck(), "{outcome:?}");
+        let event = claim_event(&view, &claim, &outcome).unwrap();
+        let planned =
+            Planner::new(&view, &settlement, &PodCoverage::Complete).claim(&claim, &outcome);
+        assert_eq!(is_failure(event.reason), planned.outcome.is_stuck(), "{outcome:?}");
     }
 }

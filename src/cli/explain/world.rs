@@ -1,4 +1,4 @@
-//! What an explanation looks at: a dump, or the cluster as it is now.
+//! What an explanation reads: a dump, or the cluster as it is now.
 //!
 //! Volumes, claims, classes and the pods that wait are settled as a plan settles them. Nodes, other pods and
 //! events are asked for only where an explanation needs them; that the account may not see one of them is a note.
@@ -15,68 +15,68 @@ use crate::api::scheduling::{constraints, host};
 use crate::binding::{Collection, ObjectKey};
 use crate::cli::args::ExplainArgs;
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::{Cluster, Refusal};
-use crate::cli::input::dump::State;
-use crate::cli::input::dump::batch::{Other, Purpose};
+use crate::cli::input::cluster::{ClusterClient, ReadError};
+use crate::cli::input::dump::StorageState;
+use crate::cli::input::dump::batch::{RawObject, ReadPurpose};
 use crate::cli::input::listing::lacks;
-use crate::cli::input::text::told;
+use crate::cli::input::text::error_reason;
 use crate::cli::preview::settled::SettledCluster;
 use crate::model::{ClaimKey, Constraints, Host, Node, Pod, PodKey};
 
 /// A settled cluster and where more can be learned of it.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct ExplainedCluster {
     /// The cluster once the binder has done all that it can.
     pub settled: SettledCluster,
     /// The cluster itself; none if a dump shows it.
-    live: Option<Cluster>,
+    live: Option<ClusterClient>,
 }
 
-/// What may be seen.
+/// What the account may read.
 #[derive(Debug)]
-pub(super) enum Sight {
+pub(super) enum AccountAccess {
     /// All volumes, claims and classes.
-    Whole(Box<World>),
+    Whole(Box<ExplainedCluster>),
     /// Not the volumes.
-    Limited(Cluster),
+    Limited(ClusterClient),
 }
 
-/// Things that were found, and what kept others from being found.
+/// The objects that were read, and why not all were.
 #[derive(Debug)]
-pub(super) struct Seen<T> {
+pub(super) struct PartialList<T> {
     /// What was found.
     pub found: Vec<T>,
     /// Why not all was.
     pub note: Option<String>,
 }
 
-impl Sight {
+impl AccountAccess {
     /// Reads the dumps that are named, else asks the cluster; and the namespace that counts.
     pub(super) fn read(arguments: &ExplainArgs) -> Result<(Self, String), Failure> {
         let namespace =
             |default: &str| arguments.namespace.clone().unwrap_or_else(|| default.to_owned());
         if !arguments.filename.is_empty() {
-            let settled = SettledCluster::of_files(&arguments.filename, Purpose::Explanation)?;
+            let settled = SettledCluster::of_files(&arguments.filename, ReadPurpose::Explanation)?;
             return Ok((Self::whole(settled, None), namespace("default")));
         }
-        let cluster = Cluster::connect(&arguments.cluster)?;
+        let cluster = ClusterClient::connect(&arguments.cluster)?;
         let namespace = namespace(cluster.namespace());
         match cluster.lists() {
             Ok(lists) => {
                 let settled = SettledCluster::of_cluster(&cluster, &lists)?;
                 Ok((Self::whole(settled, Some(cluster)), namespace))
             }
-            Err(Refusal::Forbidden(_)) => Ok((Self::Limited(cluster), namespace)),
-            Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => Err(refusal.into()),
+            Err(ReadError::Forbidden(_)) => Ok((Self::Limited(cluster), namespace)),
+            Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => Err(error.into()),
         }
     }
 
-    fn whole(settled: SettledCluster, live: Option<Cluster>) -> Self {
-        Self::Whole(Box::new(World { settled, live }))
+    fn whole(settled: SettledCluster, live: Option<ClusterClient>) -> Self {
+        Self::Whole(Box::new(ExplainedCluster { settled, live }))
     }
 }
 
-impl World {
+impl ExplainedCluster {
     /// What a cluster by this name has listed of volumes, claims and classes.
     pub(super) fn of_lists(lists: &[String], name: &str) -> Result<Self, Failure> {
         Ok(Self { settled: SettledCluster::of_lists(lists, name)?, live: None })
@@ -89,7 +89,7 @@ impl World {
         open.into_iter().chain(self.settled.denied.note_on(object))
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) fn place(&self) -> &str {
         if self.live.is_some() { "the cluster" } else { &self.settled.source }
     }
@@ -112,16 +112,16 @@ impl World {
     }
 
     /// The events about a claim.
-    pub(super) fn events(&self, key: &ClaimKey) -> Seen<Event> {
+    pub(super) fn events(&self, key: &ClaimKey) -> PartialList<Event> {
         self.events_on((CLAIM, &key.namespace, &key.name))
     }
 
     /// The events about a pod.
-    pub(super) fn pod_events(&self, key: &PodKey) -> Seen<Event> {
+    pub(super) fn pod_events(&self, key: &PodKey) -> PartialList<Event> {
         self.events_on(("Pod", &key.namespace, &key.name))
     }
 
-    fn events_on(&self, object: About<'_>) -> Seen<Event> {
+    fn events_on(&self, object: EventObject<'_>) -> PartialList<Event> {
         let (kind, namespace, called) = object;
         let SettledCluster { source: name, others, listed, .. } = &self.settled;
         match &self.live {
@@ -143,21 +143,21 @@ impl World {
     }
 
     /// The nodes.
-    pub(super) fn nodes(&self) -> Seen<Node> {
+    pub(super) fn nodes(&self) -> PartialList<Node> {
         self.all(Collection::Nodes, "Node", "/api/v1/nodes", node)
     }
 
     /// The nodes, as a scheduler looks at them.
-    pub(super) fn hosts(&self) -> Seen<Host> {
+    pub(super) fn hosts(&self) -> PartialList<Host> {
         self.all(Collection::Nodes, "Node", "/api/v1/nodes", host)
     }
 
     /// The pods that use a claim and have not finished.
-    pub(super) fn users(&self, key: &ClaimKey) -> Seen<Pod> {
+    pub(super) fn users(&self, key: &ClaimKey) -> PartialList<Pod> {
         let path = format!("/api/v1/namespaces/{}/pods", key.namespace);
-        let Seen { found, note } = self.all(Collection::Pods, "Pod", &path, unfinished);
+        let PartialList { found, note } = self.all(Collection::Pods, "Pod", &path, unfinished);
         let found = found.into_iter().flatten().filter(|pod| pod.uses(key)).collect();
-        Seen { found, note }
+        PartialList { found, note }
     }
 
     /// The objects of a kind; a note if not all of them were seen. `path` is where a cluster has them.
@@ -167,24 +167,24 @@ impl World {
         kind: &str,
         path: &str,
         object: impl Fn(&str) -> Result<T, serde_json::Error>,
-    ) -> Seen<T> {
+    ) -> PartialList<T> {
         let SettledCluster { source: name, others, listed, .. } = &self.settled;
         match &self.live {
             None => {
-                let Seen { found, note } = read(others, kind, name, object);
+                let PartialList { found, note } = read(others, kind, name, object);
                 let fact = format!("which {} there are is not known", collection.label());
                 let is_part = !listed.has(collection);
                 let none = is_part.then(|| self.lacking(name, collection, &fact));
-                Seen { found, note: note.or(none) }
+                PartialList { found, note: note.or(none) }
             }
             Some(cluster) => {
                 let list = match cluster.get(path) {
                     Ok(list) => list,
-                    Err(refusal) => return Seen::nothing(&refusal.into()),
+                    Err(error) => return PartialList::nothing(&error.into()),
                 };
-                match State::of_lists(&[list], "cluster", Purpose::Explanation) {
+                match StorageState::of_lists(&[list], "cluster", ReadPurpose::Explanation) {
                     Ok(state) => read(&state.others, kind, "cluster", object),
-                    Err(failure) => Seen::nothing(&failure),
+                    Err(failure) => PartialList::nothing(&failure),
                 }
             }
         }
@@ -200,7 +200,7 @@ impl World {
         let SettledCluster { source, others, .. } = &self.settled;
         match &self.live {
             None => {
-                let Seen { found: pods, note } = read(others, "Pod", source, whole_pod);
+                let PartialList { found: pods, note } = read(others, "Pod", source, whole_pod);
                 let found = pods.iter().find(|(pod, _)| pod.key == *key).cloned();
                 let missing = || {
                     let names = pods.iter().map(|(pod, _)| pod.key.to_string());
@@ -218,7 +218,7 @@ impl World {
 }
 
 /// Kind, namespace and name of an object.
-type About<'a> = (&'a str, &'a ArcStr, &'a ArcStr);
+type EventObject<'a> = (&'a str, &'a ArcStr, &'a ArcStr);
 
 fn whole_pod(text: &str) -> Result<(Pod, Constraints), serde_json::Error> {
     Ok((any_pod(text)?, constraints(text)?))
@@ -226,7 +226,7 @@ fn whole_pod(text: &str) -> Result<(Pod, Constraints), serde_json::Error> {
 
 const CLAIM: &str = "PersistentVolumeClaim";
 
-impl<T> Seen<T> {
+impl<T> PartialList<T> {
     fn nothing(failure: &Failure) -> Self {
         Self { found: Vec::new(), note: Some(failure.message.clone()) }
     }
@@ -234,18 +234,18 @@ impl<T> Seen<T> {
 
 /// The objects of a kind, as far as they can be read.
 fn read<T>(
-    others: &[Other],
+    others: &[RawObject],
     kind: &str,
     source: &str,
     object: impl Fn(&str) -> Result<T, serde_json::Error>,
-) -> Seen<T> {
-    let mut seen = Seen { found: Vec::new(), note: None };
+) -> PartialList<T> {
+    let mut seen = PartialList { found: Vec::new(), note: None };
     for other in others.iter().filter(|other| *other.kind == *kind) {
         match object(&other.text) {
             Ok(object) => seen.found.push(object),
             Err(error) => {
                 let article = if kind == "Event" { "an" } else { "a" };
-                let reason = told(&error);
+                let reason = error_reason(&error);
                 seen.note = Some(format!("{source}: {article} {kind} cannot be read: {reason}"));
             }
         }
@@ -258,7 +258,7 @@ pub fn events_path(key: &ClaimKey) -> String {
     path_of_events((CLAIM, &key.namespace, &key.name))
 }
 
-fn path_of_events((kind, namespace, name): About<'_>) -> String {
+fn path_of_events((kind, namespace, name): EventObject<'_>) -> String {
     format!(
         "/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.kind%3D{kind},\
          involvedObject.name%3D{name}"
@@ -266,23 +266,25 @@ fn path_of_events((kind, namespace, name): About<'_>) -> String {
 }
 
 /// The events about a claim, asked of the cluster.
-pub(super) fn events(cluster: &Cluster, key: &ClaimKey) -> Seen<Event> {
+pub(super) fn events(cluster: &ClusterClient, key: &ClaimKey) -> PartialList<Event> {
     asked(cluster, (CLAIM, &key.namespace, &key.name))
 }
 
-fn asked(cluster: &Cluster, object: About<'_>) -> Seen<Event> {
+fn asked(cluster: &ClusterClient, object: EventObject<'_>) -> PartialList<Event> {
     let list = match cluster.get(&path_of_events(object)) {
         Ok(list) => list,
-        Err(refusal) => return Seen::nothing(&refusal.into()),
+        Err(error) => return PartialList::nothing(&error.into()),
     };
     match event::events(&list) {
-        Ok(found) => Seen { found, note: None },
-        Err(error) => Seen::nothing(&Failure::usage(format!("its events are unreadable: {error}"))),
+        Ok(found) => PartialList { found, note: None },
+        Err(error) => {
+            PartialList::nothing(&Failure::usage(format!("its events are unreadable: {error}")))
+        }
     }
 }
 
 /// A pod and what it asks of its node, asked of the cluster.
-pub(super) fn pod(cluster: &Cluster, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
+pub(super) fn pod(cluster: &ClusterClient, key: &PodKey) -> Result<(Pod, Constraints), Failure> {
     let path = format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name);
     let text = found(cluster.get(&path), "pod", key)?;
     whole_pod(&text)
@@ -291,14 +293,14 @@ pub(super) fn pod(cluster: &Cluster, key: &PodKey) -> Result<(Pod, Constraints),
 
 /// The answer about one object; that it does not exist is wrong input.
 pub(super) fn found(
-    answer: Result<String, Refusal>,
+    answer: Result<String, ReadError>,
     what: &str,
     key: &impl Display,
 ) -> Result<String, Failure> {
-    answer.map_err(|refusal| match refusal {
-        Refusal::Missing(_) => Failure::usage(format!(
+    answer.map_err(|error| match error {
+        ReadError::NotFound(_) => Failure::usage(format!(
             "{what} \"{key}\" does not exist in the cluster; check name and namespace"
         )),
-        Refusal::Forbidden(failure) | Refusal::Failed(failure) => failure,
+        ReadError::Forbidden(failure) | ReadError::Failed(failure) => failure,
     })
 }

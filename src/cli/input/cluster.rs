@@ -17,29 +17,29 @@ use crate::client::reads::LiveReader;
 use crate::client::resource::ResourceKind;
 use crate::telemetry::logging;
 
-/// A cluster that can be asked.
-pub struct Cluster {
+/// A client that reads from a cluster, one request at a time.
+pub struct ClusterClient {
     runtime: Runtime,
     client: Client,
     timeout: Duration,
 }
 
-impl std::fmt::Debug for Cluster {
+impl std::fmt::Debug for ClusterClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cluster").field("timeout", &self.timeout).finish_non_exhaustive()
+        f.debug_struct("ClusterClient").field("timeout", &self.timeout).finish_non_exhaustive()
     }
 }
 
-impl Cluster {
-    /// The cluster at this address. Nothing is asked yet.
+impl ClusterClient {
+    /// A client for the cluster at this address; no request is sent yet.
     pub(in crate::cli) fn connect(arguments: &ClusterArgs) -> Result<Self, Failure> {
-        let refused = |error: std::io::Error| {
+        let failed = |error: std::io::Error| {
             Failure::unreachable(format!(
                 "no thread can be started: {}; try again",
                 logging::cause(&error)
             ))
         };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(refused)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let address = Address {
             kubeconfig: arguments.kubeconfig.clone(),
             context: arguments.context.clone(),
@@ -56,22 +56,26 @@ impl Cluster {
     }
 
     /// What is at `path`, as JSON text.
-    pub(in crate::cli) fn get(&self, path: &str) -> Result<String, Refusal> {
+    pub(in crate::cli) fn get(&self, path: &str) -> Result<String, ReadError> {
         self.runtime.block_on(get(&self.client, path, self.timeout))
     }
 
-    /// What the API server answers to the creation of an object, which may be refused.
-    pub(in crate::cli) fn create(&self, path: &str, object: &Value) -> Result<Reply, Failure> {
+    /// Creates an object and returns the answer, which may be a denial.
+    pub(in crate::cli) fn create(
+        &self,
+        path: &str,
+        object: &Value,
+    ) -> Result<CreateResponse, Failure> {
         self.runtime.block_on(create(&self.client, path, object, self.timeout))
     }
 
     /// Its volumes, claims and classes, a list each, as JSON texts.
-    pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, Refusal> {
+    pub(in crate::cli) fn lists(&self) -> Result<Vec<String>, ReadError> {
         ResourceKind::STORAGE.iter().map(|watched| self.get(watched.path())).collect()
     }
 
-    /// Its pods that wait, in all namespaces, as the JSON text of a list.
-    pub(in crate::cli) fn waiting_pods(&self) -> Result<String, Refusal> {
+    /// Its Pending pods, in all namespaces, as the JSON text of a list.
+    pub(in crate::cli) fn waiting_pods(&self) -> Result<String, ReadError> {
         let (path, selection) = (ResourceKind::Pods.path(), ResourceKind::Pods.selection());
         self.get(&format!("{path}?{}", selection.trim_start_matches('&')))
     }
@@ -84,36 +88,38 @@ impl Cluster {
 }
 
 /// A cluster and what it lists of volumes, claims and classes, as JSON texts.
-pub(in crate::cli) fn listed(arguments: &ClusterArgs) -> Result<(Cluster, Vec<String>), Failure> {
-    let cluster = Cluster::connect(arguments)?;
+pub(in crate::cli) fn listed(
+    arguments: &ClusterArgs,
+) -> Result<(ClusterClient, Vec<String>), Failure> {
+    let cluster = ClusterClient::connect(arguments)?;
     let lists = cluster.lists()?;
     Ok((cluster, lists))
 }
 
-/// Why something cannot be had from a cluster.
+/// Why a read from a cluster failed.
 #[derive(Debug)]
-pub(in crate::cli) enum Refusal {
-    /// The account may not have it.
+pub(in crate::cli) enum ReadError {
+    /// The account lacks the permission.
     Forbidden(Failure),
     /// It does not exist.
-    Missing(Failure),
+    NotFound(Failure),
     /// The cluster cannot be reached, or fails.
     Failed(Failure),
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Forbidden(failure) | Refusal::Missing(failure) | Refusal::Failed(failure) => {
-                failure
-            }
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Forbidden(failure)
+            | ReadError::NotFound(failure)
+            | ReadError::Failed(failure) => failure,
         }
     }
 }
 
 /// The answer to a write.
 #[derive(Debug)]
-pub(in crate::cli) struct Reply {
+pub(in crate::cli) struct CreateResponse {
     /// Its status code.
     pub code: u16,
     /// The object as it would be stored, or the status that says why not.
@@ -122,8 +128,8 @@ pub(in crate::cli) struct Reply {
     pub warnings: Vec<String>,
 }
 
-impl Reply {
-    /// Why it was refused.
+impl CreateResponse {
+    /// Why it was denied.
     pub(in crate::cli) fn message(&self) -> String {
         self.object["message"].as_str().unwrap_or_default().to_owned()
     }
@@ -134,7 +140,7 @@ async fn create(
     path: &str,
     object: &Value,
     timeout: Duration,
-) -> Result<Reply, Failure> {
+) -> Result<CreateResponse, Failure> {
     let body = Body::from(object.to_string().into_bytes());
     let request = Request::post(path).header("content-type", "application/json").body(body);
     let request = request.map_err(|error| Failure::unreachable(error.to_string()))?;
@@ -156,35 +162,35 @@ async fn create(
         let text = value.to_str().ok()?.split_once('"')?.1.rsplit_once('"')?.0;
         Some(text.replace("\\\"", "\""))
     };
-    Ok(Reply {
+    Ok(CreateResponse {
         code: head.status.as_u16(),
         object: serde_json::from_slice(&body).unwrap_or_default(),
         warnings: head.headers.get_all("warning").iter().filter_map(warning).collect(),
     })
 }
 
-async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, Refusal> {
+async fn get(client: &Client, path: &str, timeout: Duration) -> Result<String, ReadError> {
     let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
     let request =
-        request.map_err(|error| Refusal::Failed(Failure::unreachable(error.to_string())))?;
+        request.map_err(|error| ReadError::Failed(Failure::unreachable(error.to_string())))?;
     match tokio::time::timeout(timeout, client.request_text(request)).await {
         Ok(Ok(text)) => Ok(text),
         Ok(Err(kube::Error::Api(status))) => {
             let failure = Failure::unreachable(format!(
-                "the cluster refuses to list {path}: {}; use an account that may, or a dump",
+                "the cluster denies access to {path}: {}; use an account with the permission, or a dump",
                 status.message.trim_end_matches('.')
             ));
             Err(match status.code {
-                403 => Refusal::Forbidden(failure),
-                404 => Refusal::Missing(failure),
-                _ => Refusal::Failed(failure),
+                403 => ReadError::Forbidden(failure),
+                404 => ReadError::NotFound(failure),
+                _ => ReadError::Failed(failure),
             })
         }
-        Ok(Err(error)) => Err(Refusal::Failed(Failure::unreachable(format!(
+        Ok(Err(error)) => Err(ReadError::Failed(Failure::unreachable(format!(
             "the cluster cannot be reached: {}; check --kubeconfig and --context",
             logging::cause(&error)
         )))),
-        Err(_) => Err(Refusal::Failed(Failure::unreachable(format!(
+        Err(_) => Err(ReadError::Failed(Failure::unreachable(format!(
             "the cluster did not answer within {} s; raise --request-timeout or try again",
             timeout.as_secs()
         )))),

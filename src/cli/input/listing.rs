@@ -10,7 +10,7 @@
 //!
 //! If all objects of a list that live in namespaces are of one namespace, it was asked for without `-A`: the
 //! kinds that live in namespaces are complete for that namespace only. That a list was asked for by labels or
-//! by names does not show; whoever makes one knows.
+//! by names does not show.
 
 use std::collections::BTreeSet;
 
@@ -160,7 +160,7 @@ pub(in crate::cli) fn lacks(
             parts.push(part);
         }
     }
-    format!("{source} has {}; make a whole dump with {WHOLE_DUMP}", parts.join(", "))
+    format!("{source} has {}; make a complete dump with {WHOLE_DUMP}", parts.join(", "))
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(
             lacks("dump.yaml", &one, &open),
             "dump.yaml has the PersistentVolumeClaims of namespace \"db\" only, no list of StorageClasses; \
-             make a whole dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml"
+             make a complete dump with kubectl get pv,pvc,sc,pods,nodes,ns,events -A -o yaml"
         );
     }
 }

@@ -6,7 +6,7 @@ use crate::binding::Collection;
 
 /// The kinds that verdicts know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ObjectKind {
     /// PersistentVolume.
     Volume,
     /// PersistentVolumeClaim.
@@ -21,7 +21,7 @@ pub enum Kind {
     Namespace,
 }
 
-impl Kind {
+impl ObjectKind {
     const ALL: [Self; 6] =
         [Self::Volume, Self::Claim, Self::Class, Self::Pod, Self::Node, Self::Namespace];
 
@@ -91,16 +91,16 @@ impl Kind {
 
 /// One object among all of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObjectKey {
+pub struct ObjectId {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its namespace; empty where the kind has none.
     pub namespace: String,
     /// Its name.
     pub name: String,
 }
 
-impl fmt::Display for ObjectKey {
+impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind.is_namespaced() {
             write!(f, "{}/{}/{}", self.kind.short(), self.namespace, self.name)
@@ -110,11 +110,11 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-impl ObjectKey {
+impl ObjectId {
     /// Reads `pv/NAME`, `ns/NAME` or `pvc/[NAMESPACE/]NAME`.
     pub fn parse(text: &str, namespace: &str) -> Option<Self> {
         let (kind, rest) = text.split_once('/')?;
-        let kind = Kind::from_argument(kind)?;
+        let kind = ObjectKind::from_argument(kind)?;
         let (namespace, name) = match (kind.is_namespaced(), rest.split_once('/')) {
             (true, Some((namespace, name))) => (namespace, name),
             (true, None) => (namespace, rest),
@@ -128,21 +128,21 @@ impl ObjectKey {
 }
 
 /// The key of a volume.
-pub fn volume_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Volume, namespace: String::new(), name: name.to_owned() }
+pub fn volume_key(name: &str) -> ObjectId {
+    ObjectId { kind: ObjectKind::Volume, namespace: String::new(), name: name.to_owned() }
 }
 
 /// The key of a claim.
-pub fn claim_key(namespace: &str, name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name: name.to_owned() }
+pub fn claim_key(namespace: &str, name: &str) -> ObjectId {
+    ObjectId { kind: ObjectKind::Claim, namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
 /// The key of a namespace.
-pub fn namespace_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Namespace, namespace: String::new(), name: name.to_owned() }
+pub fn namespace_key(name: &str) -> ObjectId {
+    ObjectId { kind: ObjectKind::Namespace, namespace: String::new(), name: name.to_owned() }
 }
 
 /// The key of a class.
-pub(in crate::cli) fn class_key(name: &str) -> ObjectKey {
-    ObjectKey { kind: Kind::Class, namespace: String::new(), name: name.to_owned() }
+pub(in crate::cli) fn class_key(name: &str) -> ObjectId {
+    ObjectId { kind: ObjectKind::Class, namespace: String::new(), name: name.to_owned() }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api::server::claim::Growth;
 use crate::api::server::fields::{at, set, set_default, text};
 use crate::api::server::{Cause, Problem, claim, metadata, volume};
-use crate::cli::input::object_id::{Kind, ObjectKey};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::model::ClassName;
 
 /// A field for which the API server denies a write.
@@ -23,7 +23,7 @@ pub(super) struct Denial {
 
 /// Everything for which the API server denies to store `new` in place of `old`.
 pub(super) fn denials(
-    key: &ObjectKey,
+    key: &ObjectId,
     old: Option<&Value>,
     new: &Value,
     growth: impl Fn(&ClassName) -> Growth,
@@ -45,11 +45,13 @@ pub(super) fn denials(
 }
 
 /// What is wrong with an object alone.
-fn invalid(kind: Kind, object: &Value) -> Vec<Cause> {
+fn invalid(kind: ObjectKind, object: &Value) -> Vec<Cause> {
     let spec = match kind {
-        Kind::Volume => volume::validate(object),
-        Kind::Claim => claim::validate(object),
-        Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => return Vec::new(),
+        ObjectKind::Volume => volume::validate(object),
+        ObjectKind::Claim => claim::validate(object),
+        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {
+            return Vec::new();
+        }
     };
     let mut causes = Vec::new();
     let prefix = text(object, &["metadata", "generateName"]);
@@ -63,18 +65,18 @@ fn invalid(kind: Kind, object: &Value) -> Vec<Cause> {
 
 /// What a change may not do.
 fn of_change(
-    key: &ObjectKey,
+    key: &ObjectId,
     old: &Value,
     new: &Value,
     growth: impl Fn(&ClassName) -> Growth,
 ) -> Vec<Denial> {
     match key.kind {
-        Kind::Volume => {
+        ObjectKind::Volume => {
             let mut new = new.clone();
             keep_sources(&mut new, old);
             of_causes(key, &volume::validate_change(&new, old))
         }
-        Kind::Claim => {
+        ObjectKind::Claim => {
             let (old, new) = as_stored(old, new);
             let growth = |class: &str| growth(&ClassName::new(class));
             let mut found: Vec<Denial> = claim::deny_growth(&new, &old, growth)
@@ -84,7 +86,9 @@ fn of_change(
             found.extend(of_causes(key, &claim::validate_change(&new, &old)));
             found
         }
-        Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => Vec::new(),
+        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {
+            Vec::new()
+        }
     }
 }
 
@@ -127,7 +131,7 @@ fn as_stored(old: &Value, new: &Value) -> (Value, Value) {
     (old, new)
 }
 
-fn of_causes(key: &ObjectKey, causes: &[Cause]) -> Vec<Denial> {
+fn of_causes(key: &ObjectId, causes: &[Cause]) -> Vec<Denial> {
     let of_cause = |cause: &Cause| {
         let problem = cause.problem.to_string();
         // The example and the regular expression behind a rule are for programs.
@@ -139,7 +143,7 @@ fn of_causes(key: &ObjectKey, causes: &[Cause]) -> Vec<Denial> {
     causes.iter().flat_map(of_cause).collect()
 }
 
-fn remedy(kind: Kind, problem: &Problem) -> String {
+fn remedy(kind: ObjectKind, problem: &Problem) -> String {
     match problem {
         Problem::Required(_) => "add it".to_owned(),
         Problem::Invalid { .. } => "correct it".to_owned(),
@@ -153,7 +157,7 @@ fn remedy(kind: Kind, problem: &Problem) -> String {
 }
 
 fn denial(
-    key: &ObjectKey,
+    key: &ObjectId,
     field: &str,
     problem: impl fmt::Display,
     remedy: impl fmt::Display,
@@ -174,11 +178,11 @@ mod tests {
     use super::*;
     use crate::cli::input::object_id::{claim_key, volume_key};
 
-    fn fields(key: &ObjectKey, old: &Value, new: &Value) -> Vec<String> {
+    fn fields(key: &ObjectId, old: &Value, new: &Value) -> Vec<String> {
         grows(key, old, new, Growth::Allowed)
     }
 
-    fn grows(key: &ObjectKey, old: &Value, new: &Value, growth: Growth) -> Vec<String> {
+    fn grows(key: &ObjectId, old: &Value, new: &Value, growth: Growth) -> Vec<String> {
         let denials = denials(key, Some(old), new, |_| growth).into_iter();
         denials.map(|denial| denial.field).collect()
     }

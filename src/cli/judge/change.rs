@@ -6,12 +6,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::known::Known;
+use super::known::KnownObjects;
 use crate::api::patch::Patch;
 use crate::api::registration::is_registered;
 use crate::api::review::{self, ReviewError, Texts};
 use crate::binding::{Evidence, LiveReads, Read};
-use crate::cli::input::object_id::{Kind, ObjectKey};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::config::Configuration;
 use crate::rules::judging::filter::reaches;
@@ -24,16 +24,16 @@ use crate::rules::{
 
 /// A change to judge.
 #[derive(Clone, Debug)]
-pub struct Proposal {
+pub struct ProposedChange {
     /// The object.
-    pub key: ObjectKey,
+    pub key: ObjectId,
     /// As it is stored; absent for a creation.
     pub old: Option<Value>,
     /// As it would be; absent for a deletion.
     pub new: Option<Value>,
     /// Which part the request may write.
     pub part: Part,
-    /// Who asks.
+    /// The requester.
     pub user: User,
 }
 
@@ -42,18 +42,18 @@ pub struct Proposal {
 pub struct MadeEdit {
     /// The repair's id.
     pub id: &'static str,
-    /// What the asker is told.
+    /// The warning to the requester.
     pub warning: String,
     /// The JSON Patch.
     pub patch: Value,
 }
 
-/// What a change comes to.
+/// The verdict on a change.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct JudgedChange {
     /// The verdict on what is known.
     pub verdict: Verdict,
-    /// Reads on which denials rest and that nobody could make.
+    /// Reads that denials depend on and that were not possible.
     pub unread: Vec<Read>,
     /// Edits, in order.
     pub edits: Vec<MadeEdit>,
@@ -61,11 +61,11 @@ pub struct Judged {
     pub result: Option<Value>,
 }
 
-/// Under what a change is judged.
+/// What a change is judged by.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms<'a> {
+pub struct JudgeContext<'a> {
     /// What is known of the cluster.
-    pub known: &'a Known,
+    pub known: &'a KnownObjects,
     /// The operator's decisions.
     pub configuration: &'a Configuration,
     /// The time, for exemptions.
@@ -74,15 +74,19 @@ pub struct Terms<'a> {
     pub access: ReadAccess,
 }
 
-impl<'a> Terms<'a> {
-    /// Those of an asker who may read PersistentVolumes: no input says who may, and whoever checks reads them anyway.
-    pub fn of(known: &'a Known, configuration: &'a Configuration, now: Timestamp) -> Self {
+impl<'a> JudgeContext<'a> {
+    /// For a requester who may read PersistentVolumes: the input does not say who may, and the user of `check` reads
+    /// them anyway.
+    pub fn of(known: &'a KnownObjects, configuration: &'a Configuration, now: Timestamp) -> Self {
         Self { known, configuration, now, access: ReadAccess::Volumes }
     }
 }
 
 /// Judges a change as the webhook would, through every endpoint that the API server would call.
-pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+pub fn judge_proposal(
+    proposal: &ProposedChange,
+    terms: JudgeContext<'_>,
+) -> Result<JudgedChange, ReviewError> {
     let mut proposal = proposal.clone();
     let mut edits = Vec::new();
     for endpoint in [Endpoint::Mutate, Endpoint::Restore] {
@@ -92,11 +96,14 @@ pub fn judge_proposal(proposal: &Proposal, terms: Terms<'_>) -> Result<Judged, R
     review::prepare(&mut body)?;
     let request = review::parse_request(&body, &terms.configuration.policy)?;
     let judged = judge_change(&request.change, terms);
-    Ok(Judged { edits, result: proposal.new, ..judged })
+    Ok(JudgedChange { edits, result: proposal.new, ..judged })
 }
 
 /// Judges a review as it stands: what the webhook would answer to these bytes, edits not applied.
-pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, ReviewError> {
+pub fn judge_review(
+    mut body: Vec<u8>,
+    terms: JudgeContext<'_>,
+) -> Result<JudgedChange, ReviewError> {
     review::prepare(&mut body)?;
     let request = review::parse_request(&body, &terms.configuration.policy)?;
     let texts = review::object_texts(&body)?;
@@ -112,8 +119,8 @@ pub fn judge_review(mut body: Vec<u8>, terms: Terms<'_>) -> Result<Judged, Revie
 
 /// Judges in the endpoints that the API server would call: at most one of guard, advise and
 /// restricted, and tenancy.
-fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
-    let mut judged = Judged::default();
+fn judge_change(change: &Change, terms: JudgeContext<'_>) -> JudgedChange {
+    let mut judged = JudgedChange::default();
     for endpoint in
         Endpoint::VALIDATING.into_iter().filter(|endpoint| is_called(*endpoint, change, terms))
     {
@@ -130,21 +137,21 @@ fn judge_change(change: &Change, terms: Terms<'_>) -> Judged {
 }
 
 /// Whether the API server would call `endpoint` for this change.
-fn is_called(endpoint: Endpoint, change: &Change, terms: Terms<'_>) -> bool {
+fn is_called(endpoint: Endpoint, change: &Change, terms: JudgeContext<'_>) -> bool {
     let (resource, operation) = address(change);
     is_registered(endpoint, resource, operation)
         && reaches(endpoint, change, &terms.configuration.own_controller, terms.access)
 }
 
-fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: Terms<'a>) -> Question<'a> {
+fn question<'a>(change: &'a Change, endpoint: Endpoint, terms: JudgeContext<'a>) -> Question<'a> {
     Question { endpoint, change, policy: &terms.configuration.policy, now: terms.now }
 }
 
 /// Applies the edits of one entry to the proposal.
 fn edit(
-    proposal: &mut Proposal,
+    proposal: &mut ProposedChange,
     endpoint: Endpoint,
-    terms: Terms<'_>,
+    terms: JudgeContext<'_>,
 ) -> Result<Vec<MadeEdit>, ReviewError> {
     let mut body = proposal.body();
     review::prepare(&mut body)?;
@@ -165,8 +172,8 @@ fn edit(
     Ok(edits)
 }
 
-/// The edits that hold on what is known; one that rests on what nobody can read is none.
-fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> PlannedMutations {
+/// The edits that are certain; one that depends on a read that was not possible is left out.
+fn amendment(change: &Change, endpoint: Endpoint, terms: JudgeContext<'_>) -> PlannedMutations {
     if !is_called(endpoint, change, terms) {
         return PlannedMutations::default();
     }
@@ -176,20 +183,20 @@ fn amendment(change: &Change, endpoint: Endpoint, terms: Terms<'_>) -> PlannedMu
     let mut amendment =
         judge_with_reads_blocking(step, |wanted, live| terms.known.answer(wanted, live));
     let unread = &amendment.reads;
-    amendment.plans.retain(|(_, plan)| {
-        plan.depends_on.iter().all(|dependency| !unread.contains(&dependency.read))
-    });
+    amendment
+        .plans
+        .retain(|(_, plan)| plan.depends_on.iter().all(|rest| !unread.contains(&rest.read)));
     amendment
 }
 
-/// One edit as a report tells it, and its patch.
+/// One edit for a report, and its patch.
 fn made(
     id: &'static str,
     plan: &MutationPlan,
     texts: Texts<'_>,
 ) -> Result<(Option<MadeEdit>, Option<Patch>), ReviewError> {
-    let refused = |error| ReviewError::Object { field: "request.object", error };
-    let patch = Patch::of(&plan.edits, texts.object, texts.old_object).map_err(refused)?;
+    let invalid = |error| ReviewError::Object { field: "request.object", error };
+    let patch = Patch::of(&plan.edits, texts.object, texts.old_object).map_err(invalid)?;
     let edit = patch.as_ref().map(|patch| MadeEdit {
         id,
         warning: format!("[{id}] {}", plan.warning),
@@ -198,7 +205,7 @@ fn made(
     Ok((edit, patch))
 }
 
-impl Proposal {
+impl ProposedChange {
     /// CREATE, UPDATE or DELETE.
     pub fn operation(&self) -> &'static str {
         match (&self.old, &self.new) {
@@ -211,9 +218,11 @@ impl Proposal {
     /// The AdmissionReview that the API server would send.
     pub fn body(&self) -> Vec<u8> {
         let resource = match self.key.kind {
-            Kind::Volume => "persistentvolumes",
-            Kind::Namespace => "namespaces",
-            Kind::Claim | Kind::Class | Kind::Pod | Kind::Node => "persistentvolumeclaims",
+            ObjectKind::Volume => "persistentvolumes",
+            ObjectKind::Namespace => "namespaces",
+            ObjectKind::Claim | ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
+                "persistentvolumeclaims"
+            }
         };
         let mut request = json!({
             "uid": "check", "operation": self.operation(), "dryRun": true,

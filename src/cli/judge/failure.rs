@@ -2,18 +2,18 @@
 
 use crate::api::review::ReviewError;
 use crate::cli::exit::Failure;
-use crate::cli::input::text::told;
+use crate::cli::input::text::error_reason;
 
 /// The failure to read a manifest.
 pub(in crate::cli) fn unreadable(error: &serde_json::Error) -> Failure {
     Failure::usage(format!("an object cannot be read: {error}; correct the manifest"))
 }
 
-/// A review that cannot be read, told without the place in text that nobody sees.
+/// The failure to read a review, without the place in an internal text.
 pub(in crate::cli) fn unreviewable(error: &ReviewError, place: &str) -> Failure {
     let text = match error {
         ReviewError::Object { field, error } => {
-            format!("{field} cannot be read: {}", told(error))
+            format!("{field} cannot be read: {}", error_reason(error))
         }
         ReviewError::Unreadable(_)
         | ReviewError::OtherKind { .. }

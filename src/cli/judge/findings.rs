@@ -1,11 +1,11 @@
-//! A judged change to the findings of the report.
+//! The findings of a judged change.
 
 use super::api_server;
-use super::change::{Judged, Proposal};
-use super::known::Known;
+use super::change::{JudgedChange, ProposedChange};
+use super::known::KnownObjects;
 use super::similar_name::with_similar_name;
-use crate::cli::input::object_id::ObjectKey;
-use crate::cli::report::{Exempt, Finding, Outcome, Rendered};
+use crate::cli::input::object_id::ObjectId;
+use crate::cli::report::{Exempt, Finding, FindingResult, Rendered};
 use crate::document::{Position, TreeNode};
 use crate::model::ClassName;
 use crate::rules::{Effect, Ruling};
@@ -21,22 +21,22 @@ pub(in crate::cli) struct Origin<'a> {
     pub node: &'a TreeNode,
 }
 
-/// Whose findings they are.
+/// The object of a finding, and the operation on it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct About<'a> {
+pub(in crate::cli) struct FindingSubject<'a> {
     /// The object.
-    pub key: &'a ObjectKey,
+    pub key: &'a ObjectId,
     /// What is done with it.
     pub operation: &'static str,
     /// Where it came from; absent where only its name was given.
     pub origin: Option<Origin<'a>>,
 }
 
-impl About<'_> {
+impl FindingSubject<'_> {
     /// A finding on `field`.
     pub(in crate::cli) fn finding(
         &self,
-        result: Outcome,
+        result: FindingResult,
         field: Option<&str>,
         message: String,
     ) -> Finding {
@@ -51,7 +51,7 @@ impl About<'_> {
             line,
             column,
         });
-        // Of what it was rendered from, no line is known.
+        // The line in the template is not known.
         let place = place.filter(|_| source.is_none());
         Finding {
             result,
@@ -74,44 +74,50 @@ impl About<'_> {
 }
 
 /// The findings of a verdict.
-pub(in crate::cli) fn of_verdict(judged: &Judged, known: &Known, about: About<'_>) -> Vec<Finding> {
+pub(in crate::cli) fn of_verdict(
+    judged: &JudgedChange,
+    known: &KnownObjects,
+    about: FindingSubject<'_>,
+) -> Vec<Finding> {
     let rulings =
         judged.verdict.rulings.iter().filter_map(|ruling| of_ruling(ruling, judged, known, about));
     let warnings = judged.verdict.exemption_warnings.iter().map(|warning| {
-        about.finding(Outcome::Warned, Some("metadata.annotations"), warning.clone())
+        about.finding(FindingResult::Warned, Some("metadata.annotations"), warning.clone())
     });
     rulings.chain(warnings).collect()
 }
 
-/// What one ruling is in a report; nothing if the input is all there is and it warns of what nobody looked at.
-fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) -> Option<Finding> {
-    let is_unread = ruling
-        .violation
-        .depends_on
-        .iter()
-        .any(|dependency| judged.unread.contains(&dependency.read));
+/// The finding of one ruling; none if only the input is known and the ruling warns of objects that were not read.
+fn of_ruling(
+    ruling: &Ruling,
+    judged: &JudgedChange,
+    known: &KnownObjects,
+    about: FindingSubject<'_>,
+) -> Option<Finding> {
+    let is_unread =
+        ruling.violation.depends_on.iter().any(|rest| judged.unread.contains(&rest.read));
     let result = match &ruling.effect {
-        Effect::Denied if ruling.rule.is_of_permission() => Outcome::Unverified,
-        // Where the input is all there is, it is told of the claim as a whole.
+        Effect::Denied if ruling.rule.is_of_permission() => FindingResult::Unverified,
+        // If only the input is known, one finding on the claim covers it.
         Effect::Denied
             if is_unread && ruling.rule.reported_as.is_some() && known.is_input_alone() =>
         {
             return None;
         }
-        Effect::Denied if is_unread => Outcome::Unverified,
-        Effect::Denied => Outcome::Denied,
+        Effect::Denied if is_unread => FindingResult::Unverified,
+        Effect::Denied => FindingResult::Denied,
         Effect::Warned | Effect::Audited if is_unread && known.is_input_alone() => return None,
-        Effect::Warned | Effect::Audited if is_unread => Outcome::Unverified,
-        Effect::Warned => Outcome::Warned,
-        Effect::Audited => Outcome::Audited,
-        Effect::Exempted(_) => Outcome::Exempted,
-        // Where the input is all there is, that is told once of all rules.
+        Effect::Warned | Effect::Audited if is_unread => FindingResult::Unverified,
+        Effect::Warned => FindingResult::Warned,
+        Effect::Audited => FindingResult::Audited,
+        Effect::Exempted(_) => FindingResult::Exempted,
+        // If only the input is known, one finding covers all rules.
         Effect::Unconfirmed if known.is_input_alone() => return None,
-        Effect::Unconfirmed => Outcome::Unverified,
+        Effect::Unconfirmed => FindingResult::Unverified,
     };
     let ruling = &with_similar_name(ruling, known.view());
     let mut message = ruling.to_string();
-    if result == Outcome::Unverified && ruling.rule.is_of_permission() {
+    if result == FindingResult::Unverified && ruling.rule.is_of_permission() {
         message.push_str(UNKNOWN_PERMISSION);
     }
     let mut finding = about.finding(result, Some(ruling.violation.field), message);
@@ -125,14 +131,20 @@ fn of_ruling(ruling: &Ruling, judged: &Judged, known: &Known, about: About<'_>) 
     Some(finding)
 }
 
-/// Said of what is denied to askers without a permission: no input tells who has it.
-const UNKNOWN_PERMISSION: &str = "; whether whoever makes the change may is not known here";
+/// Added to denials for requesters without a permission: the input does not say who has it.
+const UNKNOWN_PERMISSION: &str = "; whether the requester has the permission is not known here";
 
-/// What the API server itself would refuse.
-pub(in crate::cli) fn of_api(proposal: &Proposal, known: &Known, about: About<'_>) -> Vec<Finding> {
+/// Denials by the API server itself.
+pub(in crate::cli) fn of_api(
+    proposal: &ProposedChange,
+    known: &KnownObjects,
+    about: FindingSubject<'_>,
+) -> Vec<Finding> {
     let Some(new) = &proposal.new else { return Vec::new() };
     let growth = |class: &ClassName| known.growth(class);
     let denials =
         api_server::denials(&proposal.key, proposal.old.as_ref(), new, growth).into_iter();
-    denials.map(|denial| about.finding(Outcome::Api, Some(&denial.field), denial.text)).collect()
+    denials
+        .map(|denial| about.finding(FindingResult::Api, Some(&denial.field), denial.text))
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! What is known of the cluster while a change is judged: what is stored, what the input has
-//! changed so far, and how far a missing object proves anything.
+//! The objects that are known while a change is judged: the stored ones, as the input has changed
+//! them so far, and whether a missing object is absent.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,34 +17,34 @@ use crate::binding::{
     Collection, ListedCollections, LiveReads, Observed, OwnerState, PodUse, Read, ReadResult, View,
 };
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::{Cluster, Refusal};
-use crate::cli::input::object_id::{Kind, ObjectKey, claim_key, class_key, volume_key};
+use crate::cli::input::cluster::{ClusterClient, ReadError};
+use crate::cli::input::object_id::{ObjectId, ObjectKind, claim_key, class_key, volume_key};
 use crate::model::{
     ClaimKey, Class, ClassName, Expansion, Namespace, Node, NodeTerm, Owner, Pod, Uid,
 };
 
-/// How far what is known reaches.
+/// Where the stored objects come from.
 #[derive(Debug)]
-pub enum Reach {
+pub enum ObjectSource {
     /// The input alone: that an object is missing proves nothing.
     Input,
     /// A dump: what is not in it does not exist where it holds all of a kind.
     Dump,
     /// A cluster that can be asked.
-    Cluster(Cluster),
+    ClusterClient(ClusterClient),
 }
 
 /// Objects as they are stored, and as the input leaves them.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownObjects {
     /// How far it reaches.
-    pub reach: Reach,
+    pub reach: ObjectSource,
     /// Which kinds of objects it holds completely.
     pub listed: ListedCollections,
     view: View,
-    objects: BTreeMap<ObjectKey, Value>,
-    changed: BTreeSet<ObjectKey>,
-    expected: BTreeSet<ObjectKey>,
+    objects: BTreeMap<ObjectId, Value>,
+    changed: BTreeSet<ObjectId>,
+    expected: BTreeSet<ObjectId>,
     /// Pods by namespace.
     pods: BTreeMap<String, Vec<Value>>,
     /// Claims of which a snapshot says that pods use them.
@@ -54,11 +54,11 @@ pub struct Known {
     wanted: RefCell<BTreeSet<Collection>>,
 }
 
-impl Known {
+impl KnownObjects {
     /// Nothing known yet; what a cluster lists is complete.
-    pub fn new(reach: Reach) -> Self {
+    pub fn new(reach: ObjectSource) -> Self {
         let mut listed = ListedCollections::default();
-        if let Reach::Cluster(_) = reach {
+        if let ObjectSource::ClusterClient(_) = reach {
             let lists = [Collection::Volumes, Collection::Claims, Collection::Classes];
             for collection in lists {
                 listed.add(collection);
@@ -80,7 +80,7 @@ impl Known {
 
     /// What a dump shows.
     pub(in crate::cli) fn of_dump(view: View, listed: ListedCollections) -> Self {
-        Self { listed, view, ..Self::new(Reach::Dump) }
+        Self { listed, view, ..Self::new(ObjectSource::Dump) }
     }
 
     /// What is known, for the rules.
@@ -89,23 +89,23 @@ impl Known {
     }
 
     /// The object of this key as it is stored now.
-    pub fn object(&self, key: &ObjectKey) -> Option<&Value> {
+    pub fn object(&self, key: &ObjectId) -> Option<&Value> {
         self.objects.get(key)
     }
 
     /// All classes.
     pub fn classes(&self) -> impl Iterator<Item = &Value> {
-        let classes = self.objects.iter().filter(|(key, _)| key.kind == Kind::Class);
+        let classes = self.objects.iter().filter(|(key, _)| key.kind == ObjectKind::Class);
         classes.map(|(_, class)| class)
     }
 
     /// Whether a missing object is unknown rather than absent.
     pub fn is_input_alone(&self) -> bool {
-        matches!(self.reach, Reach::Input)
+        matches!(self.reach, ObjectSource::Input)
     }
 
-    /// Whether an object that nobody has shown may be there all the same.
-    pub fn may_have(&self, key: &ObjectKey) -> bool {
+    /// Whether an object that was not read may exist.
+    pub fn may_have(&self, key: &ObjectId) -> bool {
         let collection = key.kind.collection();
         let is_whole = if key.kind.is_namespaced() {
             self.listed.has_in(collection, &key.namespace.as_str().into())
@@ -138,27 +138,27 @@ impl Known {
     }
 
     /// Takes in an object as it is stored.
-    pub fn store(&mut self, key: ObjectKey, object: Value) -> Result<(), serde_json::Error> {
+    pub fn store(&mut self, key: ObjectId, object: Value) -> Result<(), serde_json::Error> {
         let text = object.to_string();
         match key.kind {
-            Kind::Volume => {
+            ObjectKind::Volume => {
                 let volume = volume::volume(&text, Wanted::Both)?.volume;
                 self.view.apply(Observed::Volume(Arc::new(volume)));
             }
-            Kind::Claim => {
+            ObjectKind::Claim => {
                 let claim = claim::claim(&text, &key.namespace)?;
                 self.view.apply(Observed::Claim(Arc::new(claim)));
             }
-            Kind::Class => self.view.apply(Observed::Class(Arc::new(class::class(&text)?))),
-            Kind::Namespace => {
+            ObjectKind::Class => self.view.apply(Observed::Class(Arc::new(class::class(&text)?))),
+            ObjectKind::Namespace => {
                 self.view.apply(Observed::Namespace(Arc::new(namespace::namespace(&text)?)));
             }
-            Kind::Node => {
+            ObjectKind::Node => {
                 let uid = object["metadata"]["uid"].as_str().map(Uid::new);
                 self.nodes.push((node::node(&text)?, uid));
                 return Ok(());
             }
-            Kind::Pod => {
+            ObjectKind::Pod => {
                 self.pods.entry(key.namespace).or_default().push(object);
                 return Ok(());
             }
@@ -169,12 +169,12 @@ impl Known {
 
     /// Notes that the input has this object, now or later: a pair is judged when its second half
     /// comes.
-    pub fn expect(&mut self, key: ObjectKey) {
+    pub fn expect(&mut self, key: ObjectId) {
         self.expected.insert(key);
     }
 
     /// Whether the input has this object.
-    pub fn is_expected(&self, key: &ObjectKey) -> bool {
+    pub fn is_expected(&self, key: &ObjectId) -> bool {
         self.expected.contains(key)
     }
 
@@ -184,26 +184,26 @@ impl Known {
     }
 
     /// Takes in an object as the input leaves it.
-    pub fn change(&mut self, key: &ObjectKey, object: Value) -> Result<(), serde_json::Error> {
+    pub fn change(&mut self, key: &ObjectId, object: Value) -> Result<(), serde_json::Error> {
         self.changed.insert(key.clone());
         self.store(key.clone(), object)
     }
 
-    /// Notes that the input deletes an object. One that is protected stays until its holder is
-    /// gone; nobody can tell from here when that is, so it is taken for going, not gone.
-    pub fn delete(&mut self, key: &ObjectKey) -> Result<(), serde_json::Error> {
+    /// Notes that the input deletes an object. A protected one stays until its holder is
+    /// deleted. When that is, is not known here, so it counts as being deleted.
+    pub fn delete(&mut self, key: &ObjectId) -> Result<(), serde_json::Error> {
         let Some(mut object) = self.objects.get(key).cloned() else { return Ok(()) };
         object["metadata"]["deletionTimestamp"] = json!("1970-01-01T00:00:00Z");
         self.change(key, object)
     }
 
-    /// Answers `reads` as far as possible; those that nobody can answer stay open.
+    /// Answers `reads` as far as possible; the others stay open.
     pub fn answer(&self, reads: &[Read], live: &mut LiveReads) {
         let open = reads.iter().filter(|read| !self.settle(read, live));
         let open: Vec<Read> = open.cloned().collect();
         match &self.reach {
-            Reach::Cluster(cluster) => cluster.read(&open, live),
-            Reach::Input | Reach::Dump => {
+            ObjectSource::ClusterClient(cluster) => cluster.read(&open, live),
+            ObjectSource::Input | ObjectSource::Dump => {
                 let collections = open.iter().filter_map(Collection::of).map(|of| of.0);
                 self.wanted.borrow_mut().extend(collections);
             }
@@ -245,7 +245,7 @@ impl Known {
                 put(&mut live.owners, &key, self.owner(namespace, owner))
             }
             Read::LivePods(key) => put(&mut live.live_pods, key, self.live_pods(key)),
-            // A dump shows no Leases; for a node no rule asks.
+            // A dump holds no Leases, and no rule reads a node.
             Read::Lease(..) | Read::Node(_) => false,
         }
     }
@@ -261,9 +261,9 @@ impl Known {
         Some(used.map_or(ReadResult::Failed, |used| ReadResult::Found(Arc::new(used))))
     }
 
-    /// The pods that use a claim; whoever names them does without where a dump does not show all.
+    /// The pods that use a claim; `Failed` if a dump does not show all, because messages can do without their names.
     fn live_pods(&self, key: &ClaimKey) -> Option<ReadResult<Vec<Pod>>> {
-        if let Reach::Cluster(_) = self.reach {
+        if let ObjectSource::ClusterClient(_) = self.reach {
             return None;
         }
         if !self.listed.has_in(Collection::Pods, &key.namespace) {
@@ -312,13 +312,13 @@ impl Known {
     }
 
     /// Reads a Namespace of the cluster, which lists none: only one that a manifest changes is wanted whole. One that
-    /// the account may not read counts as new, so that each label that is guarded is told of.
-    pub(in crate::cli) fn see_namespace(&mut self, key: &ObjectKey) -> Result<(), Failure> {
-        let Reach::Cluster(cluster) = &self.reach else { return Ok(()) };
+    /// the account may not read counts as new, so each guarded label is reported.
+    pub(in crate::cli) fn see_namespace(&mut self, key: &ObjectId) -> Result<(), Failure> {
+        let ObjectSource::ClusterClient(cluster) = &self.reach else { return Ok(()) };
         let text = match cluster.get(&format!("/api/v1/namespaces/{}", key.name)) {
             Ok(text) => text,
-            Err(Refusal::Missing(_) | Refusal::Forbidden(_)) => return Ok(()),
-            Err(refusal @ Refusal::Failed(_)) => return Err(refusal.into()),
+            Err(ReadError::NotFound(_) | ReadError::Forbidden(_)) => return Ok(()),
+            Err(error @ ReadError::Failed(_)) => return Err(error.into()),
         };
         let object = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
         self.store(key.clone(), object).map_err(|error| unreadable(&error))
@@ -327,8 +327,8 @@ impl Known {
     fn namespace(&self, name: &ArcStr) -> Option<ReadResult<Namespace>> {
         let found = self.view.namespace_of(name).cloned().map(ReadResult::Found);
         match self.reach {
-            Reach::Cluster(_) => None,
-            Reach::Input | Reach::Dump => {
+            ObjectSource::ClusterClient(_) => None,
+            ObjectSource::Input | ObjectSource::Dump => {
                 found.or(self.listed.has(Collection::Namespaces).then_some(ReadResult::NotFound))
             }
         }
@@ -344,18 +344,19 @@ impl Known {
         let found = self.view.default_class().cloned().map(ReadResult::Found);
         match self.reach {
             // Among classes that a dump does not hold may be a newer one.
-            Reach::Dump => {
+            ObjectSource::Dump => {
                 let is_whole = self.listed.has(Collection::Classes);
                 is_whole.then(|| found.unwrap_or(ReadResult::NotFound))
             }
-            Reach::Input => found,
-            Reach::Cluster(_) => None,
+            ObjectSource::Input => found,
+            ObjectSource::ClusterClient(_) => None,
         }
     }
 
     /// The answer about one object, if there is one without asking a cluster.
-    fn object_of<T>(&self, key: &ObjectKey, found: Option<&Arc<T>>) -> Option<ReadResult<T>> {
-        let asks = matches!(self.reach, Reach::Cluster(_)) && !self.changed.contains(key);
+    fn object_of<T>(&self, key: &ObjectId, found: Option<&Arc<T>>) -> Option<ReadResult<T>> {
+        let asks =
+            matches!(self.reach, ObjectSource::ClusterClient(_)) && !self.changed.contains(key);
         match found {
             _ if asks => None,
             Some(object) => Some(ReadResult::Found(Arc::clone(object))),

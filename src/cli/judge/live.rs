@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::known::{Known, Reach};
+use super::known::{KnownObjects, ObjectSource};
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::listed;
 use crate::cli::input::listing::{CLAIM_USE, Listing, SNAPSHOT_KIND, collection};
-use crate::cli::input::object_id::{Kind, ObjectKey};
-use crate::cli::input::text::{name_of, names_of, no_object, not_json, read_text, told};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
+use crate::cli::input::text::{error_reason, name_of, names_of, no_object, not_json, read_text};
 use crate::document;
 use crate::model::ClaimKey;
 
@@ -30,9 +30,9 @@ pub(in crate::cli) fn read(
     paths: &[PathBuf],
     cluster: &ClusterArgs,
     max_age: Duration,
-) -> Result<(Known, Option<Source>), Failure> {
+) -> Result<(KnownObjects, Option<Source>), Failure> {
     if paths.is_empty() {
-        return Ok((Known::new(Reach::Input), None));
+        return Ok((KnownObjects::new(ObjectSource::Input), None));
     }
     if paths.iter().any(|path| path.as_os_str() == "cluster") {
         if paths.len() > 1 {
@@ -43,7 +43,7 @@ pub(in crate::cli) fn read(
         let source = Source { name: "cluster".to_owned(), age: Duration::ZERO };
         return Ok((of_cluster(cluster)?, Some(source)));
     }
-    let mut known = Known::new(Reach::Dump);
+    let mut known = KnownObjects::new(ObjectSource::Dump);
     let mut age = Duration::ZERO;
     for path in paths {
         let is_input = path.as_os_str() == "-";
@@ -68,12 +68,12 @@ pub(in crate::cli) fn read(
     Ok((known, Some(Source { name: names_of(paths), age })))
 }
 
-/// The time since then; what was taken in the future is new.
+/// The time since then; zero if it is in the future.
 fn since(taken: Timestamp) -> Duration {
     Duration::try_from(Timestamp::now().duration_since(taken)).unwrap_or_default()
 }
 
-/// A file that was written in the future, or whose file system knows no times, is taken for new.
+/// The age of a file; zero if it is in the future or unknown.
 fn age_of(path: &Path) -> Duration {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     modified
@@ -90,8 +90,8 @@ struct Dump {
     count: usize,
 }
 
-/// Takes in a dump. A large one is JSON, which is read without places.
-fn take_text(known: &mut Known, text: &str, name: &str) -> Result<Dump, Failure> {
+/// Adds a dump. A large one is JSON, which is read without places.
+fn take_text(known: &mut KnownObjects, text: &str, name: &str) -> Result<Dump, Failure> {
     let mut dump = Dump::default();
     let mut add = |value: Value| {
         dump.taken = dump.taken.or(taken_at(&value, name)?);
@@ -126,7 +126,7 @@ fn taken_at(value: &Value, name: &str) -> Result<Option<Timestamp>, Failure> {
 
 /// Takes in one document: an object, or a list; how many objects and lists that say what they hold it has.
 pub(in crate::cli) fn take_document(
-    known: &mut Known,
+    known: &mut KnownObjects,
     object: Value,
     name: &str,
 ) -> Result<usize, Failure> {
@@ -143,7 +143,7 @@ pub(in crate::cli) fn take_document(
 }
 
 fn take(
-    into: &mut (&mut Known, &mut Listing, &mut usize),
+    into: &mut (&mut KnownObjects, &mut Listing, &mut usize),
     mut object: Value,
     of_list: Option<&str>,
     name: &str,
@@ -173,20 +173,20 @@ fn take(
     if !namespace.is_empty() {
         listing.see_namespace(&namespace.as_str().into());
     }
-    let Some(kind) = Kind::from_name(&kind) else { return Ok(()) };
+    let Some(kind) = ObjectKind::from_name(&kind) else { return Ok(()) };
     let namespace = if kind.is_namespaced() { namespace } else { String::new() };
-    let key = ObjectKey { kind, namespace, name: metadata("name") };
+    let key = ObjectId { kind, namespace, name: metadata("name") };
     let label = key.to_string();
     known.store(key, object).map_err(|error| {
-        let reason = told(&error);
+        let reason = error_reason(&error);
         Failure::usage(format!("{name}: {label} cannot be read: {reason}; make a new dump"))
     })
 }
 
-/// The cluster as it is now: everything listed once, and asked again where a verdict rests on it.
-fn of_cluster(arguments: &ClusterArgs) -> Result<Known, Failure> {
+/// The cluster as it is now: everything listed once, and read again where a verdict depends on it.
+fn of_cluster(arguments: &ClusterArgs) -> Result<KnownObjects, Failure> {
     let (cluster, lists) = listed(arguments)?;
-    let mut known = Known::new(Reach::Cluster(cluster));
+    let mut known = KnownObjects::new(ObjectSource::ClusterClient(cluster));
     for text in lists {
         take_text(&mut known, &text, "cluster")?;
     }

@@ -12,5 +12,5 @@ pub mod proposed;
 pub(in crate::cli) mod similar_name;
 pub(in crate::cli) mod write;
 
-pub use self::change::{Judged, Proposal, Terms, judge_proposal, judge_review};
-pub use self::known::{Known, Reach};
+pub use self::change::{JudgeContext, JudgedChange, ProposedChange, judge_proposal, judge_review};
+pub use self::known::{KnownObjects, ObjectSource};

@@ -6,29 +6,29 @@ use serde_json::{Value, json};
 use crate::api::server::fields::{copy, remove, set};
 use crate::api::server::{apply, claim, metadata, volume};
 use crate::cli::args::Apply;
-use crate::cli::input::object_id::Kind;
+use crate::cli::input::object_id::ObjectKind;
 use crate::model::annotations::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 /// The object that a CREATE of `manifest` would store.
 ///
 /// Kubernetes: `rest.BeforeCreate`, `persistentvolume/strategy.go`, `StorageObjectInUseProtection`.
-pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
+pub fn created(kind: ObjectKind, manifest: &Value, how: Apply) -> Value {
     let mut object = manifest.clone();
     if how == Apply::Client {
         apply::note_applied(&mut object, manifest);
     }
     wipe(&mut object);
     match kind {
-        Kind::Volume => {
+        ObjectKind::Volume => {
             metadata::protect(&mut object, VOLUME_PROTECTION);
             volume::reset_status(&mut object, None);
         }
-        Kind::Claim => {
+        ObjectKind::Claim => {
             metadata::protect(&mut object, CLAIM_PROTECTION);
             set(&mut object, &["status"], json!({"phase": "Pending"}));
         }
-        Kind::Namespace => set(&mut object, &["status"], json!({"phase": "Active"})),
-        Kind::Class | Kind::Pod | Kind::Node => {
+        ObjectKind::Namespace => set(&mut object, &["status"], json!({"phase": "Active"})),
+        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node => {
             set(&mut object, &["status"], json!({"phase": "Pending"}));
         }
     }
@@ -37,9 +37,9 @@ pub fn created(kind: Kind, manifest: &Value, how: Apply) -> Value {
 }
 
 /// The object that an UPDATE of `stored` by `manifest` would store. `before` is the manifest as it
-/// was, where somebody knows.
+/// was, if known.
 pub(in crate::cli) fn updated(
-    kind: Kind,
+    kind: ObjectKind,
     stored: &Value,
     manifest: &Value,
     before: Option<&Value>,
@@ -59,7 +59,7 @@ pub(in crate::cli) fn updated(
 }
 
 /// The object that takes the place of `stored` when two manifests are all that is known.
-pub fn replaced(kind: Kind, stored: &Value, manifest: &Value) -> Value {
+pub fn replaced(kind: ObjectKind, stored: &Value, manifest: &Value) -> Value {
     let mut object = manifest.clone();
     carry_over(stored, &mut object);
     default(kind, &mut object);
@@ -67,18 +67,18 @@ pub fn replaced(kind: Kind, stored: &Value, manifest: &Value) -> Value {
 }
 
 /// A stored object with the fields that the API server would have filled in.
-pub(in crate::cli) fn stored(kind: Kind, object: &Value) -> Value {
+pub(in crate::cli) fn stored(kind: ObjectKind, object: &Value) -> Value {
     let mut object = object.clone();
     default(kind, &mut object);
     object
 }
 
 /// Fills in what an absent field of the spec means.
-fn default(kind: Kind, object: &mut Value) {
+fn default(kind: ObjectKind, object: &mut Value) {
     match kind {
-        Kind::Volume => volume::default(object),
-        Kind::Claim => claim::default(object),
-        Kind::Class | Kind::Pod | Kind::Node | Kind::Namespace => {}
+        ObjectKind::Volume => volume::default(object),
+        ObjectKind::Claim => claim::default(object),
+        ObjectKind::Class | ObjectKind::Pod | ObjectKind::Node | ObjectKind::Namespace => {}
     }
 }
 
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn a_creation_starts_without_the_past_of_an_export() {
-        let made = created(Kind::Volume, &stored(), Apply::Server);
+        let made = created(ObjectKind::Volume, &stored(), Apply::Server);
         assert_eq!(made["status"], json!({"phase": "Pending"}));
         assert_eq!(
             (&made["metadata"]["uid"], &made["metadata"]["resourceVersion"]),
             (&Value::Null, &Value::Null)
         );
-        let plain = created(Kind::Claim, &json!({"metadata": {"name": "x"}}), Apply::Client);
+        let plain = created(ObjectKind::Claim, &json!({"metadata": {"name": "x"}}), Apply::Client);
         assert_eq!(plain["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]));
         assert_eq!(plain["spec"]["volumeMode"], "Filesystem");
         assert_eq!(apply::last_applied(&plain), Some(json!({"metadata": {"name": "x"}})));
@@ -134,12 +134,12 @@ mod tests {
             "spec": {}, "status": {"phase": "Available"},
         });
         for how in [Apply::Server, Apply::Client, Apply::Replace] {
-            let made = updated(Kind::Volume, &stored(), &manifest, None, how);
+            let made = updated(ObjectKind::Volume, &stored(), &manifest, None, how);
             assert_eq!(made["status"], json!({"phase": "Bound"}), "{how:?}");
             assert_eq!(made["metadata"]["uid"], "u1", "{how:?}");
             assert_eq!(made["metadata"]["deletionTimestamp"], Value::Null, "{how:?}");
         }
-        let made = replaced(Kind::Volume, &stored(), &manifest);
+        let made = replaced(ObjectKind::Volume, &stored(), &manifest);
         assert_eq!(made["status"], json!({"phase": "Bound"}));
         assert_eq!(made["spec"]["persistentVolumeReclaimPolicy"], "Retain");
     }
@@ -150,18 +150,19 @@ mod tests {
             json!({"metadata": {"name": "pv-a", "labels": {"new": "3"}, "finalizers": ["a/b"]}});
         let before = json!({"metadata": {"name": "pv-a", "labels": {"ours": "1"}}, "spec": {"claimRef": {"name": "x"}}});
         let expected = json!({"new": "3", "theirs": "2"});
-        let server = updated(Kind::Volume, &stored(), &manifest, Some(&before), Apply::Server);
+        let server =
+            updated(ObjectKind::Volume, &stored(), &manifest, Some(&before), Apply::Server);
         assert_eq!(server["metadata"]["labels"], expected);
         assert_eq!(server["spec"].get("claimRef"), None);
         assert_eq!(server["metadata"]["finalizers"], json!(["kubernetes.io/pv-protection", "a/b"]));
         let mut annotated = stored();
         annotated["metadata"]["annotations"] = json!({LAST_APPLIED: before.to_string()});
-        let client = updated(Kind::Volume, &annotated, &manifest, None, Apply::Client);
+        let client = updated(ObjectKind::Volume, &annotated, &manifest, None, Apply::Client);
         assert_eq!(client["metadata"]["labels"], expected);
         assert_eq!(client["spec"].get("claimRef"), None);
         assert_eq!(apply::last_applied(&client), Some(manifest.clone()));
-        // Nobody shows what the manifest had before: everything stays.
-        let blind = updated(Kind::Volume, &stored(), &manifest, None, Apply::Server);
+        // The previous manifest is not known: everything stays.
+        let blind = updated(ObjectKind::Volume, &stored(), &manifest, None, Apply::Server);
         assert_eq!(blind["spec"]["claimRef"], json!({"name": "x"}));
     }
 }

@@ -1,7 +1,6 @@
-//! What the author of a claim may have meant by the name of a volume or class that does not exist.
+//! The existing name that is most similar to that of a volume or class that does not exist.
 //!
-//! Only the command line says so: it shows objects to whoever can read them. The webhook would tell a tenant names
-//! that it may not see. Not here: similar rules (`rules::most_similar`) and objects to explain (`explain::target`).
+//! Only the command line suggests it, to a user who can read these objects. The webhook would reveal names to tenants. Not here: similar rules (`rules::most_similar`) and objects to explain (`explain::target`).
 
 use crate::binding::{Read, View};
 use crate::rules::{Ruling, distance_if_similar};
@@ -12,14 +11,14 @@ const MOST_NAMES: usize = 1_000;
 
 /// The ruling, with the most similar name before what to do about it if it is about a name that does not exist.
 pub(in crate::cli) fn with_similar_name(ruling: &Ruling, view: &View) -> Ruling {
-    let mut told = ruling.clone();
-    let text = &mut told.violation.text;
+    let mut ruling_with_name = ruling.clone();
+    let text = &mut ruling_with_name.violation.text;
     if let Some(name) = similar_name(ruling, view)
         && let Some((fact, fix)) = text.rsplit_once("; ")
     {
         *text = format!("{fact}; did you mean \"{name}\"? {fix}");
     }
-    told
+    ruling_with_name
 }
 
 fn similar_name<'a>(ruling: &Ruling, view: &'a View) -> Option<&'a str> {

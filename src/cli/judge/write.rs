@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::change::{Proposal, Terms, judge_proposal};
+use super::change::{JudgeContext, ProposedChange, judge_proposal};
 use super::failure::unreviewable;
-use super::findings::{About, of_api, of_verdict};
+use super::findings::{FindingSubject, of_api, of_verdict};
 use crate::cli::exit::Failure;
-use crate::cli::input::object_id::ObjectKey;
-use crate::cli::report::{Finding, Outcome};
+use crate::cli::input::object_id::ObjectId;
+use crate::cli::report::{Finding, FindingResult};
 use crate::rules::{Part, User};
 
-/// What the write of an object comes to.
+/// The result of writing an object.
 #[derive(Debug)]
-pub(in crate::cli) enum Write {
+pub(in crate::cli) enum WriteResult {
     /// It is stored.
     Stored {
         /// With every edit.
@@ -25,27 +25,28 @@ pub(in crate::cli) enum Write {
 }
 
 /// Judges the write of `object`, which has the defaults of the API server, in the place of `old` if that is stored.
-/// What rests on something that nobody has read denies nothing.
+/// A finding that depends on an object that was not read denies nothing.
 pub(in crate::cli) fn write(
-    key: &ObjectKey,
+    key: &ObjectId,
     old: Option<Value>,
     object: Value,
-    terms: Terms<'_>,
-) -> Result<Write, Failure> {
+    terms: JudgeContext<'_>,
+) -> Result<WriteResult, Failure> {
     let user = User { name: String::new(), groups: Vec::new() };
     let (key, new) = (key.clone(), Some(object.clone()));
-    let proposal = Proposal { key, old, new, part: Part::Main, user };
-    let about = About { key: &proposal.key, operation: proposal.operation(), origin: None };
-    if let Some(refusal) = of_api(&proposal, terms.known, about).into_iter().next() {
-        return Ok(Write::Denied(refusal.message));
+    let proposal = ProposedChange { key, old, new, part: Part::Main, user };
+    let about =
+        FindingSubject { key: &proposal.key, operation: proposal.operation(), origin: None };
+    if let Some(denial) = of_api(&proposal, terms.known, about).into_iter().next() {
+        return Ok(WriteResult::Denied(denial.message));
     }
     let judged = judge_proposal(&proposal, terms)
         .map_err(|error| unreviewable(&error, &proposal.key.to_string()))?;
-    let is_denial = |finding: &Finding| finding.result == Outcome::Denied;
+    let is_denial = |finding: &Finding| finding.result == FindingResult::Denied;
     let found = of_verdict(&judged, terms.known, about);
     Ok(match found.into_iter().find(is_denial) {
-        Some(denial) => Write::Denied(denial.message),
-        None => Write::Stored {
+        Some(denial) => WriteResult::Denied(denial.message),
+        None => WriteResult::Stored {
             object: judged.result.unwrap_or(object),
             is_edited: !judged.edits.is_empty(),
         },

@@ -1,7 +1,7 @@
-//! Where the binder could as well have chosen another volume: one that differs in its name only.
+//! Claims for which the binder could have chosen another volume that differs in its name only.
 //!
-//! The choice among such volumes is by name, which a person may not have meant. Told by going through
-//! the writes once more; nothing is decided here.
+//! The choice among equal volumes is by name, which may not be intended. Counted from the writes; nothing is decided
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +21,10 @@ pub(super) fn alternatives<'a>(
     after: &'a View,
     writes: &'a [Write],
 ) -> ByHash<&'a ClaimKey, usize> {
-    let (mut free, taken) = Free::before(after, writes);
+    let (mut free, taken) = FreeVolumes::before(after, writes);
     let mut taken = taken.into_iter();
     let mut counts = ByHash::default();
-    // A claim that named the volume itself had no choice, which its name tells, written later.
+    // A claim that named the volume itself had no choice; its own write of the name comes later.
     let mut reserved = BTreeMap::new();
     for write in writes {
         match write {
@@ -60,28 +60,28 @@ pub(super) fn alternatives<'a>(
 
 /// What equal volumes have in common.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Sort<'a> {
+struct EqualVolumes<'a> {
     class: Option<ClassName>,
     mode: &'a VolumeMode,
     attributes_class: Option<&'a ClassName>,
     access_modes: &'a AccessModes,
     size: &'a Quantity,
-    /// Whom it admits: the namespaces and the tenant.
+    /// The namespaces and the tenant that may use it.
     audience: (Option<&'a str>, Option<&'a str>),
 }
 
-/// The volumes that are free, by sort and labels: a selector may tell those apart.
+/// The volumes that are free, by sort and labels: a selector may distinguish those.
 #[derive(Debug, Default)]
-struct Free<'a> {
-    sorts: ByHash<Sort<'a>, usize>,
-    stocks: Vec<Stock<'a>>,
+struct FreeVolumes<'a> {
+    sorts: ByHash<EqualVolumes<'a>, usize>,
+    stocks: Vec<FreeCount<'a>>,
     /// Whether a claim selects by labels; else they are all the same.
     by_labels: bool,
 }
 
 /// How many volumes of a sort are free, in all and by their labels.
 #[derive(Debug, Default)]
-struct Stock<'a> {
+struct FreeCount<'a> {
     total: usize,
     by_labels: Vec<usize>,
     /// Where labels are counted.
@@ -95,7 +95,7 @@ struct Place {
     labels: Option<usize>,
 }
 
-impl<'a> Free<'a> {
+impl<'a> FreeVolumes<'a> {
     /// The free volumes before the first of `writes`, and the places of those that the binder takes, in the
     /// order in which it does.
     fn before(after: &'a View, writes: &[Write]) -> (Self, Vec<Option<Place>>) {
@@ -124,7 +124,7 @@ impl<'a> Free<'a> {
         let next = self.stocks.len();
         let stock = *self.sorts.entry(sort(volume)).or_insert(next);
         if stock == next {
-            self.stocks.push(Stock::default());
+            self.stocks.push(FreeCount::default());
         }
         let stock_of = self.stocks.get_mut(stock).filter(|_| self.by_labels);
         Place { stock, labels: stock_of.map(|stock| stock.place(&volume.labels)) }
@@ -155,7 +155,7 @@ impl<'a> Free<'a> {
     }
 }
 
-impl<'a> Stock<'a> {
+impl<'a> FreeCount<'a> {
     fn place(&mut self, labels: &'a Labels) -> usize {
         let next = self.by_labels.len();
         let place = *self.labels.entry(labels).or_insert(next);
@@ -175,8 +175,8 @@ fn taken(write: &Write) -> Option<&VolumeName> {
     }
 }
 
-fn sort(volume: &Volume) -> Sort<'_> {
-    Sort {
+fn sort(volume: &Volume) -> EqualVolumes<'_> {
+    EqualVolumes {
         class: match volume.class().as_class() {
             VolumeClass::Classless => None,
             VolumeClass::Named(name) => Some(name.clone()),

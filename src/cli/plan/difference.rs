@@ -1,6 +1,6 @@
-//! What changed against an earlier plan: claims that end otherwise, new ones and those that are gone.
+//! Changes since an earlier plan: claims with another outcome, new ones and removed ones.
 //!
-//! Only outcome and volume count: a reason may be said in other words without anything being different.
+//! Only outcome and volume count: the words of a reason may change without anything being different.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub(super) struct Changed {
     pub before: End,
     /// How it ends.
     pub after: End,
-    /// Why, if somebody has to do something; the plan's claim says it for programs.
+    /// Why, if it needs a fix; programs read it from the plan's claim.
     #[serde(skip)]
     pub why: Option<String>,
 }
@@ -74,40 +74,40 @@ type Ends = BTreeMap<(String, String), End>;
 
 /// How claims end in an earlier plan.
 #[derive(Debug)]
-pub(super) struct Earlier(Ends);
+pub(super) struct EarlierPlan(Ends);
 
-impl Earlier {
-    /// Reads a plan that was written as JSON or YAML. Whatever is no plan of this version is refused
+impl EarlierPlan {
+    /// Reads a plan that was written as JSON or YAML. Anything else than a plan of this version is an error
     /// with its place.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = name_of(path);
         let text = read_text(path)?;
-        let refused = |at: Position, reason: &str| {
+        let invalid = |at: Position, reason: &str| {
             Failure::usage(format!(
                 "{name}:{at}: {reason}; give a file that bindery plan -o json wrote"
             ))
         };
-        let documents = document::read(&text).map_err(|error| refused(error.at, &error.reason))?;
+        let documents = document::read(&text).map_err(|error| invalid(error.at, &error.reason))?;
         let plan = match documents.as_slice() {
             [plan] => plan,
-            [] => return Err(refused(Position { line: 1, column: 1 }, "is empty")),
-            [_, second, ..] => return Err(refused(second.at, "is a second document")),
+            [] => return Err(invalid(Position { line: 1, column: 1 }, "is empty")),
+            [_, second, ..] => return Err(invalid(second.at, "is a second document")),
         };
         for (field, known) in [("apiVersion", API_VERSION), ("kind", KIND)] {
             let found = plan.get(field).and_then(TreeNode::text);
             if found != Some(known) {
                 let found = found.map_or("nothing".to_owned(), |found| format!("\"{found}\""));
                 let reason = format!("{field} is {found}, not \"{known}\"");
-                return Err(refused(plan.place_of(field), &reason));
+                return Err(invalid(plan.place_of(field), &reason));
             }
         }
         let claims = plan.get("claims").filter(|claims| matches!(claims.shape, Shape::List(_)));
         let Some(claims) = claims else {
-            return Err(refused(plan.place_of("claims"), "claims is no list"));
+            return Err(invalid(plan.place_of("claims"), "claims is not a list"));
         };
         let mut ends = Ends::new();
         for claim in claims.items() {
-            let (key, end) = end(claim).map_err(|(at, reason)| refused(at, &reason))?;
+            let (key, end) = end(claim).map_err(|(at, reason)| invalid(at, &reason))?;
             ends.insert(key, end);
         }
         Ok(Self(ends))
@@ -118,14 +118,14 @@ impl Earlier {
 fn end(claim: &TreeNode) -> Result<((String, String), End), (Position, String)> {
     let text = |field: &str| {
         let text = claim.get(field).and_then(TreeNode::text).map(str::to_owned);
-        text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is no text")))
+        text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is not a text")))
     };
     let volume = claim.get("volume").and_then(TreeNode::text).map(str::to_owned);
     Ok(((text("namespace")?, text("name")?), End { outcome: text("outcome")?, volume }))
 }
 
 /// What changed from `earlier` to a plan of these claims.
-pub(super) fn difference(earlier: &Earlier, claims: &[PlannedClaim]) -> Difference {
+pub(super) fn difference(earlier: &EarlierPlan, claims: &[PlannedClaim]) -> Difference {
     let mut before = earlier.0.clone();
     let mut now = BTreeMap::new();
     for claim in claims {

@@ -1,8 +1,7 @@
-//! `bindery plan`: what would bind to what if the binder ran on this state.
+//! `bindery plan`: previews what the binder would bind.
 //!
-//! The state is read here and the plan is written; what becomes of it is decided by the core that the
-//! binder runs on (`preview`). What users, provisioners and the scheduler do meanwhile is not
-//! foreseen.
+//! The core that the binder runs on decides (`preview`). What users, provisioners and the scheduler do meanwhile is not
+//! predicted.
 
 mod alternatives;
 mod difference;
@@ -11,13 +10,13 @@ mod report;
 
 use std::collections::BTreeSet;
 
-use self::difference::{Earlier, difference};
-use self::report::Plan;
+use self::difference::{EarlierPlan, difference};
+use self::report::PlanReport;
 use super::args::PlanArgs;
 use super::exit::{Exit, Failure};
 use super::files::Readers;
 use super::input::cluster::listed;
-use super::input::dump::batch::Purpose;
+use super::input::dump::batch::ReadPurpose;
 use super::input::listing::lacks;
 use super::output::deliver;
 use super::preview::settled::SettledCluster;
@@ -25,23 +24,23 @@ use crate::binding::Collection;
 
 /// Runs the command.
 pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
-    let earlier = arguments.diff.as_deref().map(Earlier::read).transpose()?;
+    let earlier = arguments.diff.as_deref().map(EarlierPlan::read).transpose()?;
     let cluster = if arguments.filename.is_empty() {
         let (cluster, lists) = listed(&arguments.cluster)?;
         SettledCluster::of_cluster(&cluster, &lists)?
     } else {
-        SettledCluster::of_files(&arguments.filename, Purpose::Plan)?
+        SettledCluster::of_files(&arguments.filename, ReadPurpose::Plan)?
     };
     let SettledCluster { after, settlement, denied, listed, source, .. } = &cluster;
-    let mut plan = Plan::of(&cluster);
+    let mut plan = PlanReport::of(&cluster);
     let mut open: BTreeSet<Collection> = settlement.open.values().flatten().copied().collect();
-    // Of claims that the input does not show, nothing is open: there may be any.
+    // Without any claim nothing is open, but the input may lack them.
     let has_none = after.claims().next().is_none() && denied.claims.is_empty();
     let is_blind = has_none && !listed.has(Collection::Claims);
     open.extend(is_blind.then_some(Collection::Claims));
     if !open.is_empty() {
         let lacks = lacks(source, listed, &open);
-        plan.notes.push(format!("not everything can be told: {lacks}"));
+        plan.notes.push(format!("the plan is incomplete: {lacks}"));
     }
     plan.difference = earlier.map(|earlier| difference(&earlier, &plan.claims));
     for output in &arguments.output {
@@ -49,7 +48,7 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
         deliver(output.path.as_deref(), &text, Readers::Everybody)?;
     }
     let is_stuck = plan.is_stuck() || is_blind || !denied.is_empty();
-    let exit = if is_stuck { Exit::Refused } else { Exit::Clean };
+    let exit = if is_stuck { Exit::Denied } else { Exit::Clean };
     // The process ends: to free some 100,000 objects one by one would be a tenth of its time.
     std::mem::forget((cluster, plan));
     Ok(exit)

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::alternatives::alternatives;
 use super::difference::{Difference, KIND};
 use crate::cli::API_VERSION;
-use crate::cli::input::dump::Pods;
+use crate::cli::input::dump::PodCoverage;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::preview::settled::SettledCluster;
@@ -19,18 +19,18 @@ use crate::cli::preview::settled::SettledCluster;
 /// The whole plan.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Plan {
+pub(super) struct PlanReport {
     /// `bindery.dev/v1`.
     pub api_version: &'static str,
-    /// `Plan`.
+    /// `PlanReport`.
     pub kind: &'static str,
     /// Every claim, in the order in which claims are served.
     pub claims: Vec<PlannedClaim>,
     /// Every volume, by name.
     pub volumes: Vec<PlannedVolume>,
     /// How many end up how.
-    pub summary: Summary,
-    /// What restricts the plan.
+    pub summary: OutcomeCounts,
+    /// Limits of the plan.
     pub notes: Vec<String>,
     /// What changed against the plan that was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,17 +39,17 @@ pub(super) struct Plan {
 
 /// How many end up how; what is zero is left out.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Summary {
+pub(super) struct OutcomeCounts {
     /// Claims by outcome.
     pub claims: BTreeMap<&'static str, usize>,
     /// Volumes by outcome.
     pub volumes: BTreeMap<&'static str, usize>,
 }
 
-impl Plan {
+impl PlanReport {
     /// The plan of these claims and volumes.
     pub(super) fn new(claims: Vec<PlannedClaim>, volumes: Vec<PlannedVolume>) -> Self {
-        let mut summary = Summary::default();
+        let mut summary = OutcomeCounts::default();
         for claim in &claims {
             *summary.claims.entry(claim.outcome.as_str()).or_default() += 1;
         }
@@ -66,7 +66,7 @@ impl Plan {
         let SettledCluster { after, settlement, pods, denied: denials, .. } = cluster;
         let mut planner = Planner::new(after, settlement, pods);
         thread::scope(|scope| {
-            // None needs another, and of many there are enough for all cores.
+            // They are independent, so each has a thread.
             let of_volumes = planner.clone();
             let volumes = scope.spawn(move || of_volumes.volumes());
             let alternatives = scope.spawn(|| alternatives(after, &settlement.writes));
@@ -78,7 +78,8 @@ impl Plan {
             claims.extend(
                 denials.claims.values().map(|(claim, reason)| Planner::denied(claim, reason)),
             );
-            let waits = settlement.claims.iter().any(|(_, outcome)| Pods::matter_for(outcome));
+            let waits =
+                settlement.claims.iter().any(|(_, outcome)| PodCoverage::matters_for(outcome));
             let notes = pods.note().filter(|_| waits).map(str::to_owned);
             Self {
                 notes: notes.into_iter().chain(denials.notes()).collect(),
@@ -87,7 +88,7 @@ impl Plan {
         })
     }
 
-    /// Whether a claim needs somebody to do something.
+    /// Whether a claim needs a fix.
     pub(super) fn is_stuck(&self) -> bool {
         self.claims.iter().any(|claim| claim.outcome.is_stuck())
     }

@@ -1,4 +1,4 @@
-//! Objects that are still to be applied: what the API server and the webhook make of them.
+//! Admission of manifests in a dump: what the API server and the webhook make of objects that are still to be applied.
 //!
 //! An object without a uid is a manifest. Each is judged as `check` judges its creation, or the update of what is
 //! stored under its name, in the order of the input, with everything else as evidence. A creation that is denied
@@ -16,16 +16,16 @@ use crate::api::{claim, volume};
 use crate::binding::{ObjectKey, Observed, View};
 use crate::cli::args::Apply;
 use crate::cli::exit::Failure;
-use crate::cli::input::dump::batch::{Purpose, watched};
-use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, Found, sections};
-use crate::cli::input::dump::new_object::{Manifest, stored};
-use crate::cli::input::dump::{State, each_json};
+use crate::cli::input::dump::batch::{ReadPurpose, watched};
+use crate::cli::input::dump::item::{DEFAULT_NAMESPACE, DumpObject, sections};
+use crate::cli::input::dump::new_object::{NewObject, stored};
+use crate::cli::input::dump::{StorageState, each_json};
 use crate::cli::input::object_id::{self, claim_key, volume_key};
-use crate::cli::input::text::told;
+use crate::cli::input::text::error_reason;
 use crate::cli::judge::live::take_document;
 use crate::cli::judge::proposed::{self, created, updated};
-use crate::cli::judge::write::{Write, write};
-use crate::cli::judge::{Known, Terms};
+use crate::cli::judge::write::{WriteResult, write};
+use crate::cli::judge::{JudgeContext, KnownObjects};
 use crate::client::resource::ResourceKind;
 use crate::config::Configuration;
 use crate::model::{Claim, ClaimKey, ClassRequest, Volume, VolumeName};
@@ -49,7 +49,7 @@ impl Denied {
 
     /// What is said of each volume that is denied, and of each object that stays as it is.
     pub(in crate::cli) fn notes(&self) -> impl Iterator<Item = String> {
-        let of_volume = |(name, reason)| format!("volume \"{name}\" is not stored: {reason}");
+        let of_volume = |(name, reason)| format!("PV \"{name}\" is not stored: {reason}");
         let updates = self.updates.keys().filter_map(|key| self.note_on(key));
         self.volumes.iter().map(of_volume).chain(updates)
     }
@@ -63,15 +63,15 @@ impl Denied {
 
 fn named(key: &ObjectKey) -> String {
     match key {
-        ObjectKey::Volume(name) => format!("volume \"{name}\""),
-        ObjectKey::Claim(key) => format!("claim \"{key}\""),
+        ObjectKey::Volume(name) => format!("PV \"{name}\""),
+        ObjectKey::Claim(key) => format!("PVC \"{key}\""),
     }
 }
 
 /// Judges each manifest of `state`, and changes its view by what is stored. `texts` are the input, each with its
 /// name.
 pub(super) fn judge_manifests(
-    state: &mut State,
+    state: &mut StorageState,
     texts: &[(String, String)],
 ) -> Result<Denied, Failure> {
     let manifests = state.take_manifests();
@@ -82,15 +82,15 @@ pub(super) fn judge_manifests(
     let mut known = evidence(texts, &manifests, &stored)?;
     let mut admission = Admission { view: &mut state.view, denied: Denied::default() };
     let (configuration, now) = (Configuration::default(), Timestamp::now());
-    for Manifest { key, text } in &manifests {
+    for NewObject { key, text } in &manifests {
         let name = judged_key(key);
         let old = stored.get(key).map(|old| proposed::stored(name.kind, old));
         let new = admission.sent(key, text, old.as_ref()).map_err(|error| unreadable(&error))?;
-        let terms = Terms::of(&known, &configuration, now);
+        let terms = JudgeContext::of(&known, &configuration, now);
         let is_update = old.is_some();
         match write(&name, old, new, terms)? {
-            Write::Denied(reason) => admission.deny(key, &reason, is_update),
-            Write::Stored { object, is_edited } => {
+            WriteResult::Denied(reason) => admission.deny(key, &reason, is_update),
+            WriteResult::Stored { object, is_edited } => {
                 let is_other = is_edited || is_update;
                 let taken = if is_other { admission.edit(key, &object) } else { Ok(()) };
                 taken
@@ -176,7 +176,7 @@ impl Admission<'_> {
 /// The stored objects of the manifests' names, as the input shows them; of two of one name the later.
 fn stored_objects(
     texts: &[(String, String)],
-    manifests: &[Manifest],
+    manifests: &[NewObject],
 ) -> Result<BTreeMap<ObjectKey, Value>, Failure> {
     let wanted: BTreeSet<&ObjectKey> = manifests.iter().map(|one| &one.key).collect();
     let mut stored = BTreeMap::new();
@@ -200,7 +200,7 @@ fn stored_objects(
     Ok(stored)
 }
 
-fn key_of(found: &Found<'_>) -> Option<ObjectKey> {
+fn key_of(found: &DumpObject<'_>) -> Option<ObjectKey> {
     match watched(found)? {
         ResourceKind::Volumes => Some(ObjectKey::Volume(VolumeName::new(found.name()))),
         ResourceKind::Claims => {
@@ -214,12 +214,12 @@ fn key_of(found: &Found<'_>) -> Option<ObjectKey> {
 /// Everything that the input shows as stored, as verdicts look at it.
 fn evidence(
     texts: &[(String, String)],
-    manifests: &[Manifest],
+    manifests: &[NewObject],
     stored: &BTreeMap<ObjectKey, Value>,
-) -> Result<Known, Failure> {
-    let mut state = State::default();
+) -> Result<KnownObjects, Failure> {
+    let mut state = StorageState::default();
     for (name, text) in texts {
-        state.text(text, name, Purpose::Verdicts)?;
+        state.text(text, name, ReadPurpose::Verdicts)?;
     }
     for manifest in manifests.iter().filter(|one| !stored.contains_key(&one.key)) {
         state.view.apply(match &manifest.key {
@@ -227,7 +227,7 @@ fn evidence(
             ObjectKey::Claim(key) => Observed::ClaimGone(key.clone()),
         });
     }
-    let mut known = Known::of_dump(state.view, state.listed);
+    let mut known = KnownObjects::of_dump(state.view, state.listed);
     for other in &state.others {
         let object = serde_json::from_str(&other.text).map_err(|error| unreadable(&error))?;
         take_document(&mut known, object, "the input")?;
@@ -235,7 +235,7 @@ fn evidence(
     Ok(known)
 }
 
-fn judged_key(key: &ObjectKey) -> object_id::ObjectKey {
+fn judged_key(key: &ObjectKey) -> object_id::ObjectId {
     match key {
         ObjectKey::Volume(name) => volume_key(name.as_str()),
         ObjectKey::Claim(key) => claim_key(&key.namespace, &key.name),
@@ -243,5 +243,5 @@ fn judged_key(key: &ObjectKey) -> object_id::ObjectKey {
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {
-    Failure::usage(format!("an object cannot be read: {}; make a new dump", told(error)))
+    Failure::usage(format!("an object cannot be read: {}; make a new dump", error_reason(error)))
 }

@@ -1,4 +1,4 @@
-//! What becomes of a claim and of a volume, as plans and explanations say it.
+//! The outcome of a claim and of a volume, as plans and explanations report it.
 //!
 //! Part of a public, versioned contract: fields are only ever added; `docs/schemas/plan.json` describes them.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How a claim ends up.
+/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::cli) enum ClaimFate {
@@ -16,10 +16,10 @@ pub(in crate::cli) enum ClaimFate {
     Binds,
     /// A provisioner will make its volume.
     Provisions,
-    /// It waits for something that comes by itself: a pod, its own end.
+    /// It will bind or be deleted without help: it waits for a pod, or for the end of its deletion.
     Waits,
-    /// No volume is left for it.
-    Starves,
+    /// No volume matches it.
+    Unmatched,
     /// It was bound and has lost its volume.
     Lost,
     /// The volume that it names can never be its own.
@@ -36,23 +36,23 @@ impl ClaimFate {
             Self::Binds => "binds",
             Self::Provisions => "provisions",
             Self::Waits => "waits",
-            Self::Starves => "starves",
+            Self::Unmatched => "unmatched",
             Self::Lost => "lost",
             Self::Conflict => "conflict",
             Self::Unknown => "unknown",
         }
     }
 
-    /// Whether somebody has to do something: for one of which nothing is known, make a whole dump.
+    /// Whether it needs a fix; for an unknown one, a complete dump.
     pub(in crate::cli) fn is_stuck(self) -> bool {
         match self {
             Self::Bound | Self::Binds | Self::Provisions | Self::Waits => false,
-            Self::Starves | Self::Lost | Self::Conflict | Self::Unknown => true,
+            Self::Unmatched | Self::Lost | Self::Conflict | Self::Unknown => true,
         }
     }
 }
 
-/// How a volume ends up.
+/// The outcome of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::cli) enum VolumeFate {
@@ -60,11 +60,11 @@ pub(in crate::cli) enum VolumeFate {
     Bound,
     /// It will be bound.
     Binds,
-    /// Nobody wants it.
+    /// No claim binds to it.
     Free,
     /// Its claim is gone.
     Released,
-    /// It is kept for a claim that is not there, or cannot have it.
+    /// It is reserved for a claim that does not exist, or cannot bind to it.
     Reserved,
     /// Reclaiming it failed.
     Failed,
@@ -95,15 +95,15 @@ pub(in crate::cli) struct PlannedClaim {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// How it ends up.
+    /// Its outcome.
     pub outcome: ClaimFate,
     /// The volume that it has or gets.
     pub volume: Option<String>,
     /// Why, where that needs saying.
     pub reason: Option<String>,
-    /// For a claim that starves: how many volumes fail for which first reason.
+    /// For an unmatched claim: how many volumes fail for which first reason.
     pub mismatches: BTreeMap<&'static str, usize>,
-    /// For a claim that starves: who gets the volume that would have done.
+    /// For an unmatched claim: the claim that gets the volume that would match.
     pub blocked_by: Option<Blocker>,
     /// For a claim whose volume the binder chooses: how many other free volumes of the same class,
     /// modes and size it could have been given.
@@ -128,7 +128,7 @@ pub(in crate::cli) struct Given {
     pub wasted_bytes: Option<i128>,
 }
 
-/// Who gets the volume that would have done for a claim.
+/// The claim that gets the volume that would match another.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct Blocker {
     /// The claim that gets it, as `NAMESPACE/NAME`.
@@ -143,9 +143,9 @@ pub(in crate::cli) struct Blocker {
 pub(in crate::cli) struct PlannedVolume {
     /// Its name.
     pub name: String,
-    /// How it ends up.
+    /// Its outcome.
     pub outcome: VolumeFate,
-    /// The claim that has or gets it, or that it is kept for.
+    /// The claim that it is or will be bound to, or is reserved for.
     pub claim: Option<String>,
     /// By how many bytes it is larger than what its claim asks for.
     pub wasted_bytes: Option<i128>,

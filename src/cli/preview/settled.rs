@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::admission::{Denied, judge_manifests};
 use crate::binding::{ListedCollections, Settlement, View, settle};
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::Cluster;
-use crate::cli::input::dump::batch::{Other, Purpose};
-use crate::cli::input::dump::{Pods, State};
+use crate::cli::input::cluster::ClusterClient;
+use crate::cli::input::dump::batch::{RawObject, ReadPurpose};
+use crate::cli::input::dump::{PodCoverage, StorageState};
 use crate::model::{Claim, ClaimKey};
 
 /// A cluster once the binder has done all that it can.
@@ -15,41 +15,47 @@ use crate::model::{Claim, ClaimKey};
 pub(in crate::cli) struct SettledCluster {
     /// Its objects.
     pub(in crate::cli) after: View,
-    /// What became of each claim and volume.
+    /// The outcome of each claim and volume.
     pub(in crate::cli) settlement: Settlement,
-    /// What `check` denies, so that it is not stored.
+    /// Manifests that `check` denies.
     pub(in crate::cli) denied: Denied,
     /// Whether the pods are known that claims wait for.
-    pub(in crate::cli) pods: Pods,
+    pub(in crate::cli) pods: PodCoverage,
     /// Which kinds of objects were all seen.
     pub(in crate::cli) listed: ListedCollections,
     /// The files, or `cluster`.
     pub(in crate::cli) source: String,
     /// Objects of other kinds, as JSON.
-    pub(in crate::cli) others: Vec<Other>,
+    pub(in crate::cli) others: Vec<RawObject>,
 }
 
 impl SettledCluster {
     /// Reads and settles dumps, as what they show once their manifests were applied.
-    pub(in crate::cli) fn of_files(paths: &[PathBuf], purpose: Purpose) -> Result<Self, Failure> {
-        let (mut state, texts) = State::of_files(paths, purpose)?;
+    pub(in crate::cli) fn of_files(
+        paths: &[PathBuf],
+        purpose: ReadPurpose,
+    ) -> Result<Self, Failure> {
+        let (mut state, texts) = StorageState::of_files(paths, purpose)?;
         let denied = judge_manifests(&mut state, &texts)?;
         Ok(Self::settle(state, denied))
     }
 
     /// Reads and settles what a cluster lists of volumes, claims and classes, and the pods that wait.
-    pub(in crate::cli) fn of_cluster(cluster: &Cluster, lists: &[String]) -> Result<Self, Failure> {
-        Ok(Self::settle(State::of_cluster(cluster, lists)?, Denied::default()))
+    pub(in crate::cli) fn of_cluster(
+        cluster: &ClusterClient,
+        lists: &[String],
+    ) -> Result<Self, Failure> {
+        Ok(Self::settle(StorageState::of_cluster(cluster, lists)?, Denied::default()))
     }
 
     /// Reads and settles what a cluster, by this name, has listed of volumes, claims and classes.
     pub(in crate::cli) fn of_lists(lists: &[String], name: &str) -> Result<Self, Failure> {
-        let state = State::of_lists(lists, name, Purpose::Explanation)?;
+        let state = StorageState::of_lists(lists, name, ReadPurpose::Explanation)?;
         Ok(Self::settle(state, Denied::default()))
     }
 
-    fn settle(state: State, denied: Denied) -> Self {
-        let State { view: mut after, pods, listed, source, others, .. } = state;
+    fn settle(state: StorageState, denied: Denied) -> Self {
+        let StorageState { view: mut after, pods, listed, source, others, .. } = state;
         let order = order(&after);
         let settlement = settle(&mut after, &order, &listed);
         Self { after, settlement, denied, pods, listed, source, others }

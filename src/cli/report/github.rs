@@ -4,16 +4,16 @@
 
 use std::fmt::Write as _;
 
-use super::{Finding, Outcome, Report, called, tally};
+use super::{Finding, FindingResult, Report, called, tally};
 
 /// The report as workflow commands, a line each; the last line is for the log.
 pub(super) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
         let level = match finding.result {
-            Outcome::Denied | Outcome::Api => "error",
-            Outcome::Warned | Outcome::Unverified => "warning",
-            Outcome::Clean | Outcome::Audited | Outcome::Exempted => "notice",
+            FindingResult::Denied | FindingResult::Api => "error",
+            FindingResult::Warned | FindingResult::Unverified => "warning",
+            FindingResult::Clean | FindingResult::Audited | FindingResult::Exempted => "notice",
         };
         let message = data(&finding.message);
         let _ = writeln!(out, "::{level} {}::{message}", properties(finding));

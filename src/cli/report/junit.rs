@@ -1,12 +1,11 @@
 //! A report as `JUnit` XML, as build servers read it: a test case for every object that was judged.
 //!
-//! What would be refused is a failure; what cannot be told is skipped; all that is said besides stands in
-//! the output of the case. How long anything took is not told, so that the same input gives the same
-//! bytes.
+//! A denial is a failure; an unverified object is skipped; other findings are in the output of the case. Times are left
+//! out, so that the same input gives the same bytes.
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Finding, JudgedObject, Outcome, Report, called};
+use super::{Finding, FindingResult, JudgedObject, Report, called};
 use crate::cli::exit::Failure;
 use crate::cli::notation::unprintable;
 
@@ -22,35 +21,40 @@ pub(super) fn junit(report: &Report) -> Result<String, Failure> {
 
 fn case(object: &JudgedObject, report: &Report) -> TestCase {
     let findings = report.findings.get(object.findings.clone()).unwrap_or_default();
-    let gravest = findings.iter().map(|finding| finding.result).max().unwrap_or(Outcome::Clean);
-    let of = |outcome: Outcome| findings.iter().filter(move |finding| finding.result == outcome);
+    let gravest =
+        findings.iter().map(|finding| finding.result).max().unwrap_or(FindingResult::Clean);
+    let of =
+        |outcome: FindingResult| findings.iter().filter(move |finding| finding.result == outcome);
     let mut status = match gravest {
-        Outcome::Denied | Outcome::Api => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Outcome::Unverified => TestCaseStatus::skipped(),
-        Outcome::Clean | Outcome::Audited | Outcome::Exempted | Outcome::Warned => {
-            TestCaseStatus::success()
+        FindingResult::Denied | FindingResult::Api => {
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
         }
+        FindingResult::Unverified => TestCaseStatus::skipped(),
+        FindingResult::Clean
+        | FindingResult::Audited
+        | FindingResult::Exempted
+        | FindingResult::Warned => TestCaseStatus::success(),
     };
     let is_success = matches!(status, TestCaseStatus::Success { .. });
     if let Some(first) = of(gravest).next().filter(|_| !is_success) {
         status.set_message(first.message.clone());
         status.set_type(first.rule.as_deref().unwrap_or(gravest.as_str()));
     }
-    if matches!(gravest, Outcome::Denied | Outcome::Api) {
-        status.set_description(told(findings));
+    if matches!(gravest, FindingResult::Denied | FindingResult::Api) {
+        status.set_description(lines(findings));
     }
     let name = called(object.kind, object.namespace.as_deref(), &object.name);
     let mut case = TestCase::new(format!("{} {name}", object.operation), status);
-    // Build servers group by class, and a report without one is refused by some.
+    // Build servers group by class, and some reject a report without one.
     case.set_classname(object.file.as_deref().unwrap_or("bindery"));
     if is_success && !findings.is_empty() {
-        case.set_system_out(told(findings));
+        case.set_system_out(lines(findings));
     }
     case
 }
 
-/// Everything that is said, a line each.
-fn told(findings: &[Finding]) -> String {
+/// All findings, a line each.
+fn lines(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
         format!("{}: {}: {}", finding.place(), finding.result.as_str(), finding.message)
     };

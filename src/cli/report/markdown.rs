@@ -1,8 +1,8 @@
-//! A report as a comment on a pull request: what needs somebody first, and no more than a comment holds.
+//! A report as a comment on a pull request: the gravest findings first, and no more rows than a comment holds.
 
 use std::fmt::Write as _;
 
-use super::{EditEntry, Finding, Outcome, Report, called, tally};
+use super::{EditEntry, Finding, FindingResult, Report, called, tally};
 use crate::cli::notation::cell;
 
 /// Rows of a table. A comment on GitHub holds 65,536 characters, and a long row takes 400.
@@ -38,12 +38,12 @@ pub(super) fn markdown(report: &Report) -> String {
 
 fn row(finding: &Finding) -> String {
     let weight = match finding.result {
-        Outcome::Denied | Outcome::Api => "**",
-        Outcome::Clean
-        | Outcome::Audited
-        | Outcome::Exempted
-        | Outcome::Warned
-        | Outcome::Unverified => "",
+        FindingResult::Denied | FindingResult::Api => "**",
+        FindingResult::Clean
+        | FindingResult::Audited
+        | FindingResult::Exempted
+        | FindingResult::Warned
+        | FindingResult::Unverified => "",
     };
     let (object, place) = (finding.object(), finding.place());
     let place = if place == object { String::new() } else { cell(&place) };

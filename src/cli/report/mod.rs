@@ -18,7 +18,7 @@ use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
 use super::files::Readers;
 use super::output::{Colour, deliver, is_standard, readable};
-use super::{notation, plain};
+use super::{notation, one_line};
 
 /// The report in this form.
 pub(in crate::cli) fn render(
@@ -38,8 +38,8 @@ pub(in crate::cli) fn render(
     }
 }
 
-/// Refuses outputs that would be written into each other.
-pub(in crate::cli) fn refuse_collisions(outputs: &[Output<Format>]) -> Result<(), Failure> {
+/// Rejects two outputs to standard output.
+pub(in crate::cli) fn reject_collisions(outputs: &[Output<Format>]) -> Result<(), Failure> {
     if outputs.iter().filter(|output| is_standard(output.path.as_deref())).count() > 1 {
         return Err(Failure::usage(
             "two outputs go to standard output; send one to a file, as in -o json=report.json",
@@ -61,33 +61,33 @@ pub(in crate::cli) fn write(
     }
     let silent = outputs.iter().all(|output| output.format != Format::Text);
     if silent && report.summary.objects == 0 {
-        // A machine's output has no room for the sentence; a person at a pipe still wants it.
-        super::complain(&tally(report));
+        // The formats for programs have no place for this sentence.
+        super::eprint_line(&tally(report));
     }
     Ok(())
 }
 
-/// What a change comes to, from the harmless to the grave.
+/// The result of a finding, by increasing severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum Outcome {
+pub(in crate::cli) enum FindingResult {
     /// Nothing to say.
     Clean,
     /// Counted and logged.
     Audited,
-    /// It passes because somebody said so beforehand.
+    /// It passes because of an exemption.
     Exempted,
     /// It passes with a warning.
     Warned,
     /// It depends on what is not known.
     Unverified,
-    /// The API server itself will refuse it.
+    /// The API server itself will deny it.
     Api,
-    /// The webhook will refuse it.
+    /// The webhook will deny it.
     Denied,
 }
 
-impl Outcome {
+impl FindingResult {
     /// The spelling in reports.
     pub(in crate::cli) fn as_str(self) -> &'static str {
         match self {
@@ -112,13 +112,13 @@ pub(in crate::cli) struct Report {
     pub kind: &'static str,
     /// Where live objects came from, if any were given.
     pub live: Option<LiveSource>,
-    /// What is to be said, in the order of the input.
+    /// The findings, in the order of the input.
     pub findings: Vec<Finding>,
     /// What the webhook would edit, in the order of the input.
     pub edits: Vec<EditEntry>,
     /// Objects by their gravest result; an object is clean if it is in none.
-    pub summary: Summary,
-    /// What could not be seen, with what to do.
+    pub summary: ResultCounts,
+    /// Objects that could not be read, with what to do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The objects that were judged, in the order of the input, of a scan those with findings; no part of
@@ -139,11 +139,11 @@ pub(in crate::cli) struct LiveSource {
     pub age: u64,
 }
 
-/// One thing to say about one object.
+/// A finding on one object.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct Finding {
-    /// What it comes to.
-    pub result: Outcome,
+    /// Its result.
+    pub result: FindingResult,
     /// The rule, where one speaks.
     pub rule: Option<String>,
     /// The object's kind.
@@ -154,7 +154,7 @@ pub(in crate::cli) struct Finding {
     pub name: String,
     /// CREATE, UPDATE or DELETE.
     pub operation: &'static str,
-    /// The sentence that the webhook would say.
+    /// The message of the webhook.
     pub message: String,
     /// The offending field, as a path from the root.
     pub field: Option<String>,
@@ -172,9 +172,9 @@ pub(in crate::cli) struct Finding {
     pub fix: Option<String>,
     /// The exemption that let it pass.
     pub exempt: Option<Exempt>,
-    /// What is at stake, of an object as it stands.
+    /// What is at stake with an existing object.
     #[serde(flatten)]
-    pub standing: Option<Standing>,
+    pub standing: Option<AtStake>,
 }
 
 /// A place in rendered text.
@@ -188,11 +188,11 @@ pub(in crate::cli) struct Rendered {
     pub column: u32,
 }
 
-/// What is at stake with an object as it stands.
+/// What is at stake with an existing object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::cli) struct Standing {
-    /// `high` where the rule refuses, `medium` where it warns, `low` where it counts.
+pub(in crate::cli) struct AtStake {
+    /// `high` if the rule denies, `medium` if it warns, `low` if it audits.
     pub severity: &'static str,
     /// How old the object is, in seconds; nothing if it does not say.
     pub age: Option<u64>,
@@ -239,7 +239,7 @@ pub(in crate::cli) struct EditEntry {
     pub name: String,
     /// The JSON Patch.
     pub patch: Value,
-    /// What the asker is told; no part of the contract.
+    /// The warning to the requester; no part of the contract.
     #[serde(skip)]
     pub warning: String,
     /// Where the object came from; no part of the contract.
@@ -247,12 +247,12 @@ pub(in crate::cli) struct EditEntry {
     pub place: Option<String>,
 }
 
-/// How many objects were judged, and what they came to.
+/// How many objects were judged, by their gravest result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(in crate::cli) struct Summary {
+pub(in crate::cli) struct ResultCounts {
     /// All that were judged.
     pub objects: usize,
-    /// Refused by the webhook.
+    /// Denied by the webhook.
     pub denied: usize,
     /// Passing with a warning.
     pub warned: usize,
@@ -260,32 +260,32 @@ pub(in crate::cli) struct Summary {
     pub audited: usize,
     /// Passing under an exemption.
     pub exempted: usize,
-    /// Refused by the API server.
+    /// Denied by the API server.
     pub api: usize,
     /// Depending on what is not known.
     pub unverified: usize,
 }
 
-impl Summary {
+impl ResultCounts {
     /// Counts one object by its gravest result.
-    pub(in crate::cli) fn count(&mut self, outcome: Outcome) {
+    pub(in crate::cli) fn count(&mut self, outcome: FindingResult) {
         self.objects += 1;
         match outcome {
-            Outcome::Clean => {}
-            Outcome::Audited => self.audited += 1,
-            Outcome::Exempted => self.exempted += 1,
-            Outcome::Warned => self.warned += 1,
-            Outcome::Unverified => self.unverified += 1,
-            Outcome::Api => self.api += 1,
-            Outcome::Denied => self.denied += 1,
+            FindingResult::Clean => {}
+            FindingResult::Audited => self.audited += 1,
+            FindingResult::Exempted => self.exempted += 1,
+            FindingResult::Warned => self.warned += 1,
+            FindingResult::Unverified => self.unverified += 1,
+            FindingResult::Api => self.api += 1,
+            FindingResult::Denied => self.denied += 1,
         }
     }
 
-    /// How a command ends that found this much; `fail_on` are the results that fail a run by themselves.
+    /// The exit code for these counts; `fail_on` are the results that fail a run by themselves.
     pub(in crate::cli) fn exit(&self, fail_on: &[FailOn]) -> Exit {
         let fails = |count: usize, on| count > 0 && fail_on.contains(&on);
         if self.denied + self.api > 0 {
-            Exit::Refused
+            Exit::Denied
         } else if fails(self.warned, FailOn::Warn) || fails(self.unverified, FailOn::Unverified) {
             Exit::FailOn
         } else {
@@ -293,7 +293,7 @@ impl Summary {
         }
     }
 
-    /// How many had nothing said about them.
+    /// How many have no findings.
     pub(in crate::cli) fn clean(&self) -> usize {
         let said = self.denied + self.warned + self.audited + self.exempted + self.api;
         self.objects.saturating_sub(said + self.unverified)
@@ -311,7 +311,7 @@ impl Finding {
             (Some(file), Some(line), Some(column), None) => format!("{file}:{line}:{column}"),
             _ => self.object(),
         };
-        plain(&place)
+        one_line(&place)
     }
 
     /// Kind, namespace and name.
@@ -323,13 +323,13 @@ impl Finding {
 /// Kind, namespace and name of an object.
 fn called(kind: &str, namespace: Option<&str>, name: &str) -> String {
     // A manifest may be called anything.
-    plain(&match namespace {
+    one_line(&match namespace {
         Some(namespace) => format!("{kind} {namespace}/{name}"),
         None => format!("{kind} {name}"),
     })
 }
 
-/// How many objects came to what: one sentence without full stop.
+/// The counts: one sentence without full stop.
 fn tally(report: &Report) -> String {
     let summary = &report.summary;
     let skipped = match report.others {
@@ -337,20 +337,20 @@ fn tally(report: &Report) -> String {
         others => format!("; {} skipped", objects(others, "other ")),
     };
     if summary.objects == 0 {
-        return format!("no volumes or claims to judge{skipped}");
+        return format!("no PersistentVolumes or PersistentVolumeClaims to judge{skipped}");
     }
     let counts = [
         (summary.denied, "denied"),
-        (summary.api, "refused by the API server"),
+        (summary.api, "denied by the API server"),
         (summary.unverified, "unverified"),
         (summary.warned, "warned"),
         (summary.exempted, "exempted"),
         (summary.audited, "audited"),
         (summary.clean(), "clean"),
     ];
-    let told = counts.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
-    format!("{}: {}{skipped}", objects(summary.objects, ""), told.join(", "))
+    let words = counts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = words.map(|(count, word)| format!("{count} {word}")).collect();
+    format!("{}: {}{skipped}", objects(summary.objects, ""), words.join(", "))
 }
 
 fn objects(count: usize, other: &str) -> String {

@@ -11,12 +11,12 @@ use serde_sarif::sarif::{
     ResultLevel, Run, SCHEMA_URL, Sarif, Suppression, Tool, ToolComponent,
 };
 
-use super::{Finding, Outcome, Report};
+use super::{Finding, FindingResult, Report};
 use crate::cli::exit::Failure;
 use crate::cli::notation;
 use crate::rules::{Mode, find, mutations};
 
-/// What the API server refuses is no rule of ours, and what is clean of rules has an id all the same.
+/// The ids of findings without a rule: SARIF requires one.
 const API: &str = "api";
 const UNVERIFIED: &str = "unverified";
 const EXEMPTION: &str = "exemption";
@@ -44,15 +44,15 @@ pub(super) fn sarif(report: &Report) -> Result<String, Failure> {
 fn id(finding: &Finding) -> &str {
     match (&finding.rule, finding.result) {
         (Some(rule), _) => rule,
-        (None, Outcome::Api) => API,
-        (None, Outcome::Unverified) => UNVERIFIED,
+        (None, FindingResult::Api) => API,
+        (None, FindingResult::Unverified) => UNVERIFIED,
         (
             None,
-            Outcome::Clean
-            | Outcome::Audited
-            | Outcome::Exempted
-            | Outcome::Warned
-            | Outcome::Denied,
+            FindingResult::Clean
+            | FindingResult::Audited
+            | FindingResult::Exempted
+            | FindingResult::Warned
+            | FindingResult::Denied,
         ) => EXEMPTION,
     }
 }
@@ -63,8 +63,8 @@ fn descriptor(id: &str) -> ReportingDescriptor {
         |level: &str| ReportingConfiguration::builder().level(serde_json::json!(level)).build();
     let Some(rule) = find(id) else {
         let short = match id {
-            API => "The API server itself refuses the change.",
-            UNVERIFIED => "What the change comes to depends on the cluster, which was not shown.",
+            API => "The API server itself denies the change.",
+            UNVERIFIED => "The result depends on objects of the cluster that were not given.",
             _ => mutations::find(id).map_or("An exemption has no effect.", |edit| edit.page.hazard),
         };
         return ReportingDescriptor::builder().id(id).short_description(text(short)).build();
@@ -85,9 +85,11 @@ fn descriptor(id: &str) -> ReportingDescriptor {
 
 fn result(finding: &Finding) -> SarifResult {
     let level = match finding.result {
-        Outcome::Denied | Outcome::Api => ResultLevel::Error,
-        Outcome::Warned | Outcome::Unverified => ResultLevel::Warning,
-        Outcome::Clean | Outcome::Audited | Outcome::Exempted => ResultLevel::Note,
+        FindingResult::Denied | FindingResult::Api => ResultLevel::Error,
+        FindingResult::Warned | FindingResult::Unverified => ResultLevel::Warning,
+        FindingResult::Clean | FindingResult::Audited | FindingResult::Exempted => {
+            ResultLevel::Note
+        }
     };
     let suppressions: Vec<Suppression> = finding
         .exempt

@@ -1,19 +1,21 @@
-//! A report for people: a line per finding, as compilers print them, and a tally.
+//! A report for people: findings as compilers print them, each with its fix on a line of its own, and a tally.
 
 use std::fmt::Write as _;
 
-use super::{Outcome, Report, called, tally};
+use super::{Finding, FindingResult, Report, called, tally};
 use crate::cli::output::{Colour, readable};
 
 /// The report as text.
 pub(super) fn text(report: &Report, colour: Colour) -> String {
     let mut out = String::new();
     for finding in &report.findings {
-        let result = painted(finding.result, colour);
-        // A message may have several lines; each is a finding's of its own, so none does.
         // Painted after the rest was made readable: the paint is what a terminal obeys.
-        let message = readable(&finding.message);
-        let _ = writeln!(out, "{}: {result}: {message}", finding.place());
+        let result = painted(finding.result, colour);
+        let (problem, remedies) = parts(finding);
+        let _ = writeln!(out, "{}: {result}: {}", finding.place(), readable(problem));
+        for remedy in remedies {
+            let _ = writeln!(out, "    {}", readable(&remedy));
+        }
     }
     for edit in &report.edits {
         let place = edit
@@ -29,12 +31,25 @@ pub(super) fn text(report: &Report, colour: Colour) -> String {
     out
 }
 
-fn painted(outcome: Outcome, colour: Colour) -> String {
+/// The problem of a finding with its consequence; then the fix and how to override a denial, a line each.
+fn parts(finding: &Finding) -> (&str, Vec<String>) {
+    let fix = finding.fix.as_deref().unwrap_or_default();
+    match finding.message.split_once(&format!("; {fix}")) {
+        Some((problem, rest)) if !fix.is_empty() => {
+            let others = rest.trim_start_matches("; ").lines().filter(|line| !line.is_empty());
+            let fix = std::iter::once(format!("fix: {fix}"));
+            (problem, fix.chain(others.map(str::to_owned)).collect())
+        }
+        Some(_) | None => (&finding.message, Vec::new()),
+    }
+}
+
+fn painted(outcome: FindingResult, colour: Colour) -> String {
     let word = outcome.as_str();
     let code = match outcome {
-        Outcome::Denied | Outcome::Api => "31",
-        Outcome::Warned | Outcome::Unverified => "33",
-        Outcome::Clean | Outcome::Audited | Outcome::Exempted => "36",
+        FindingResult::Denied | FindingResult::Api => "31",
+        FindingResult::Warned | FindingResult::Unverified => "33",
+        FindingResult::Clean | FindingResult::Audited | FindingResult::Exempted => "36",
     };
     match colour {
         Colour::On => format!("\u{1b}[1;{code}m{word}\u{1b}[0m"),

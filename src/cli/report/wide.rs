@@ -8,7 +8,7 @@ use crate::cli::table;
 const HEAD: [&str; 8] =
     ["RESULT", "RULE", "OPERATION", "OBJECT", "FIELD", "AT STAKE", "WHERE", "WHY"];
 
-/// What stands where there is nothing to say.
+/// An empty cell.
 const NOTHING: &str = "-";
 
 /// The report as tables.
@@ -47,6 +47,6 @@ fn row(finding: &Finding) -> Vec<String> {
         or_nothing(finding.field.clone()),
         or_nothing(stake),
         if place == object { NOTHING.to_owned() } else { place },
-        finding.message.clone(),
+        finding.message.replace('\n', "; "),
     ]
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::stock::Stock;
+use super::stock::ScannedCluster;
 use crate::binding::{Collection, Evidence, LiveReads, Read, View};
 use crate::cli::API_VERSION;
 use crate::cli::input::listing::labels;
-use crate::cli::input::object_id::{ObjectKey, claim_key, volume_key};
-use crate::cli::judge::findings::About;
+use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
+use crate::cli::judge::findings::FindingSubject;
 use crate::cli::judge::similar_name::with_similar_name;
 use crate::cli::report::{
-    Exempt, Finding, JudgedObject, LiveSource, Outcome, Report, Standing, Summary,
+    AtStake, Exempt, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
 };
 use crate::client::needs_reads::judge_with_reads_blocking;
 use crate::model::{Claim, CreationTimestamp, Quantity, Volume};
@@ -24,24 +24,24 @@ use crate::rules::{
     Ruling, Transition, User, inspect,
 };
 
-/// What is said of an object that nobody changes.
+/// The operation of findings on existing objects.
 const OPERATION: &str = "SCAN";
 
-/// One run over everything that stands.
+/// One run over all existing objects.
 pub(super) struct Inspection<'a> {
-    stock: &'a Stock,
+    stock: &'a ScannedCluster,
     policy: &'a Policy,
     now: Timestamp,
     findings: Vec<Finding>,
     objects: Vec<JudgedObject>,
-    summary: Summary,
+    summary: ResultCounts,
 }
 
 impl<'a> Inspection<'a> {
     /// Nothing inspected yet.
-    pub(super) fn new(stock: &'a Stock, policy: &'a Policy, now: Timestamp) -> Self {
+    pub(super) fn new(stock: &'a ScannedCluster, policy: &'a Policy, now: Timestamp) -> Self {
         let (findings, objects) = (Vec::new(), Vec::new());
-        Self { stock, policy, now, findings, objects, summary: Summary::default() }
+        Self { stock, policy, now, findings, objects, summary: ResultCounts::default() }
     }
 
     /// Inspects all volumes, then all claims, by name.
@@ -64,7 +64,7 @@ impl<'a> Inspection<'a> {
         needed.extend(holder.map(|namespace| (Collection::Claims, Some(namespace))));
         let lacking = self.stock.lacking(&needed);
         if is_silent(&judged) && carried.is_empty() && lacking.is_empty() {
-            return self.summary.count(Outcome::Clean);
+            return self.summary.count(FindingResult::Clean);
         }
         let key = volume_key(volume.name.as_str());
         let stake = Stake { created: volume.created, size: &volume.capacity, now: self.now };
@@ -79,7 +79,7 @@ impl<'a> Inspection<'a> {
                 rule.id, exemption.until, exemption.reason
             );
             let mut finding =
-                about(&key).finding(Outcome::Exempted, Some("metadata.annotations"), text);
+                about(&key).finding(FindingResult::Exempted, Some("metadata.annotations"), text);
             finding.rule = Some(rule.id.to_owned());
             finding.standing = Some(stake.standing("low"));
             let (until, reason) = (exemption.until.to_string(), exemption.reason);
@@ -98,7 +98,7 @@ impl<'a> Inspection<'a> {
         let lacking = self.stock.lacking(&needed);
         let changed = self.changed_class(claim);
         if is_silent(&judged) && changed.is_none() && lacking.is_empty() {
-            return self.summary.count(Outcome::Clean);
+            return self.summary.count(FindingResult::Clean);
         }
         let key = claim_key(&claim.key.namespace, &claim.key.name);
         let volume = claim.volume.as_ref().and_then(|name| self.stock.view.volume(name));
@@ -107,7 +107,7 @@ impl<'a> Inspection<'a> {
         let mut found = of_judgement(&judged, &self.stock.view, &key, &stake);
         found.extend(changed.map(|text| {
             let mut finding =
-                about(&key).finding(Outcome::Warned, Some("spec.storageClassName"), text);
+                about(&key).finding(FindingResult::Warned, Some("spec.storageClassName"), text);
             finding.rule = Some("delayed-binding".to_owned());
             finding.standing = Some(stake.standing("low"));
             finding
@@ -116,8 +116,7 @@ impl<'a> Inspection<'a> {
         self.add(&key, found);
     }
 
-    /// What is noted on a claim about its class and not true today. That the class was not seen proves nothing unless
-    /// all were.
+    /// A difference between the annotations of a claim and its StorageClass, if all classes are known.
     fn changed_class(&self, claim: &Claim) -> Option<String> {
         let name = claim.class().wanted().name()?.clone();
         let class = self.stock.view.class(&name).map(|class| &**class);
@@ -146,9 +145,9 @@ impl<'a> Inspection<'a> {
         judge_with_reads_blocking(step, |wanted, live| self.stock.answer(wanted, live))
     }
 
-    fn add(&mut self, key: &ObjectKey, found: Vec<Finding>) {
+    fn add(&mut self, key: &ObjectId, found: Vec<Finding>) {
         let gravest = found.iter().map(|finding| finding.result).max();
-        self.summary.count(gravest.unwrap_or(Outcome::Clean));
+        self.summary.count(gravest.unwrap_or(FindingResult::Clean));
         let first = self.findings.len();
         self.objects.push(JudgedObject {
             kind: key.kind.name(),
@@ -180,7 +179,7 @@ impl<'a> Inspection<'a> {
 fn of_judgement(
     judged: &Judgement,
     view: &View,
-    key: &ObjectKey,
+    key: &ObjectId,
     stake: &Stake<'_>,
 ) -> Vec<Finding> {
     let rulings = judged.verdict.rulings.iter();
@@ -190,7 +189,7 @@ fn of_judgement(
         .collect();
     for warning in &judged.verdict.exemption_warnings {
         let field = Some("metadata.annotations");
-        found.push(about(key).finding(Outcome::Warned, field, warning.clone()));
+        found.push(about(key).finding(FindingResult::Warned, field, warning.clone()));
     }
     found
 }
@@ -203,9 +202,9 @@ struct Stake<'a> {
 }
 
 impl Stake<'_> {
-    fn standing(&self, severity: &'static str) -> Standing {
+    fn standing(&self, severity: &'static str) -> AtStake {
         let age = self.created.map(|created| self.now.as_second() - created.seconds());
-        Standing {
+        AtStake {
             severity,
             age: age.map(|age| u64::try_from(age).unwrap_or_default()),
             bytes: Some(self.size.to_string()),
@@ -213,16 +212,16 @@ impl Stake<'_> {
     }
 }
 
-/// That an object may not be judged whole, as not all of these kinds were seen.
-fn unseen(key: &ObjectKey, stake: &Stake<'_>, lacking: &BTreeSet<Collection>) -> Option<Finding> {
+/// A finding if objects of these kinds were not all read.
+fn unseen(key: &ObjectId, stake: &Stake<'_>, lacking: &BTreeSet<Collection>) -> Option<Finding> {
     if lacking.is_empty() {
         return None;
     }
     let text = format!(
-        "what is wrong with {key} beside others cannot be told: not all {} were seen; give a list of all",
+        "whether {key} conflicts with other objects is not known: not all {} were read; give a list of all",
         labels(lacking)
     );
-    let mut finding = about(key).finding(Outcome::Unverified, None, text);
+    let mut finding = about(key).finding(FindingResult::Unverified, None, text);
     finding.standing = Some(stake.standing("medium"));
     Some(finding)
 }
@@ -231,23 +230,22 @@ fn is_silent(judged: &Judgement) -> bool {
     judged.verdict.rulings.is_empty() && judged.verdict.exemption_warnings.is_empty()
 }
 
-fn about(key: &ObjectKey) -> About<'_> {
-    About { key, operation: OPERATION, origin: None }
+fn about(key: &ObjectId) -> FindingSubject<'_> {
+    FindingSubject { key, operation: OPERATION, origin: None }
 }
 
-/// What one ruling is in a report.
-fn finding(ruling: &Ruling, unread: &[Read], key: &ObjectKey, stake: &Stake<'_>) -> Finding {
-    let is_unread =
-        ruling.violation.depends_on.iter().any(|dependency| unread.contains(&dependency.read));
+/// The finding of one ruling.
+fn finding(ruling: &Ruling, unread: &[Read], key: &ObjectId, stake: &Stake<'_>) -> Finding {
+    let is_unread = ruling.violation.depends_on.iter().any(|rest| unread.contains(&rest.read));
     let (result, severity) = match &ruling.effect {
         Effect::Denied | Effect::Warned | Effect::Audited if is_unread => {
-            (Outcome::Unverified, "medium")
+            (FindingResult::Unverified, "medium")
         }
-        Effect::Denied => (Outcome::Denied, "high"),
-        Effect::Warned => (Outcome::Warned, "medium"),
-        Effect::Audited => (Outcome::Audited, "low"),
-        Effect::Exempted(_) => (Outcome::Exempted, "low"),
-        Effect::Unconfirmed => (Outcome::Unverified, "medium"),
+        Effect::Denied => (FindingResult::Denied, "high"),
+        Effect::Warned => (FindingResult::Warned, "medium"),
+        Effect::Audited => (FindingResult::Audited, "low"),
+        Effect::Exempted(_) => (FindingResult::Exempted, "low"),
+        Effect::Unconfirmed => (FindingResult::Unverified, "medium"),
     };
     let field = Some(ruling.violation.field);
     let mut finding = about(key).finding(result, field, ruling.to_string());

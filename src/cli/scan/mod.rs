@@ -1,8 +1,7 @@
-//! `bindery scan`: what is wrong with what stands, in a dump or in a cluster.
+//! `bindery scan`: hazards in existing objects of a dump or of a cluster.
 //!
-//! Objects that were written while the webhook was away, or before it came, are inspected by every rule that
-//! leaves a trace (`rules::inspect`). What a trace looks like is in the rule's file; here objects are read
-//! and the report is made.
+//! Objects that were written while the webhook was unavailable, or before it was installed, are inspected by every rule
+//! that can judge them (`rules::inspect`). Here objects are read and the report is made.
 
 mod inspect;
 mod stock;
@@ -10,20 +9,20 @@ mod stock;
 use jiff::Timestamp;
 
 use self::inspect::Inspection;
-use self::stock::Stock;
+use self::stock::ScannedCluster;
 use super::args::ScanArgs;
 use super::baseline::{self, Baseline};
 use super::exit::{Exit, Failure};
 use super::output::Colour;
-use super::report::{self, Summary};
+use super::report::{self, ResultCounts};
 
 /// Runs the command.
 pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
-    report::refuse_collisions(&arguments.report.output)?;
+    report::reject_collisions(&arguments.report.output)?;
     let configuration = super::configuration(arguments.report.config.as_deref())?;
     let now = Timestamp::now();
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
-    let stock = Stock::read(&arguments.filename, &arguments.cluster)?;
+    let stock = ScannedCluster::read(&arguments.filename, &arguments.cluster)?;
     let mut inspection = Inspection::new(&stock, &configuration.policy, now);
     inspection.inspect_all();
     let mut report = inspection.report();
@@ -44,7 +43,7 @@ pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn exit(summary: &Summary, arguments: &ScanArgs) -> Exit {
+fn exit(summary: &ResultCounts, arguments: &ScanArgs) -> Exit {
     // What has been written to a baseline is accepted by that.
     if arguments.write_baseline.is_some() {
         Exit::Clean

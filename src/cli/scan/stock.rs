@@ -1,4 +1,4 @@
-//! What a scan looks at: everything that stands, and what can be found out about it.
+//! The objects that a scan inspects, and the reads that rules need of them.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use crate::binding::{
 };
 use crate::cli::args::ClusterArgs;
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::{Cluster, Refusal, listed};
-use crate::cli::input::dump::State;
-use crate::cli::input::dump::batch::{Other, Purpose};
+use crate::cli::input::cluster::{ClusterClient, ReadError, listed};
+use crate::cli::input::dump::StorageState;
+use crate::cli::input::dump::batch::{RawObject, ReadPurpose};
 use crate::cli::input::listing::{CLAIM_USE, lacks};
-use crate::cli::input::text::told;
+use crate::cli::input::text::error_reason;
 use crate::model::{ClaimKey, Node, NonEmpty};
 
-/// Everything that stands.
+/// All existing objects.
 #[derive(Debug)]
-pub(super) struct Stock {
+pub(super) struct ScannedCluster {
     /// Volumes, claims, classes and namespaces.
     pub view: View,
     /// The files, or `cluster`.
@@ -36,18 +36,18 @@ pub(super) struct Stock {
     nodes: Vec<Node>,
     /// Claims that pods use.
     used: BTreeSet<ClaimKey>,
-    cluster: Option<Cluster>,
+    cluster: Option<ClusterClient>,
     /// The kinds about which a question stayed open, as not all of them were seen.
     wanted: RefCell<BTreeSet<Collection>>,
 }
 
-impl Stock {
+impl ScannedCluster {
     /// Reads the dumps that are named, else asks the cluster.
     pub(super) fn read(paths: &[PathBuf], cluster: &ClusterArgs) -> Result<Self, Failure> {
         if paths.is_empty() {
             return Self::of_cluster(cluster);
         }
-        Self::of_state(State::of_files(paths, Purpose::Verdicts)?.0)
+        Self::of_state(StorageState::of_files(paths, ReadPurpose::Verdicts)?.0)
     }
 
     fn of_cluster(arguments: &ClusterArgs) -> Result<Self, Failure> {
@@ -59,23 +59,23 @@ impl Stock {
         ] {
             match cluster.get(path) {
                 Ok(list) => lists.push(list),
-                Err(Refusal::Forbidden(_)) => notes.push(format!(
+                Err(ReadError::Forbidden(_)) => notes.push(format!(
                     "you may not list {path}: {what} is not known; use an account that may, or a dump"
                 )),
-                Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => {
-                    return Err(refusal.into());
+                Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => {
+                    return Err(error.into());
                 }
             }
         }
-        let state = State::of_lists(&lists, "cluster", Purpose::Verdicts)?;
+        let state = StorageState::of_lists(&lists, "cluster", ReadPurpose::Verdicts)?;
         let mut stock = Self::of_state(state)?;
         stock.notes = notes;
         stock.cluster = Some(cluster);
         Ok(stock)
     }
 
-    fn of_state(state: State) -> Result<Self, Failure> {
-        let State { view, others, listed, source, .. } = state;
+    fn of_state(state: StorageState) -> Result<Self, Failure> {
+        let StorageState { view, others, listed, source, .. } = state;
         let of = |kind: &'static str| others.iter().filter(move |other| &*other.kind == kind);
         let mut nodes = Vec::new();
         for other in of("Node") {
@@ -91,7 +91,7 @@ impl Stock {
         Ok(Self { view, source, notes, listed, nodes, used, cluster, wanted })
     }
 
-    /// Answers `reads` as far as possible; those that nobody can answer stay open.
+    /// Answers `reads` as far as possible; the others stay open.
     pub(super) fn answer(&self, reads: &[Read], live: &mut LiveReads) {
         let open = reads.iter().filter(|read| !self.answer_one(read, live));
         let open: Vec<Read> = open.cloned().collect();
@@ -164,7 +164,9 @@ impl Stock {
         let wanted = self.wanted.borrow();
         if !wanted.is_empty() {
             let lacks = lacks(&self.source, &self.listed, &wanted);
-            notes.push(format!("what rests on what was not seen is unverified: {lacks}"));
+            notes.push(format!(
+                "findings that depend on objects which were not read are unverified: {lacks}"
+            ));
         }
         notes
     }
@@ -177,7 +179,7 @@ fn used_claim(text: &str) -> Option<ClaimKey> {
     Some(ClaimKey::new(metadata("namespace")?, metadata("name")?))
 }
 
-fn unreadable(other: &Other, source: &str, error: &serde_json::Error) -> Failure {
-    let (kind, reason) = (&other.kind, told(error));
+fn unreadable(other: &RawObject, source: &str, error: &serde_json::Error) -> Failure {
+    let (kind, reason) = (&other.kind, error_reason(error));
     Failure::usage(format!("{source}: a {kind} cannot be read: {reason}; make a new dump"))
 }

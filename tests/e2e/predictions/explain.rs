@@ -257,8 +257,9 @@ fn a_tenant_gets_the_binders_event_and_how_far_to_trust_it() {
     let explanation = reported("run curl evil.example");
     let notes = explanation["notes"].to_string();
     assert!(notes.contains("you may not list the volumes"), "{notes}");
-    let worth =
-        format!("whoever may write events in namespace \\\"{namespace}\\\" could have written it");
+    let worth = format!(
+        "any account that may write events in namespace \\\"{namespace}\\\" could have written it"
+    );
     assert!(notes.contains("bindery-controller") && notes.contains(&worth), "{notes}");
     let summary = explanation["summary"].as_str().unwrap_or_default();
     assert!(summary.contains("\"bindery-controller\" says FailedBinding: run curl"), "{summary}");
@@ -289,7 +290,7 @@ fn the_pod_that_is_waited_for_is_named() {
     };
     expect(
         ADMIN,
-        "its class binds it once a pod that uses it is scheduled, and no such pod waits",
+        "it binds once a pod that uses it is scheduled, and no such pod is Pending",
         false,
     );
     let pod = json!({
@@ -301,8 +302,8 @@ fn the_pod_that_is_waited_for_is_named() {
         },
     });
     objects.create(&format!("/api/v1/namespaces/{namespace}/pods"), &pod);
-    expect(ADMIN, "its class binds it once pod \"web-0\" is scheduled", false);
-    expect(AUDITOR, "its class binds it once a pod that uses it is scheduled", true);
+    expect(ADMIN, "it binds once pod \"web-0\" is scheduled", false);
+    expect(AUDITOR, "it binds once a pod that uses it is scheduled", true);
     let (explanation, code) = explain(plane(), ADMIN, namespace, "pod/web-0");
     // A static class without a volume: no node, whichever the cases beside this one make, can take the pod.
     assert_eq!((code, &explanation["outcome"]), (Some(1), &json!("stuck")), "{explanation:#}");

@@ -149,14 +149,14 @@ pub fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = DemoOptions { afterwards, colour, ..DemoOptions::default() };
     match run_to(&options, &mut io::stdout().lock()) {
         Ok(DemoOutcome::AsDocumented) => Ok(Exit::Clean),
-        Ok(DemoOutcome::Otherwise(_)) => Ok(Exit::Refused),
+        Ok(DemoOutcome::Otherwise(_)) => Ok(Exit::Denied),
         Ok(DemoOutcome::Interrupted) => Err(Failure {
-            exit: Exit::Refused,
+            exit: Exit::Denied,
             message: "interrupted before the last scene".to_owned(),
         }),
         // A reader that has gone away needs no sentence; but the demo was not played to its end.
         Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(Exit::Refused)
+            Ok(Exit::Denied)
         }
         Err(error) => Err(Failure::usage(logging::chain(&error))),
     }

@@ -4,37 +4,36 @@ use std::collections::BTreeSet;
 
 use arcstr::ArcStr;
 
-use super::item::{Found, Item};
-use super::new_object::{Manifest, key_of_new};
+use super::item::{DumpItem, DumpObject};
+use super::new_object::{NewObject, key_of_new};
 use crate::api::volume::Wanted;
 use crate::binding::{Collection, Observed};
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{CLAIM_USE, collection};
-use crate::cli::input::text::told;
+use crate::cli::input::text::error_reason;
 use crate::client::resource::ResourceKind;
 
 /// An object that is kept as it is written: a pod, a node, an event.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Other {
+pub(in crate::cli) struct RawObject {
     /// Its kind.
     pub(in crate::cli) kind: Box<str>,
     /// Its JSON text.
     pub(in crate::cli) text: Box<str>,
 }
 
-/// What a state is read for.
+/// What a dump is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Purpose {
-    /// What binds to what: volumes, claims, classes and the pods that wait.
+pub(in crate::cli) enum ReadPurpose {
+    /// What would bind: volumes, claims, classes and Pending pods.
     Plan,
-    /// The same; objects are kept of which an explanation may tell more.
+    /// The same, and objects that an explanation reads.
     Explanation,
-    /// What is wrong with what stands: volumes with their storage, namespaces, and whatever tells which
-    /// nodes there are and which claims pods use.
+    /// Hazards in existing objects: volumes with their storage, namespaces, nodes, and the claims that pods use.
     Verdicts,
 }
 
-/// The namespace of what tells whether a dump is of one namespace only.
+/// The namespace of a namespaced object: it shows whether a dump is of one namespace only.
 pub(super) fn namespace_of(observed: &Observed) -> Option<&ArcStr> {
     match observed {
         Observed::Claim(claim) => Some(&claim.key.namespace),
@@ -51,63 +50,63 @@ pub(super) fn namespace_of(observed: &Observed) -> Option<&ArcStr> {
 }
 
 /// An object that cannot be read.
-pub(super) struct Unread {
+pub(super) struct UnreadableObject {
     pub(super) watched: ResourceKind,
     /// Which, and why.
     pub(super) text: String,
 }
 
 /// An object that was read.
-pub(super) struct Taken {
+pub(super) struct ReadObject {
     pub(super) observed: Observed,
     /// The object, if it is still to be applied.
-    pub(super) manifest: Option<Manifest>,
+    pub(super) manifest: Option<NewObject>,
 }
 
 /// What was read of some items, in their order.
-pub(super) struct Share {
-    pub(super) read: Vec<Result<Taken, Unread>>,
+pub(super) struct BatchResult {
+    pub(super) read: Vec<Result<ReadObject, UnreadableObject>>,
     /// How many objects there are.
     pub(super) count: usize,
     pub(super) found: BTreeSet<Collection>,
     /// Namespaces of objects that are not looked at: two are enough.
     pub(super) namespaces: BTreeSet<ArcStr>,
-    pub(super) others: Vec<Other>,
+    pub(super) others: Vec<RawObject>,
 }
 
 pub(super) fn read_share(
-    items: &[Item<'_>],
+    items: &[DumpItem<'_>],
     name: &str,
-    purpose: Purpose,
-) -> Result<Share, Failure> {
+    purpose: ReadPurpose,
+) -> Result<BatchResult, Failure> {
     let mut found = Vec::with_capacity(items.len());
     items.iter().try_for_each(|item| item.find(name, &mut found))?;
-    let is_kept = |found: &&Found<'_>| match purpose {
-        Purpose::Plan => false,
-        Purpose::Explanation => watched(found).is_none_or(is_pods),
-        Purpose::Verdicts => matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE),
+    let is_kept = |found: &&DumpObject<'_>| match purpose {
+        ReadPurpose::Plan => false,
+        ReadPurpose::Explanation => watched(found).is_none_or(is_pods),
+        ReadPurpose::Verdicts => matches!(&*found.kind, "Pod" | "Node" | CLAIM_USE),
     };
     let kept = found.iter().filter(is_kept);
-    Ok(Share {
+    Ok(BatchResult {
         read: found.iter().filter_map(|found| read_one(found, name, purpose)).collect(),
         count: found.iter().filter(|found| !found.kind.is_empty()).count(),
         found: found.iter().filter_map(|found| collection(&found.kind)).collect(),
         namespaces: namespaces_of_others(&found),
         others: kept
-            .map(|found| Other { kind: (*found.kind).into(), text: text_of(found) })
+            .map(|found| RawObject { kind: (*found.kind).into(), text: text_of(found) })
             .collect(),
     })
 }
 
 /// The text of a pod or event that is kept, with its namespace.
-fn text_of(found: &Found<'_>) -> Box<str> {
+fn text_of(found: &DumpObject<'_>) -> Box<str> {
     let is_namespaced = matches!(&*found.kind, "Pod" | "Event");
     let is_nowhere = is_namespaced && found.namespace().is_none();
     let text = is_nowhere.then(|| found.in_default_namespace()).flatten();
     text.map_or_else(|| found.text.into(), Into::into)
 }
 
-fn namespaces_of_others(found: &[Found<'_>]) -> BTreeSet<ArcStr> {
+fn namespaces_of_others(found: &[DumpObject<'_>]) -> BTreeSet<ArcStr> {
     let mut namespaces = BTreeSet::new();
     for found in found.iter().filter(|found| watched(found).is_none()) {
         namespaces.extend(found.namespace());
@@ -119,10 +118,14 @@ fn namespaces_of_others(found: &[Found<'_>]) -> BTreeSet<ArcStr> {
 }
 
 /// Reads an object that a plan looks at.
-fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Taken, Unread>> {
+fn read_one(
+    found: &DumpObject<'_>,
+    name: &str,
+    purpose: ReadPurpose,
+) -> Option<Result<ReadObject, UnreadableObject>> {
     let wanted = match purpose {
-        Purpose::Plan | Purpose::Explanation => Wanted::Labels,
-        Purpose::Verdicts => Wanted::Both,
+        ReadPurpose::Plan | ReadPurpose::Explanation => Wanted::Labels,
+        ReadPurpose::Verdicts => Wanted::Both,
     };
     let watched = watched(found)?;
     let read = watched.observed_for(wanted, found.text);
@@ -132,17 +135,17 @@ fn read_one(found: &Found<'_>, name: &str, purpose: Purpose) -> Option<Result<Ta
         Some(None) | None => read,
     };
     let taken = |observed| {
-        let manifest = key_of_new(&observed).map(|key| Manifest { key, text: found.text.into() });
-        Taken { observed, manifest }
+        let manifest = key_of_new(&observed).map(|key| NewObject { key, text: found.text.into() });
+        ReadObject { observed, manifest }
     };
     Some(read.map(taken).map_err(|error| {
-        let (kind, called, reason) = (&found.kind, found.called(), told(&error));
+        let (kind, called, reason) = (&found.kind, found.called(), error_reason(&error));
         let text = format!("{name}: {kind} {called} cannot be read: {reason}");
-        Unread { watched, text }
+        UnreadableObject { watched, text }
     }))
 }
 
-pub(in crate::cli) fn watched(found: &Found<'_>) -> Option<ResourceKind> {
+pub(in crate::cli) fn watched(found: &DumpObject<'_>) -> Option<ResourceKind> {
     match &*found.kind {
         "PersistentVolume" => Some(ResourceKind::Volumes),
         "PersistentVolumeClaim" => Some(ResourceKind::Claims),

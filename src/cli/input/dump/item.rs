@@ -15,21 +15,21 @@ use serde_json::value::RawValue;
 
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::{Listing, SNAPSHOT_KIND};
-use crate::cli::input::text::{not_json, told};
+use crate::cli::input::text::{error_reason, not_json};
 
-/// Where kubectl puts what says no namespace.
+/// The namespace of an object without one, as kubectl creates it.
 pub(in crate::cli) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object in a text.
 #[derive(Debug)]
-pub(in crate::cli) struct Found<'a> {
+pub(in crate::cli) struct DumpObject<'a> {
     /// Its kind; empty if it says none.
     pub(in crate::cli) kind: Cow<'a, str>,
     /// The object.
     pub(in crate::cli) text: &'a str,
 }
 
-/// What tells which object a text is.
+/// The fields that identify an object.
 #[derive(Debug, Default)]
 struct Head<'a> {
     kind: Option<Cow<'a, str>>,
@@ -42,24 +42,24 @@ struct Head<'a> {
 
 /// A list of a text with its items, or an object that stands alone.
 #[derive(Debug)]
-pub(in crate::cli) struct Section<'a> {
+pub(in crate::cli) struct DumpSection<'a> {
     pub(in crate::cli) listing: Listing,
-    pub(in crate::cli) items: Vec<Item<'a>>,
+    pub(in crate::cli) items: Vec<DumpItem<'a>>,
 }
 
 /// A text in which objects are still to be found: one object, or a list of them.
 #[derive(Debug)]
-pub(in crate::cli) struct Item<'a> {
+pub(in crate::cli) struct DumpItem<'a> {
     text: &'a str,
     /// The kind that its list gives to all items; empty if it gives none.
     of_list: Arc<str>,
 }
 
-/// What stands in `text`, which `source` gave; lists are taken apart.
+/// The sections of `text`, which `source` gave.
 pub(in crate::cli) fn sections<'a>(
     text: &'a str,
     source: &str,
-) -> Result<Vec<Section<'a>>, Failure> {
+) -> Result<Vec<DumpSection<'a>>, Failure> {
     let mut sections = Vec::new();
     let mut begin = 0;
     let mut heads = serde_json::Deserializer::from_str(text).into_iter::<Head<'a>>();
@@ -75,18 +75,18 @@ pub(in crate::cli) fn sections<'a>(
         let listing = head.listing();
         let items = if let Some((of_list, texts)) = head.of_items("").zip(head.items) {
             let texts = texts.into_iter().map(RawValue::get);
-            texts.map(|text| Item { text, of_list: of_list.clone() }).collect()
+            texts.map(|text| DumpItem { text, of_list: of_list.clone() }).collect()
         } else {
             let text = text.get(begin..end).unwrap_or_default();
-            vec![Item { text, of_list: Arc::default() }]
+            vec![DumpItem { text, of_list: Arc::default() }]
         };
-        sections.push(Section { listing, items });
+        sections.push(DumpSection { listing, items });
         begin = end;
     }
     Ok(sections)
 }
 
-impl Found<'_> {
+impl DumpObject<'_> {
     /// The namespace, if it says one.
     pub(in crate::cli) fn namespace(&self) -> Option<ArcStr> {
         let namespace = self.identity().namespace?.0;
@@ -118,21 +118,21 @@ impl Found<'_> {
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> DumpItem<'a> {
     /// Adds its objects to `found`.
     pub(in crate::cli) fn find(
         &self,
         source: &str,
-        found: &mut Vec<Found<'a>>,
+        found: &mut Vec<DumpObject<'a>>,
     ) -> Result<(), Failure> {
         let head = self.head(source)?;
         if let Some((of_list, texts)) = head.of_items(&self.of_list).zip(head.items) {
             return texts.iter().try_for_each(|text| {
-                Item { text: text.get(), of_list: of_list.clone() }.find(source, found)
+                DumpItem { text: text.get(), of_list: of_list.clone() }.find(source, found)
             });
         }
         let kind = head.kind.unwrap_or_else(|| Cow::Owned(self.of_list.to_string()));
-        found.push(Found { kind, text: self.text });
+        found.push(DumpObject { kind, text: self.text });
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl<'a> Item<'a> {
 }
 
 fn unreadable(source: &str, error: &serde_json::Error) -> Failure {
-    let reason = told(error);
+    let reason = error_reason(error);
     Failure::usage(format!("{source}: an object cannot be read: {reason}; make a new dump"))
 }
 
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for Head<'de> {
 }
 
 impl Head<'_> {
-    /// As what it stands in the text.
+    /// What it proves about other objects.
     fn listing(&self) -> Listing {
         if self.items.is_none() {
             return Listing::part();
@@ -176,7 +176,7 @@ impl Head<'_> {
     }
 
     /// If it is that of a list: the kind of the items, empty if the list gives none. `of_list` as of an
-    /// [`Item`].
+    /// [`DumpItem`].
     fn of_items(&self, of_list: &str) -> Option<Arc<str>> {
         let kind = self.kind.as_deref().unwrap_or(of_list);
         if kind == SNAPSHOT_KIND {
@@ -185,7 +185,7 @@ impl Head<'_> {
         kind.strip_suffix("List").map(Into::into)
     }
 
-    /// Whether it tells all that there is to tell of an object that is no list.
+    /// Whether the kind of an object that is no list is known.
     fn is_enough(&self, of_list: &str) -> bool {
         let is_list = |kind: &str| kind.ends_with("List") || kind == SNAPSHOT_KIND;
         let is_object = |kind: &str| !kind.is_empty() && !is_list(kind);
@@ -227,10 +227,10 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Text(key)) = map.next_key()? {
+        while let Some(JsonText(key)) = map.next_key()? {
             match &*key {
                 "kind" => {
-                    let kind: Option<Text<'de>> = map.next_value()?;
+                    let kind: Option<JsonText<'de>> = map.next_value()?;
                     self.head.kind = kind.map(|text| text.0);
                 }
                 "metadata" => {
@@ -264,10 +264,10 @@ impl<'de> Visitor<'de> for HeadReader<'_, 'de> {
 #[serde(default)]
 struct Position<'a> {
     #[serde(borrow)]
-    r#continue: Option<Text<'a>>,
+    r#continue: Option<JsonText<'a>>,
 }
 
-/// An object of which only what it is called is read.
+/// An object of which only namespace and name are read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Named<'a> {
@@ -279,11 +279,11 @@ struct Named<'a> {
 #[serde(default)]
 struct Identity<'a> {
     #[serde(borrow)]
-    namespace: Option<Text<'a>>,
+    namespace: Option<JsonText<'a>>,
     #[serde(borrow)]
-    name: Option<Text<'a>>,
+    name: Option<JsonText<'a>>,
 }
 
 /// A text, borrowed where it is written without escapes.
 #[derive(Debug, Default, Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);

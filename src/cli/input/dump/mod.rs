@@ -1,4 +1,4 @@
-//! The state that a plan starts from, read from dumps or from a cluster.
+//! The volumes, claims, classes and pods of dumps or of a cluster.
 //!
 //! A dump of a large cluster has hundreds of MB: JSON is read straight into what decisions look at, on
 //! all cores, and no object is kept whole. Not here: places in manifests, which `check` gives; a dump
@@ -15,12 +15,14 @@ use std::thread;
 
 use indicatif::ProgressBar;
 
-use self::batch::{Other, Purpose, Share, Taken, Unread, namespace_of, read_share};
-use self::item::{Item, sections};
-use self::new_object::{Manifest, is_stored, set_default_class, stored};
+use self::batch::{
+    BatchResult, RawObject, ReadObject, ReadPurpose, UnreadableObject, namespace_of, read_share,
+};
+use self::item::{DumpItem, sections};
+use self::new_object::{NewObject, is_stored, set_default_class, stored};
 use crate::binding::{ClaimOutcome, Collection, ListedCollections, Observed, View};
 use crate::cli::exit::Failure;
-use crate::cli::input::cluster::{Cluster, Refusal};
+use crate::cli::input::cluster::{ClusterClient, ReadError};
 use crate::cli::input::listing::{Listing, lacks};
 use crate::cli::input::text::{name_of, names_of, no_object, read_text};
 use crate::client::resource::ResourceKind;
@@ -30,96 +32,101 @@ use crate::model::annotations::TENANT;
 
 /// Volumes, claims, classes and the pods that use claims.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct State {
+pub(in crate::cli) struct StorageState {
     /// What decisions look at. Each claim has a uid: one that was not stored yet is given one.
     pub(in crate::cli) view: View,
     /// Whether the view shows the pods that claims wait for.
-    pub(in crate::cli) pods: Pods,
+    pub(in crate::cli) pods: PodCoverage,
     /// Which kinds of objects were all seen.
     pub(in crate::cli) listed: ListedCollections,
     /// The files, or `cluster`.
     pub(in crate::cli) source: String,
     /// Objects without a uid, in the order of the input: they are still to be applied.
-    manifests: Vec<Manifest>,
+    manifests: Vec<NewObject>,
     /// How many objects and lists were found.
     count: usize,
     /// Objects of other kinds, as JSON.
-    pub(in crate::cli) others: Vec<Other>,
+    pub(in crate::cli) others: Vec<RawObject>,
 }
 
 /// Whether all pods were seen that claims of a delayed class may wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cli) enum Pods {
+pub(in crate::cli) enum PodCoverage {
     /// They were.
     #[default]
-    Seen,
+    Complete,
     /// Not all, for this reason, with what to do.
-    Unseen(String),
+    Partial(String),
 }
 
-impl Pods {
+impl PodCoverage {
     /// Why not all were seen.
     pub(in crate::cli) fn note(&self) -> Option<&str> {
         match self {
-            Self::Seen => None,
-            Self::Unseen(note) => Some(note),
+            Self::Complete => None,
+            Self::Partial(note) => Some(note),
         }
     }
 
     /// Whether pods are what a claim waits for.
-    pub(in crate::cli) fn matter_for(outcome: &ClaimOutcome) -> bool {
+    pub(in crate::cli) fn matters_for(outcome: &ClaimOutcome) -> bool {
         matches!(outcome, ClaimOutcome::WaitsForConsumer | ClaimOutcome::WaitsForPods(_))
     }
 }
 
-/// What is said of objects that a cluster gave.
+/// The name of a cluster in messages.
 const CLUSTER: &str = "cluster";
-/// From so many objects on, threads are worth their start and a bar is worth looking at.
+/// From this many objects on, several threads read them and a progress bar is shown.
 const MANY: usize = 10_000;
-/// So many objects are read in one go, after which the bar moves.
+/// Objects that are read between two steps of the bar.
 const STEP: usize = 1_000;
 
-impl State {
+impl StorageState {
     /// Reads what a cluster lists of volumes, claims and classes, and asks it for the pods that wait.
-    pub(in crate::cli) fn of_cluster(cluster: &Cluster, lists: &[String]) -> Result<Self, Failure> {
-        let mut state = Self::of_lists(lists, CLUSTER, Purpose::Plan)?;
+    pub(in crate::cli) fn of_cluster(
+        cluster: &ClusterClient,
+        lists: &[String],
+    ) -> Result<Self, Failure> {
+        let mut state = Self::of_lists(lists, CLUSTER, ReadPurpose::Plan)?;
         match cluster.waiting_pods() {
             Ok(list) => {
-                state.text(&list, CLUSTER, Purpose::Plan)?;
+                state.text(&list, CLUSTER, ReadPurpose::Plan)?;
                 state.listed.add(Collection::Pods);
             }
-            Err(Refusal::Forbidden(_)) => {
-                let note = "you may not list the pods of all namespaces: whether a pod uses a claim that \
-                     waits for one is not known; use an account that may, or a dump";
-                state.pods = Pods::Unseen(note.to_owned());
+            Err(ReadError::Forbidden(_)) => {
+                let note = "you may not list the pods of all namespaces: whether a pod uses a PVC with delayed \
+                     binding is not known; use an account that may, or a dump";
+                state.pods = PodCoverage::Partial(note.to_owned());
             }
-            Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => return Err(refusal.into()),
+            Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => {
+                return Err(error.into());
+            }
         }
         state.namespaces(cluster)?;
         Ok(state)
     }
 
-    /// Asks the cluster for its namespaces where a volume belongs to a tenant. An account that may not list them
-    /// leaves it open whose they are.
-    fn namespaces(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+    /// Lists the namespaces of the cluster if a volume belongs to a tenant. Without the permission their tenants stay
+    /// unknown.
+    fn namespaces(&mut self, cluster: &ClusterClient) -> Result<(), Failure> {
         if !self.view.volumes().any(|volume| volume.labels.get(TENANT).is_some()) {
             return Ok(());
         }
         match cluster.get(ResourceKind::Namespaces.path()) {
             Ok(list) => {
-                self.text(&list, CLUSTER, Purpose::Plan)?;
+                self.text(&list, CLUSTER, ReadPurpose::Plan)?;
                 self.listed.add(Collection::Namespaces);
                 Ok(())
             }
-            Err(Refusal::Forbidden(_)) => Ok(()),
-            Err(refusal @ (Refusal::Missing(_) | Refusal::Failed(_))) => Err(refusal.into()),
+            Err(ReadError::Forbidden(_)) => Ok(()),
+            Err(error @ (ReadError::NotFound(_) | ReadError::Failed(_))) => Err(error.into()),
         }
     }
 
-    /// Reads dumps; with it come their texts, each with its name. A file in which there is no object is refused.
+    /// Reads dumps; with it come their texts, each with its name. A file without an object is an error.
     pub(in crate::cli) fn of_files(
         paths: &[PathBuf],
-        purpose: Purpose,
+        purpose: ReadPurpose,
     ) -> Result<(Self, Vec<(String, String)>), Failure> {
         let mut state = Self { source: names_of(paths), ..Self::default() };
         let mut texts = Vec::new();
@@ -134,11 +141,11 @@ impl State {
         }
         let lacks_pods =
             |claim: &Arc<Claim>| !state.listed.has_in(Collection::Pods, &claim.key.namespace);
-        if state.pods == Pods::Seen && state.view.claims().any(lacks_pods) {
+        if state.pods == PodCoverage::Complete && state.view.claims().any(lacks_pods) {
             let open = BTreeSet::from([Collection::Pods]);
             let lacks = lacks(&state.source, &state.listed, &open);
-            let fact = "whether a pod uses a claim that waits for one is not known";
-            state.pods = Pods::Unseen(format!("{fact}: {lacks}"));
+            let fact = "whether a pod uses a PVC with delayed binding is not known";
+            state.pods = PodCoverage::Partial(format!("{fact}: {lacks}"));
         }
         set_default_class(&mut state.view, &state.manifests);
         Ok((state, texts))
@@ -148,7 +155,7 @@ impl State {
     pub(in crate::cli) fn of_lists(
         lists: &[String],
         name: &str,
-        purpose: Purpose,
+        purpose: ReadPurpose,
     ) -> Result<Self, Failure> {
         let mut state = Self { source: name.to_owned(), ..Self::default() };
         for text in lists {
@@ -166,12 +173,12 @@ impl State {
         &mut self,
         text: &str,
         name: &str,
-        purpose: Purpose,
+        purpose: ReadPurpose,
     ) -> Result<(), Failure> {
         each_json(text, name, |json| self.sections(json, name, purpose))
     }
 
-    fn sections(&mut self, text: &str, name: &str, purpose: Purpose) -> Result<(), Failure> {
+    fn sections(&mut self, text: &str, name: &str, purpose: ReadPurpose) -> Result<(), Failure> {
         for mut section in sections(text, name)? {
             self.count += usize::from(section.listing.may_be_empty());
             self.objects(&section.items, &mut section.listing, (name, purpose))?;
@@ -180,13 +187,12 @@ impl State {
         Ok(())
     }
 
-    /// Takes in what stands in the items, on all cores if there are many; of two objects of one name the later
-    /// counts.
+    /// Adds the objects of the items, on all cores if there are many. Of two objects of one name the later counts.
     fn objects(
         &mut self,
-        items: &[Item<'_>],
+        items: &[DumpItem<'_>],
         listing: &mut Listing,
-        (name, purpose): (&str, Purpose),
+        (name, purpose): (&str, ReadPurpose),
     ) -> Result<(), Failure> {
         if items.len() < MANY {
             return self.share(read_share(items, name, purpose)?, listing);
@@ -206,7 +212,7 @@ impl State {
             // What was read is taken in while more is being read.
             let read =
                 shares.clone().zip(receivers.iter().cycle()).try_for_each(|(items, share)| {
-                    // Silence is a reader that has failed, which is told below.
+                    // A closed channel is a reader that failed, which is reported below.
                     let Ok(share) = share.recv() else { return Ok(()) };
                     bar.inc(items.len() as u64);
                     self.share(share?, listing)
@@ -215,9 +221,7 @@ impl State {
             let ended: Result<Vec<bool>, _> =
                 readers.into_iter().map(thread::ScopedJoinHandle::join).collect();
             ended.map_err(|_| {
-                Failure::usage(format!(
-                    "{name}: reading it failed for a reason of our own; report this"
-                ))
+                Failure::usage(format!("{name}: reading it failed because of a bug; report it"))
             })?;
             read
         });
@@ -225,25 +229,25 @@ impl State {
         read
     }
 
-    fn share(&mut self, share: Share, listing: &mut Listing) -> Result<(), Failure> {
+    fn share(&mut self, share: BatchResult, listing: &mut Listing) -> Result<(), Failure> {
         self.others.extend(share.others);
         self.count += share.count;
         share.found.into_iter().for_each(|collection| listing.see(collection));
         share.namespaces.iter().for_each(|namespace| listing.see_namespace(namespace));
         for read in share.read {
             match read {
-                Ok(Taken { observed, manifest }) => {
+                Ok(ReadObject { observed, manifest }) => {
                     if let Some(namespace) = namespace_of(&observed) {
                         listing.see_namespace(namespace);
                     }
                     self.take(observed, manifest);
                 }
-                // Tenants write pods: one of them must not stand in the way of everybody's plan.
-                Err(Unread { watched: ResourceKind::Pods, text }) => {
-                    let unknown = "whether it uses a claim that waits for a pod is not known";
-                    self.pods = Pods::Unseen(format!("{text}: {unknown}; look at the pod"));
+                // Tenants write pods: one of them must not block every plan.
+                Err(UnreadableObject { watched: ResourceKind::Pods, text }) => {
+                    let unknown = "whether it uses a PVC with delayed binding is not known";
+                    self.pods = PodCoverage::Partial(format!("{text}: {unknown}; look at the pod"));
                 }
-                Err(Unread { text, .. }) => {
+                Err(UnreadableObject { text, .. }) => {
                     return Err(Failure::usage(format!("{text}; make a new dump")));
                 }
             }
@@ -251,7 +255,7 @@ impl State {
         Ok(())
     }
 
-    fn take(&mut self, observed: Observed, manifest: Option<Manifest>) {
+    fn take(&mut self, observed: Observed, manifest: Option<NewObject>) {
         // Over what is stored, a manifest is an update.
         let is_update = manifest.as_ref().is_some_and(|one| is_stored(&self.view, &one.key));
         self.manifests.extend(manifest);
@@ -277,7 +281,7 @@ impl State {
     }
 
     /// The manifests; of two of one object the later counts.
-    pub(in crate::cli) fn take_manifests(&mut self) -> Vec<Manifest> {
+    pub(in crate::cli) fn take_manifests(&mut self) -> Vec<NewObject> {
         let mut manifests = std::mem::take(&mut self.manifests);
         let mut seen = BTreeSet::new();
         manifests.reverse();

@@ -9,7 +9,7 @@ use crate::model::{Claim, ClaimKey, ClassRequest, Uid};
 
 /// A claim or a volume that is still to be applied.
 #[derive(Debug)]
-pub(in crate::cli) struct Manifest {
+pub(in crate::cli) struct NewObject {
     pub(in crate::cli) key: ObjectKey,
     /// The object, as JSON.
     pub(in crate::cli) text: Box<str>,
@@ -36,10 +36,10 @@ pub(super) fn key_of_new(observed: &Observed) -> Option<ObjectKey> {
 }
 
 /// Gives each claim that is still to be created and has no class the default class, as the API server does
-/// before anybody sees the claim. One that is stored gets it from the binder, if nothing fits.
+/// before admission webhooks see the claim. A stored one gets it from the binder, if nothing matches.
 ///
 /// Kubernetes: `plugin/pkg/admission/storage/storageclass/setdefault`.
-pub(super) fn set_default_class(view: &mut View, manifests: &[Manifest]) {
+pub(super) fn set_default_class(view: &mut View, manifests: &[NewObject]) {
     let Some(default) = view.default_class().map(|class| class.name.clone()) else {
         return;
     };

@@ -4,16 +4,16 @@ use serde_json::{Map, Value};
 
 use crate::api::volume::Wanted;
 use crate::api::{claim, class, namespace, volume};
-use crate::cli::input::object_id::Kind;
-use crate::cli::input::text::told;
+use crate::cli::input::object_id::ObjectKind;
+use crate::cli::input::text::error_reason;
 use crate::document::{Position, Shape, TreeNode};
 
 /// The first field of an object that cannot be read, and why.
 ///
 /// Found by reading the object with one branch of it at a time: the readers of the API know no
 /// places, and an error is rare enough to be paid for twice.
-pub(in crate::cli) fn wrong_field(kind: Kind, node: &TreeNode) -> Option<(Position, String)> {
-    let mut wrong = (node.at, refusal(kind, &node.to_json())?);
+pub(in crate::cli) fn wrong_field(kind: ObjectKind, node: &TreeNode) -> Option<(Position, String)> {
+    let mut wrong = (node.at, read_error(kind, &node.to_json())?);
     let mut path: Vec<Step> = Vec::new();
     let mut around = node;
     'deeper: loop {
@@ -22,12 +22,12 @@ pub(in crate::cli) fn wrong_field(kind: Kind, node: &TreeNode) -> Option<(Positi
             Shape::Map(_) => Some(Value::Object(Map::new())),
             Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => None,
         };
-        // Where even an empty one is refused, nothing in it is to blame.
-        let blames = |empty| refusal(kind, &branch(&path, empty)).is_some();
+        // If even an empty one cannot be read, its content is not the reason.
+        let blames = |empty| read_error(kind, &branch(&path, empty)).is_some();
         let inside = if empty.is_some_and(blames) { Vec::new() } else { children(around) };
         for (step, at, child) in inside {
             path.push(step);
-            if let Some(reason) = refusal(kind, &branch(&path, child.to_json())) {
+            if let Some(reason) = read_error(kind, &branch(&path, child.to_json())) {
                 wrong = (at, reason);
                 around = child;
                 continue 'deeper;
@@ -80,15 +80,15 @@ fn branch(path: &[Step], value: Value) -> Value {
     })
 }
 
-/// Why the API's reader refuses an object.
-fn refusal(kind: Kind, object: &Value) -> Option<String> {
+/// The error of reading an object.
+fn read_error(kind: ObjectKind, object: &Value) -> Option<String> {
     let text = object.to_string();
     let error = match kind {
-        Kind::Volume => volume::volume(&text, Wanted::Both).err(),
-        Kind::Claim => claim::claim(&text, "").err(),
-        Kind::Class => class::class(&text).err(),
-        Kind::Namespace => namespace::namespace(&text).err(),
-        Kind::Pod | Kind::Node => None,
+        ObjectKind::Volume => volume::volume(&text, Wanted::Both).err(),
+        ObjectKind::Claim => claim::claim(&text, "").err(),
+        ObjectKind::Class => class::class(&text).err(),
+        ObjectKind::Namespace => namespace::namespace(&text).err(),
+        ObjectKind::Pod | ObjectKind::Node => None,
     }?;
-    Some(told(&error))
+    Some(error_reason(&error))
 }

@@ -1,12 +1,12 @@
-//! Files in folders of manifests that hold no Kubernetes object: values of a chart, `kustomization.yaml` without
-//! a kind, pipelines. They are passed over with a note; what may hold an object is read or refused.
+//! Files in folders of manifests without a Kubernetes object: values of a chart, `kustomization.yaml` without a kind,
+//! pipelines. They are skipped with a note; a file that may hold an object and cannot be read is an error.
 
 use crate::document::{Shape, TreeNode};
 
-/// So many files are named in a note.
+/// How many files a note names.
 const NAMES_MAX: usize = 5;
 
-/// Whether one of the documents says of itself that it is an object.
+/// Whether one of the documents is an object.
 pub(super) fn holds_object(documents: &[TreeNode]) -> bool {
     let is_object = |node: &TreeNode| {
         matches!(node.shape, Shape::Map(_)) && node.get("kind").and_then(TreeNode::text).is_some()
@@ -24,14 +24,14 @@ pub(super) fn may_hold_object(text: &str) -> bool {
     })
 }
 
-/// What is said of files that were passed over; nothing if there are none.
+/// The note on skipped files, if there are any.
 pub(super) fn note(files: &[String]) -> Option<String> {
     let named = files.get(..NAMES_MAX).unwrap_or(files).join(", ");
     let more = match files.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let text = format!("note: no Kubernetes object in {named}{more}; passed over");
+    let text = format!("note: no Kubernetes object in {named}{more}; skipped");
     (!files.is_empty()).then_some(text)
 }
 
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_may_hold_an_object_is_not_passed_over() {
+    fn a_text_that_may_hold_an_object_is_not_skipped() {
         for text in [
             "kind: PersistentVolume\nspec: {{ .a }}",
             "{\"kind\": 1,,}",
@@ -70,7 +70,7 @@ mod tests {
     fn a_note_names_some_and_counts_the_rest() {
         assert_eq!(note(&[]), None);
         let files = ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned);
-        let told = "note: no Kubernetes object in a, b, c, d, e and 2 more; passed over";
-        assert_eq!(note(&files).as_deref(), Some(told));
+        let text = "note: no Kubernetes object in a, b, c, d, e and 2 more; skipped";
+        assert_eq!(note(&files).as_deref(), Some(text));
     }
 }

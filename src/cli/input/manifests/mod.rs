@@ -1,7 +1,7 @@
 //! Manifests from files, folders and standard input, each with its place.
 //!
-//! Whatever cannot be read is refused with file, line and column before anything is judged: a
-//! pipeline must not take half an answer for a whole one.
+//! A file that cannot be read is an error with file, line and column before anything is judged: a
+//! pipeline must not take a partial answer for a complete one.
 
 pub(in crate::cli) mod field;
 mod folder;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::field::wrong_field;
-use self::stateful_set::{Member, STATEFUL_SET, Set, Templated};
+use self::stateful_set::{STATEFUL_SET, SetMember, StatefulSet, TemplatedClaim};
 use crate::cli::exit::Failure;
 use crate::cli::files;
-use crate::cli::input::object_id::{Kind, ObjectKey};
-use crate::cli::{complain, plain};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
+use crate::cli::{eprint_line, one_line};
 use crate::document::{self, Position, Shape, TreeNode, UnreadableError};
 use crate::telemetry::logging;
 
@@ -25,29 +25,29 @@ use crate::telemetry::logging;
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Manifest {
     /// Which object it is.
-    pub key: ObjectKey,
+    pub key: ObjectId,
     /// The name of its file.
     pub file: Arc<str>,
     /// The file that it was rendered from, where a tool says so.
     pub source: Option<Arc<str>>,
     /// The object with its places.
     pub node: TreeNode,
-    /// Who brings it to the cluster.
+    /// Who creates it in the cluster.
     pub author: Author,
 }
 
-/// Who brings the object of a manifest to the cluster.
+/// The author of an object.
 #[derive(Clone, Debug)]
 pub(in crate::cli) enum Author {
-    /// Whoever applies the manifest.
+    /// The user who applies the manifest.
     Applier,
     /// The controller of `StatefulSet`s; the manifest is a template.
-    StatefulSet(Member),
+    StatefulSet(SetMember),
 }
 
 /// An AdmissionReview of the input.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Review {
+pub(in crate::cli) struct ReviewManifest {
     /// The name of its file.
     pub file: Arc<str>,
     /// The review with its places.
@@ -60,9 +60,9 @@ pub(in crate::cli) struct Input {
     /// Storage objects, in order.
     pub manifests: Vec<Manifest>,
     /// `StatefulSet`s by namespace and name.
-    pub sets: BTreeMap<(String, String), Arc<Set>>,
+    pub sets: BTreeMap<(String, String), Arc<StatefulSet>>,
     /// Reviews, in order.
-    pub reviews: Vec<Review>,
+    pub reviews: Vec<ReviewManifest>,
     /// How many objects of other kinds there were.
     pub others: usize,
 }
@@ -106,22 +106,22 @@ pub(in crate::cli) fn read(sources: Sources<'_>) -> Result<Input, Failure> {
         }
     }
     if let Some(note) = folder::note(&foreign) {
-        complain(&plain(&note));
+        eprint_line(&one_line(&note));
     }
-    refuse_duplicates(&reader.input.manifests)?;
+    reject_duplicates(&reader.input.manifests)?;
     prefer_authors(&mut reader.input.manifests);
     Ok(reader.input)
 }
 
 /// The files of the folder at `path`, in order of their names.
 fn expand(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, Failure> {
-    let refused = |error: std::io::Error| {
+    let failed = |error: std::io::Error| {
         let (path, reason) = (path.display(), logging::cause(&error));
         Failure::usage(format!("{path}: cannot be listed: {reason}; check the path"))
     };
     let mut entries = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(refused)? {
-        entries.push(entry.map_err(refused)?.path());
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        entries.push(entry.map_err(failed)?.path());
     }
     entries.sort();
     let mut found = Vec::new();
@@ -141,16 +141,16 @@ fn is_manifest(path: &Path) -> bool {
     matches!(extension, Some("yaml" | "yml" | "json"))
 }
 
-/// A set takes the claims that it finds, and makes the others.
+/// Removes claims of templates that a manifest gives: a StatefulSet uses existing claims.
 fn prefer_authors(manifests: &mut Vec<Manifest>) {
     let is_template = |manifest: &Manifest| matches!(manifest.author, Author::StatefulSet(_));
     let written = manifests.iter().filter(|manifest| !is_template(manifest));
-    let written: BTreeSet<ObjectKey> = written.map(|manifest| manifest.key.clone()).collect();
+    let written: BTreeSet<ObjectId> = written.map(|manifest| manifest.key.clone()).collect();
     manifests.retain(|manifest| !is_template(manifest) || !written.contains(&manifest.key));
 }
 
-fn refuse_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
-    let mut seen: BTreeMap<&ObjectKey, &Manifest> = BTreeMap::new();
+fn reject_duplicates(manifests: &[Manifest]) -> Result<(), Failure> {
+    let mut seen: BTreeMap<&ObjectId, &Manifest> = BTreeMap::new();
     let written = manifests.iter().filter(|manifest| matches!(manifest.author, Author::Applier));
     for manifest in written {
         if let Some(first) = seen.insert(&manifest.key, manifest) {
@@ -223,17 +223,17 @@ impl Reader<'_> {
         of_list: Option<&str>,
     ) -> Result<(), Failure> {
         let file = place.file;
-        let refused = |at: Position, text: &str| Failure::usage(format!("{file}:{at}: {text}"));
+        let invalid = |at: Position, text: &str| Failure::usage(format!("{file}:{at}: {text}"));
         if !matches!(node.shape, Shape::Map(_)) {
             let text = format!("expected an object, got {}; correct the file", node.kind());
-            return Err(refused(node.at, &text));
+            return Err(invalid(node.at, &text));
         }
         let kind = node.get("kind").and_then(TreeNode::text).or(of_list);
         let Some(kind) = kind.map(str::to_owned) else {
-            return Err(refused(node.at, "the object has no kind; add apiVersion and kind"));
+            return Err(invalid(node.at, "the object has no kind; add apiVersion and kind"));
         };
         if kind == "AdmissionReview" {
-            self.input.reviews.push(Review { file: Arc::clone(file), node });
+            self.input.reviews.push(ReviewManifest { file: Arc::clone(file), node });
             return Ok(());
         }
         if let (Some(of_items), Some(items)) = (kind.strip_suffix("List"), node.get("items")) {
@@ -244,9 +244,9 @@ impl Reader<'_> {
         if kind == STATEFUL_SET {
             return self.stateful_set(&node, place);
         }
-        // Pods are read from a dump only.
-        let Some(kind) =
-            Kind::from_name(&kind).filter(|kind| !matches!(kind, Kind::Pod | Kind::Node))
+        // PodCoverage are read from a dump only.
+        let Some(kind) = ObjectKind::from_name(&kind)
+            .filter(|kind| !matches!(kind, ObjectKind::Pod | ObjectKind::Node))
         else {
             self.input.others += 1;
             return Ok(());
@@ -258,7 +258,7 @@ impl Reader<'_> {
                 kind.name(),
                 kind.version()
             );
-            return Err(refused(node.place_of("apiVersion"), &text));
+            return Err(invalid(node.place_of("apiVersion"), &text));
         }
         let manifest = self.manifest(kind, node, place)?;
         self.input.manifests.push(manifest);
@@ -271,13 +271,13 @@ impl Reader<'_> {
         let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
         let namespace = namespace.and_then(TreeNode::text).filter(|name| !name.is_empty());
         let claims = stateful_set::claims(node, namespace.unwrap_or(self.namespace));
-        let refused =
+        let invalid =
             |(at, text): (Position, String)| Failure::usage(format!("{}:{at}: {text}", place.file));
-        let (set, claims) = claims.map_err(refused)?;
+        let (set, claims) = claims.map_err(invalid)?;
         self.input.sets.insert(set.key.clone(), set);
-        for Templated { key, node, member } in claims {
-            if let Some((at, reason)) = wrong_field(Kind::Claim, &node) {
-                return Err(refused((at, format!("{reason}; correct the field"))));
+        for TemplatedClaim { key, node, member } in claims {
+            if let Some((at, reason)) = wrong_field(ObjectKind::Claim, &node) {
+                return Err(invalid((at, format!("{reason}; correct the field"))));
             }
             let (file, source) = (Arc::clone(place.file), place.source.cloned());
             let author = Author::StatefulSet(member);
@@ -287,7 +287,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn manifest(&self, kind: Kind, node: TreeNode, place: Place<'_>) -> Result<Manifest, Failure> {
+    fn manifest(
+        &self,
+        kind: ObjectKind,
+        node: TreeNode,
+        place: Place<'_>,
+    ) -> Result<Manifest, Failure> {
         let file = place.file;
         if let Some((at, reason)) = wrong_field(kind, &node) {
             return Err(Failure::usage(format!("{file}:{at}: {reason}; correct the field")));
@@ -306,7 +311,7 @@ impl Reader<'_> {
         } else {
             String::new()
         };
-        let key = ObjectKey { kind, namespace, name: name.to_owned() };
+        let key = ObjectId { kind, namespace, name: name.to_owned() };
         let source = rendered::of_kustomize(&node).map(Arc::from).or(place.source.cloned());
         Ok(Manifest { key, file: Arc::clone(file), source, node, author: Author::Applier })
     }

@@ -1,38 +1,37 @@
-//! The claims that the templates of a StatefulSet stand for, one for each ordinal.
+//! The claims of the volumeClaimTemplates of a StatefulSet, one for each ordinal.
 //!
-//! The controller of `StatefulSet`s makes them when they are missing and never changes nor deletes them after
-//! that, whatever becomes of the template; it deletes them only if `persistentVolumeClaimRetentionPolicy` says so.
-//! Not here: what is wrong with a set as a whole (`sets`).
+//! The StatefulSet controller creates missing claims, does not change existing ones, and deletes them only if
+//! `persistentVolumeClaimRetentionPolicy` says so. Not here: hazards of a set as a whole (`check::stateful_set`).
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::cli::input::object_id::{Kind, ObjectKey};
+use crate::cli::input::object_id::{ObjectId, ObjectKind};
 use crate::document::{Position, Shape, TreeNode};
 use crate::rules::User;
 
 /// The kind whose templates are followed.
 pub(in crate::cli) const STATEFUL_SET: &str = "StatefulSet";
 
-/// How many claims of one template are judged. They differ in their names alone, so that the first thousand
-/// find whatever there is to be found, and a replica count of 2,147,483,647 costs no more.
+/// How many claims of one template are judged. They differ in their names alone, so the first thousand
+/// show every hazard, and a replica count of 2,147,483,647 costs no more.
 const ORDINALS_MAX: u64 = 1_000;
 
 /// A claim to be.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Templated {
+pub(in crate::cli) struct TemplatedClaim {
     /// Which claim.
-    pub key: ObjectKey,
+    pub key: ObjectId,
     /// The template with its places.
     pub node: TreeNode,
-    /// Whose it is.
-    pub member: Member,
+    /// Its place in its set.
+    pub member: SetMember,
 }
 
 /// A set, as far as its claims depend on it.
 #[derive(Debug)]
-pub(in crate::cli) struct Set {
+pub(in crate::cli) struct StatefulSet {
     /// Its namespace and name.
     pub key: (String, String),
     /// The labels that it puts on its claims.
@@ -47,20 +46,20 @@ pub(in crate::cli) struct Set {
 
 /// A claim's place in its set.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Member {
+pub(in crate::cli) struct SetMember {
     /// The set.
-    pub set: Arc<Set>,
-    /// Whether it is the first of its template: what is said of all of them is said of this one.
+    pub set: Arc<StatefulSet>,
+    /// Whether it is the first of its template: findings on all of them are reported with it.
     pub is_first: bool,
 }
 
-/// The set `node` in `namespace` and its claims; else the place and the reason why they cannot be told.
+/// The set `node` in `namespace` and its claims; else the place and the reason of the error.
 ///
 /// Kubernetes: `pkg/controller/statefulset/stateful_set_utils.go`, `getPersistentVolumeClaims`.
 pub(in crate::cli) fn claims(
     node: &TreeNode,
     namespace: &str,
-) -> Result<(Arc<Set>, Vec<Templated>), (Position, String)> {
+) -> Result<(Arc<StatefulSet>, Vec<TemplatedClaim>), (Position, String)> {
     let at = |path: &[&str]| path.iter().try_fold(node, |node, key| node.get(key));
     let name = at(&["metadata", "name"]).and_then(TreeNode::text).unwrap_or_default();
     let replicas = number(at(&["spec", "replicas"]), 1, "spec.replicas")?;
@@ -70,7 +69,7 @@ pub(in crate::cli) fn claims(
         let kept = at(&["spec", "persistentVolumeClaimRetentionPolicy", when]);
         kept.and_then(TreeNode::text) == Some("Delete")
     };
-    let set = Arc::new(Set {
+    let set = Arc::new(StatefulSet {
         key: (namespace.to_owned(), name.to_owned()),
         labels: labels.and_then(|labels| labels.as_object().cloned()).unwrap_or_default(),
         replicas,
@@ -86,15 +85,15 @@ pub(in crate::cli) fn claims(
         };
         for ordinal in start..start.saturating_add(replicas.min(ORDINALS_MAX)) {
             let name = format!("{called}-{name}-{ordinal}");
-            let key = ObjectKey { kind: Kind::Claim, namespace: namespace.to_owned(), name };
-            let member = Member { set: Arc::clone(&set), is_first: ordinal == start };
-            claims.push(Templated { key, node: template.clone(), member });
+            let key = ObjectId { kind: ObjectKind::Claim, namespace: namespace.to_owned(), name };
+            let member = SetMember { set: Arc::clone(&set), is_first: ordinal == start };
+            claims.push(TemplatedClaim { key, node: template.clone(), member });
         }
     }
     Ok((set, claims))
 }
 
-/// Who makes them.
+/// The user who creates them.
 pub(in crate::cli) fn maker() -> User {
     let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
     User {
@@ -110,5 +109,5 @@ fn number(node: Option<&TreeNode>, absent: u64, field: &str) -> Result<u64, (Pos
         Shape::Number(number) => number.as_u64(),
         Shape::Bool(_) | Shape::Text(_) | Shape::List(_) | Shape::Map(_) => None,
     };
-    count.ok_or_else(|| (node.at, format!("{field} is no number from 0 on; correct the field")))
+    count.ok_or_else(|| (node.at, format!("{field} is not a number from 0 on; correct the field")))
 }

@@ -1,18 +1,18 @@
-//! A plan as a comment on a pull request: what needs somebody first, and no more than a comment holds.
+//! A plan as a comment on a pull request: claims that need a fix first, and no more rows than a comment holds.
 
 use std::fmt::Write as _;
 
 use super::{count, lines, said_of_claim, tally};
 use crate::cli::notation::cell;
 use crate::cli::plan::difference::Difference;
-use crate::cli::plan::report::Plan;
+use crate::cli::plan::report::PlanReport;
 use crate::cli::preview::planned::{ClaimFate, PlannedClaim};
 
 /// Rows of a table. A comment on GitHub holds 65,536 characters, and a long row takes 300.
 const ROWS_MAX: usize = 150;
 
 /// The plan, or what changed where it was compared with another.
-pub(super) fn markdown(plan: &Plan) -> String {
+pub(super) fn markdown(plan: &PlanReport) -> String {
     let body = match &plan.difference {
         Some(difference) => changes(difference),
         None => claims(plan),
@@ -26,12 +26,12 @@ pub(super) fn markdown(plan: &Plan) -> String {
 }
 
 /// The claims for which something happens or should; those that are bound already only count.
-fn claims(plan: &Plan) -> String {
-    let mut told: Vec<&PlannedClaim> =
+fn claims(plan: &PlanReport) -> String {
+    let mut shown: Vec<&PlannedClaim> =
         plan.claims.iter().filter(|claim| claim.outcome != ClaimFate::Bound).collect();
     // Stuck ones first; otherwise they keep the order in which they are served.
-    told.sort_by_key(|claim| !claim.outcome.is_stuck());
-    let rows = told.iter().map(|claim| {
+    shown.sort_by_key(|claim| !claim.outcome.is_stuck());
+    let rows = shown.iter().map(|claim| {
         let outcome = claim.outcome.as_str();
         let outcome =
             if claim.outcome.is_stuck() { format!("**{outcome}**") } else { outcome.to_owned() };

@@ -1,15 +1,15 @@
-//! A plan for people: a line per claim and per volume that nobody gets, or per claim that changed.
+//! A plan for people: a line per claim and per volume without a claim, or per claim that changed.
 
 use std::fmt::Write as _;
 
-use super::{Absentees, advice, count, lines, notes, said_of, said_of_claim, tally};
+use super::{ReservedClaims, advice, count, lines, notes, said_of, said_of_claim, tally};
 use crate::cli::plan::difference::Difference;
-use crate::cli::plan::report::Plan;
+use crate::cli::plan::report::PlanReport;
 use crate::cli::preview::planned::PlannedClaim;
 use crate::cli::table;
 
 /// The plan, or what changed where it was compared with another.
-pub(super) fn text(plan: &Plan) -> String {
+pub(super) fn text(plan: &PlanReport) -> String {
     let mut out = match &plan.difference {
         Some(difference) => changes(difference),
         None => whole(plan),
@@ -32,17 +32,17 @@ pub(super) fn changes(difference: &Difference) -> String {
     table::aligned(&rows.collect::<Vec<_>>()) + &count(difference) + "\n"
 }
 
-fn whole(plan: &Plan) -> String {
+fn whole(plan: &PlanReport) -> String {
     let mut out = String::new();
     let names = plan.claims.iter().map(|claim| claim.namespace.len() + 1 + claim.name.len());
     let width = names.max().unwrap_or_default();
     for claim in &plan.claims {
         line(&mut out, claim, width);
     }
-    let absentees = Absentees::of(plan);
+    let reserved = ReservedClaims::of(plan);
     for volume in &plan.volumes {
-        if let Some(said) = said_of(volume, &absentees) {
-            let _ = writeln!(out, "volume {}: {}, {said}", volume.name, volume.outcome.as_str());
+        if let Some(said) = said_of(volume, &reserved) {
+            let _ = writeln!(out, "PV {}: {}, {said}", volume.name, volume.outcome.as_str());
         }
     }
     out

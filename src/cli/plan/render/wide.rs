@@ -1,20 +1,20 @@
 //! A plan for people who want to see everything: a table of claims and a table of volumes.
 
-use super::{Absentees, advice, bytes, notes, said_of, said_of_claim, tally, text};
-use crate::cli::plan::report::Plan;
+use super::{ReservedClaims, advice, bytes, notes, said_of, said_of_claim, tally, text};
+use crate::cli::plan::report::PlanReport;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::table;
 use crate::model::AccessModes;
 
 const CLAIM_HEAD: [&str; 10] =
-    ["CLAIM", "OUTCOME", "VOLUME", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS", "WHY"];
-const VOLUME_HEAD: [&str; 6] = ["VOLUME", "OUTCOME", "CLASS", "SIZE", "MODES", "WHY"];
+    ["PVC", "OUTCOME", "PV", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS", "WHY"];
+const VOLUME_HEAD: [&str; 6] = ["PV", "OUTCOME", "CLASS", "SIZE", "MODES", "WHY"];
 
-/// What stands where there is nothing to say.
+/// An empty cell.
 const NOTHING: &str = "-";
 
 /// The plan, or what changed where it was compared with another.
-pub(super) fn wide(plan: &Plan) -> String {
+pub(super) fn wide(plan: &PlanReport) -> String {
     let body = match &plan.difference {
         Some(difference) => text::changes(difference),
         None => tables(plan),
@@ -22,7 +22,7 @@ pub(super) fn wide(plan: &Plan) -> String {
     format!("{body}{}{}{}\n", notes(plan), advice(plan), tally(plan))
 }
 
-fn tables(plan: &Plan) -> String {
+fn tables(plan: &PlanReport) -> String {
     let head = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let mut out = String::new();
     if !plan.claims.is_empty() {
@@ -30,8 +30,8 @@ fn tables(plan: &Plan) -> String {
         out.push_str(&table::aligned(&rows.collect::<Vec<_>>()));
         out.push('\n');
     }
-    let absentees = Absentees::of(plan);
-    let volumes: Vec<_> = plan.volumes.iter().filter_map(|one| volume(one, &absentees)).collect();
+    let reserved = ReservedClaims::of(plan);
+    let volumes: Vec<_> = plan.volumes.iter().filter_map(|one| volume(one, &reserved)).collect();
     if !volumes.is_empty() {
         let rows = std::iter::once(head(&VOLUME_HEAD)).chain(volumes);
         out.push_str(&table::aligned(&rows.collect::<Vec<_>>()));
@@ -56,9 +56,9 @@ fn claim(claim: &PlannedClaim) -> Vec<String> {
     ]
 }
 
-/// A volume that stands beside no claim.
-fn volume(volume: &PlannedVolume, absentees: &Absentees<'_>) -> Option<Vec<String>> {
-    let said = said_of(volume, absentees)?;
+/// A volume without a claim.
+fn volume(volume: &PlannedVolume, reserved: &ReservedClaims<'_>) -> Option<Vec<String>> {
+    let said = said_of(volume, reserved)?;
     Some(vec![
         volume.name.clone(),
         volume.outcome.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! What a plan says of one claim.
+//! The outcome of one claim.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ impl Planner<'_> {
     /// What becomes of a claim.
     pub(in crate::cli) fn claim(&mut self, claim: &Claim, outcome: &ClaimOutcome) -> PlannedClaim {
         let fate = self.fate(claim, outcome);
-        let starves_for_any =
+        let is_unmatched =
             matches!(outcome, ClaimOutcome::NoMatchingVolume | ClaimOutcome::NoClass(_));
-        let counts = if starves_for_any { self.counts(claim) } else { FitCounts::default() };
-        let blocked_by = if starves_for_any { self.blocker(claim) } else { None };
+        let counts = if is_unmatched { self.counts(claim) } else { FitCounts::default() };
+        let blocked_by = if is_unmatched { self.blocker(claim) } else { None };
         let reason = self.reason(claim, outcome, &counts, blocked_by.as_ref());
         let volume = match outcome {
             ClaimOutcome::Bound(name) | ClaimOutcome::BoundDespite(name, _) => Some(name),
@@ -69,14 +69,13 @@ impl Planner<'_> {
             ClaimOutcome::Unknown | ClaimOutcome::Unseen => ClaimFate::Unknown,
             ClaimOutcome::NoMatchingVolume
             | ClaimOutcome::NoClass(_)
-            | ClaimOutcome::NoVolume(_) => ClaimFate::Starves,
+            | ClaimOutcome::NoVolume(_) => ClaimFate::Unmatched,
             ClaimOutcome::Unfit(..) | ClaimOutcome::Taken(_) => ClaimFate::Conflict,
             ClaimOutcome::Lost(_) => ClaimFate::Lost,
         }
     }
 
-    /// As what the binder looks at it. What a scheduler has to choose, it does not give, however well it
-    /// fits.
+    /// The binder, which does not bind a volume that the scheduler has to choose.
     fn asker(&self, claim: &Claim) -> FitCheck<'static> {
         FitCheck::Controller(self.after.binding_mode(claim))
     }
@@ -105,7 +104,7 @@ impl Planner<'_> {
         counts
     }
 
-    /// Who gets the volume that would have done for a claim that starves.
+    /// The claim that gets the volume that would match an unmatched claim.
     fn blocker(&mut self, claim: &Claim) -> Option<Blocker> {
         let (after, settlement, asker) = (self.after, self.settlement, self.asker(claim));
         let given = self.given.get_or_insert_with(|| given(after, &settlement.writes));
@@ -149,7 +148,7 @@ fn given(after: &View, writes: &[Write]) -> View {
     view
 }
 
-/// The volume as if nobody had it.
+/// The volume as if it were free.
 fn freed(volume: &Volume) -> Volume {
     Volume {
         reservation: Reservation::Free,

@@ -1,6 +1,6 @@
-//! From what the core decided to what a plan says of each claim and volume.
+//! The outcome of each claim and volume, from the decisions of the core.
 //!
-//! Not here: what is said of one claim (`claim`), in which words (`reason`), and of one volume (`volume`).
+//! Not here: one claim (`claim`), its reason in words (`reason`), one volume (`volume`).
 
 mod claim;
 mod reason;
@@ -11,22 +11,22 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::planned::{PlannedClaim, PlannedVolume};
 use crate::binding::{FitCounts, Settlement, View, Write};
-use crate::cli::input::dump::Pods;
+use crate::cli::input::dump::PodCoverage;
 use crate::model::{Claim, ClaimKey, Volume, VolumeClass, VolumeName};
 
-/// What is looked up and never told in the order in which it stands. In a tree of 100,000 names each search
-/// compares dozens of them. Without a seed, so that nothing is random.
+/// A map for lookups, which is never iterated: a tree of 100,000 names compares dozens of them for each search. Without
+/// a seed, so that nothing is random.
 pub(in crate::cli) type ByHash<K, V> = hashbrown::HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
-/// Tells of the claims and volumes of a settled cluster.
+/// Plans the claims and volumes of a settled cluster.
 #[derive(Clone)]
 pub(in crate::cli) struct Planner<'a> {
     after: &'a View,
     settlement: &'a Settlement,
-    pods: &'a Pods,
+    pods: &'a PodCoverage,
     /// The volumes that claims come to name by what was written.
     new: ByHash<&'a VolumeName, &'a ClaimKey>,
-    /// The volumes that were given, as if they were still free: made when the first claim starves.
+    /// The volumes that were given, as if they were still free: made for the first unmatched claim.
     given: Option<View>,
     /// Reasons by what claims ask for: those that ask for the same, and for which nothing is kept, fail
     /// for the same.
@@ -35,7 +35,11 @@ pub(in crate::cli) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     /// For a cluster that settled to `after`, of whose pods `pods` were seen.
-    pub(in crate::cli) fn new(after: &'a View, settlement: &'a Settlement, pods: &'a Pods) -> Self {
+    pub(in crate::cli) fn new(
+        after: &'a View,
+        settlement: &'a Settlement,
+        pods: &'a PodCoverage,
+    ) -> Self {
         let new = named(&settlement.writes).collect();
         Self { after, settlement, pods, new, given: None, counted: BTreeMap::new() }
     }

@@ -1,10 +1,10 @@
-//! Why a claim ends up as it does, in words: the fact, what follows, what to do.
+//! The reason of a claim's outcome, in words.
 
 use std::fmt::{self, Write as _};
 
 use super::Planner;
 use crate::binding::{ClaimOutcome, FitCounts, Loss, Mismatch, ObjectKey};
-use crate::cli::input::dump::Pods;
+use crate::cli::input::dump::PodCoverage;
 use crate::cli::input::listing::labels;
 use crate::cli::preview::planned::Blocker;
 use crate::model::{Claim, NonEmpty, VolumeName, VolumePhase};
@@ -26,27 +26,30 @@ impl Planner<'_> {
             ClaimOutcome::Terminating => "it is being deleted".to_owned(),
             ClaimOutcome::Unknown => self.unknown(claim),
             ClaimOutcome::GetsDefaultClass(class) => {
-                format!("it gets the default class \"{class}\"")
+                format!("it gets the default StorageClass \"{class}\"")
             }
             ClaimOutcome::WaitsForConsumer => self.no_pod(claim),
             ClaimOutcome::WaitsForPods(pods) => {
-                format!("its class binds it once {} is scheduled", any_of(pods))
+                format!("it binds once {} is scheduled", any_of(pods))
             }
             ClaimOutcome::WaitsForProvisioner(name) => {
-                format!("provisioner \"{name}\" is asked for it")
+                format!("waiting for provisioner \"{name}\" to create a PV")
             }
             ClaimOutcome::NoMatchingVolume => nothing_fits(counts, blocker),
             ClaimOutcome::NoClass(class) => {
-                format!("class \"{class}\" does not exist; {}", nothing_fits(counts, blocker))
+                format!(
+                    "StorageClass \"{class}\" does not exist; {}",
+                    nothing_fits(counts, blocker)
+                )
             }
             ClaimOutcome::NoVolume(name) => {
-                format!("volume \"{name}\", which it names, does not exist")
+                format!("PV \"{name}\", which it names, does not exist")
             }
             ClaimOutcome::Unfit(name, reasons) => {
-                format!("volume \"{name}\", which it names, does not fit: {}", joined(reasons))
+                format!("PV \"{name}\", which it names, does not match: {}", joined(reasons))
             }
             ClaimOutcome::Taken(name) => {
-                format!("volume \"{name}\", which it names, {}", self.whose(name))
+                format!("PV \"{name}\", which it names, {}", self.whose(name))
             }
             ClaimOutcome::Lost(loss) => lost(loss),
         })
@@ -56,17 +59,20 @@ impl Planner<'_> {
     fn unknown(&self, claim: &Claim) -> String {
         match self.settlement.open.get(&ObjectKey::Claim(claim.key.clone())) {
             Some(open) => format!("the input does not hold all {}", labels(open)),
-            None => "what decides about it could not be read".to_owned(),
+            None => "objects that it depends on could not be read".to_owned(),
         }
     }
 
-    /// Whose a volume is that a claim names in vain.
+    /// The claim that a named volume is bound to or reserved for.
     fn whose(&self, name: &VolumeName) -> String {
-        let Some(volume) = self.after.volume(name) else { return "is another claim's".to_owned() };
-        let verb = if volume.phase == VolumePhase::Bound { "is bound to" } else { "is kept for" };
+        let Some(volume) = self.after.volume(name) else {
+            return "belongs to another PVC".to_owned();
+        };
+        let verb =
+            if volume.phase == VolumePhase::Bound { "is bound to" } else { "is reserved for" };
         match volume.reservation.key() {
-            Some(holder) => format!("{verb} claim \"{holder}\""),
-            None => "is another claim's".to_owned(),
+            Some(holder) => format!("{verb} PVC \"{holder}\""),
+            None => "belongs to another PVC".to_owned(),
         }
     }
 
@@ -75,16 +81,16 @@ impl Planner<'_> {
         let given = self.after.pods_of(&claim.key).find_map(|pod| Some((pod, pod.node.as_ref()?)));
         match (given, self.pods) {
             (Some((pod, node)), _) => format!(
-                "pod \"{}\" uses it and was given node \"{node}\" past the scheduler, which alone has a \
-                 volume chosen; make the pod anew without spec.nodeName",
+                "pod \"{}\" uses it and has node \"{node}\" in spec.nodeName, which bypasses the scheduler, so no PV is \
+                 selected; re-create the pod without spec.nodeName",
                 pod.key.name
             ),
-            (None, Pods::Seen) => {
-                "its class binds it once a pod that uses it is scheduled, and no such pod waits"
+            (None, PodCoverage::Complete) => {
+                "it binds once a pod that uses it is scheduled, and no such pod is Pending"
                     .to_owned()
             }
-            (None, Pods::Unseen(_)) => {
-                "its class binds it once a pod that uses it is scheduled".to_owned()
+            (None, PodCoverage::Partial(_)) => {
+                "it binds once a pod that uses it is scheduled".to_owned()
             }
         }
     }
@@ -109,7 +115,7 @@ fn nothing_fits(counts: &FitCounts, blocker: Option<&Blocker>) -> String {
     let mut text = counts.to_string();
     if let Some(Blocker { claim, volume }) = blocker {
         // Writing to a string cannot fail.
-        let _ = write!(text, "; volume \"{volume}\" would do, and goes to claim \"{claim}\"");
+        let _ = write!(text, "; PV \"{volume}\" would match, but binds to PVC \"{claim}\"");
     }
     text
 }
@@ -121,14 +127,14 @@ fn joined(mismatches: &NonEmpty<Mismatch>) -> String {
 
 fn lost(loss: &Loss) -> String {
     match loss {
-        Loss::Reference => "it was bound and names no volume any more".to_owned(),
-        Loss::Volume(name) => format!("it was bound to volume \"{name}\", which does not exist"),
+        Loss::Reference => "it was bound and no longer names a PV".to_owned(),
+        Loss::Volume(name) => format!("it was bound to PV \"{name}\", which does not exist"),
         Loss::Misbound(name) => {
-            format!("it was bound to volume \"{name}\", which is another claim's")
+            format!("it was bound to PV \"{name}\", which belongs to another PVC")
         }
         Loss::Unfit(name, mismatches) => {
             format!(
-                "it was bound to volume \"{name}\", which does not fit any more: {}",
+                "it was bound to PV \"{name}\", which no longer matches: {}",
                 joined(mismatches)
             )
         }

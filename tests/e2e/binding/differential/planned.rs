@@ -215,7 +215,7 @@ fn keeps_claim(planned: &Value, claim: &Value) -> bool {
     match text(&planned["outcome"]) {
         "bound" | "binds" => phase == "Bound" && planned["volume"] == *named,
         "provisions" => phase == "Pending" && is_asked,
-        "waits" | "starves" => phase == "Pending" && !is_asked,
+        "waits" | "unmatched" => phase == "Pending" && !is_asked,
         "conflict" => phase == "Pending" && named.is_string(),
         "lost" => phase == "Lost",
         other => panic!("a plan says {other}"),

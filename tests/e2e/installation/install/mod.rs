@@ -42,7 +42,7 @@ fn helm_installs_what_denies() {
     site.helm(&["upgrade", NAME, CHART, "-n", NAME, "--set", "rules.profile=audit"]);
     let unknown = unknown(&site, &[]);
     assert!(
-        matches!(&unknown[..], [one] if one.contains("refusals") && one.contains("audit")),
+        matches!(&unknown[..], [one] if one.contains("denials") && one.contains("audit")),
         "{unknown:?}"
     );
     test(&site);

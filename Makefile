@@ -157,6 +157,7 @@ generate: kube
 	cargo run --locked --quiet -- generate chart >$(REGISTRATIONS).new \
 		&& mv $(REGISTRATIONS).new $(REGISTRATIONS) \
 		|| { rm -f $(REGISTRATIONS).new; exit 1; }
+	BINDERY_GENERATE=1 $(CARGO_TEST) --test tidy the_code_map_shows
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test chart is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test conformance the_page_is_current
 	BINDERY_GENERATE=1 $(CARGO_TEST) --test pages current -- --test-threads=1

@@ -1,6 +1,9 @@
-//! Who may import whom: the table of layers, and what each may touch of the world.
+//! The table of layers: which module may import which, and which may do I/O.
 //!
-//! A module that is not in the table fails: its place is to be decided, not found out.
+//! A module without a row fails: its layer is a decision. The code map shows the table. Not here: walls between packages,
+//! which the compiler checks.
+
+use std::fmt::Write as _;
 
 use super::Finding;
 use super::code::{Named, blank, named, tokens};
@@ -141,7 +144,7 @@ const LAYERS: &[Layer] = &[
 /// What of the standard library touches the world.
 const WORLD: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
 
-/// What of `std::net` is a value: an address reaches nobody.
+/// What of `std::net` is a value: an address opens no connection.
 const ADDRESSES: [&str; 4] = ["IpAddr", "Ipv4Addr", "Ipv6Addr", "SocketAddr"];
 
 /// Words by which a clock or chance is asked.
@@ -150,6 +153,32 @@ const CHANCE: [&str; 7] =
 
 /// Calls that ask a clock.
 const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Date", "today")];
+
+/// The table as a drawing: one row and one column for each layer, lowest first.
+fn drawing() -> String {
+    let mut text = " ".repeat(16);
+    for number in 1..=LAYERS.len() {
+        write!(text, "{number:>3}").expect("a String takes it");
+    }
+    for (index, layer) in LAYERS.iter().enumerate() {
+        write!(text, "\n{:>2} {:<13}", index + 1, layer.name).expect("a String takes it");
+        for other in &LAYERS[..index] {
+            text.push_str(if layer.imports.contains(&other.name) { "  ●" } else { "  ·" });
+        }
+        text.push_str("  ■");
+    }
+    text
+}
+
+/// Finds a code map that does not show the table. Returns the text of the file that does.
+pub(crate) fn code_map(root: &File) -> Result<(), String> {
+    const OPEN: &str = "//! ```text\n";
+    let lines: Vec<String> = drawing().lines().map(|line| format!("//! {line}\n")).collect();
+    let (before, rest) = root.text.split_once(OPEN).expect("the code map holds a drawing");
+    let (_, after) = rest.split_once("//! ```\n").expect("the drawing ends");
+    let expected = format!("{before}{OPEN}{}//! ```\n{after}", lines.concat());
+    if root.text == expected { Ok(()) } else { Err(expected) }
+}
 
 /// Everything that the file names and its layer does not allow.
 pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
@@ -168,14 +197,14 @@ pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
     };
     let code = blank(&file.text);
     let mut findings = Vec::new();
-    let mut tell = |line, text| findings.push(Finding { file: file.path.clone(), line, text });
+    let mut report = |line, text| findings.push(Finding { file: file.path.clone(), line, text });
     for path in named(&code) {
-        let told = match inside(&path, &modules) {
+        let finding = match inside(&path, &modules) {
             Some(target) => foreign_module(layer, &target),
             None => foreign_library(layer, &path, &modules, crates).or_else(|| world(layer, &path)),
         };
-        if let Some(text) = told {
-            tell(path.line, text);
+        if let Some(text) = finding {
+            report(path.line, text);
         }
     }
     for token in tokens(&code) {
@@ -183,7 +212,7 @@ pub(crate) fn check(file: &File, crates: &Crates) -> Vec<Finding> {
         let is_chance = CHANCE.contains(&token.text.as_str());
         if (layer.reach == Reach::Values && is_async) || (layer.reach != Reach::World && is_chance)
         {
-            tell(token.line, format!("{} must not see `{}`", layer.name, token.text));
+            report(token.line, format!("{} must not see `{}`", layer.name, token.text));
         }
     }
     findings
@@ -288,11 +317,11 @@ mod tests {
             Crates { normal: names(&["tokio", "serde", "jiff"]), dev: names(&["proptest"]) };
         let file = File { path: path.to_owned(), text: text.to_owned() };
         let found = check(&file, &crates);
-        let told: Vec<_> =
+        let texts: Vec<_> =
             found.iter().map(|finding| (finding.line, finding.text.as_str())).collect();
-        assert_eq!(told.len(), expected.len(), "{told:?}");
-        for ((line, text), (expected_line, part)) in told.iter().zip(expected) {
-            assert!(line == expected_line && text.contains(part), "{told:?}");
+        assert_eq!(texts.len(), expected.len(), "{texts:?}");
+        for ((line, text), (expected_line, part)) in texts.iter().zip(expected) {
+            assert!(line == expected_line && text.contains(part), "{texts:?}");
         }
     }
 
@@ -371,6 +400,26 @@ mod tests {
             &[],
         );
         expect("crates/core/src/model/a/tests.rs", "use proptest::prelude::*;", &[]);
+    }
+
+    #[test]
+    fn a_layer_imports_lower_layers_only() {
+        for (index, layer) in LAYERS.iter().enumerate() {
+            let is_lower = |name| LAYERS[..index].iter().any(|lower| lower.name == name);
+            assert!(layer.imports.iter().all(|name| is_lower(*name)), "{}", layer.name);
+        }
+    }
+
+    #[test]
+    fn a_code_map_that_shows_another_table_is_found() {
+        let file = |drawing: &str| File {
+            path: "src/lib.rs".to_owned(),
+            text: format!("//! # Layers\n//! ```text\n{drawing}//! ```\nmod a;\n"),
+        };
+        let expected = code_map(&file("//! old\n")).expect_err("the drawing is another");
+        let drawing = expected.split("//! ```").nth(1).expect("a drawing");
+        assert!(drawing.contains("\n//!  2 binding        ●  ■\n"), "{drawing}");
+        assert!(code_map(&File { path: "src/lib.rs".to_owned(), text: expected }).is_ok());
     }
 
     #[test]

@@ -76,6 +76,16 @@ fn the_core_knows_no_wire_format_and_no_runtime() {
 }
 
 #[test]
+fn the_code_map_shows_the_layers() {
+    let root = tree::file("src/lib.rs");
+    let Err(expected) = layers::code_map(&root) else { return };
+    let is_generating = std::env::var_os("BINDERY_GENERATE").is_some_and(|value| value == "1");
+    assert!(is_generating, "src/lib.rs shows other layers; run make generate");
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"), expected)
+        .expect("the repository can be written to");
+}
+
+#[test]
 fn every_layer_has_a_row() {
     let crates = manifest::crates(&tree::file("Cargo.toml"));
     assert!(crates.normal.iter().any(|name| name == "serde_json"), "dependencies are not read");

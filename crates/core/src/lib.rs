@@ -1,4 +1,4 @@
-//! The decisions of Bindery, without I/O. Not here: everything that reads, writes, waits or parses.
+//! The decisions of Bindery, without I/O. Not here: I/O, parsing of API objects, and the processes.
 #![doc = ""]
 #![doc = include_str!("../README.md")]
 

@@ -15,13 +15,13 @@ use crate::model::{
 };
 
 /// The next step that binds `claim` to `volume`; nothing if they are bound, or if the claim was never
-/// stored: a volume is kept for a uid.
+/// stored: a volume is reserved for a uid.
 ///
-/// A claim is told of its volume only on recent news of that. On the usual way these are the reply to the
-/// step before. Whoever goes on where another has stopped reads the volume first.
+/// The claim is written only on a recent state of its volume. Usually that is the reply to the step before. A binder
+/// that resumes the work of another reads the volume first.
 ///
 /// **Differs from Kubernetes**: there, a binder that begins with an old list of volumes calls a claim Bound to
-/// one that meanwhile is another's, or nobody's. A write to the claim does not notice that.
+/// one that meanwhile is another's, or free. A write to the claim does not detect that.
 pub(super) fn bind(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Next {
     if claim.uid.is_none() {
         return Next::Settled;
@@ -84,7 +84,7 @@ fn is_held(volume: &Volume, claim: &Claim) -> bool {
         if *key == claim.key && Some(uid) == claim.uid.as_ref())
 }
 
-/// A volume that was kept for the claim was chosen by whoever kept it.
+/// A reserved volume was chosen by the writer of the reservation.
 fn chosen_volume(volume: &Volume, claim: &Claim) -> ChosenBy {
     match pairing(volume, claim) {
         Pairing::Reserved | Pairing::Held | Pairing::Agreed | Pairing::Bound => ChosenBy::Other,

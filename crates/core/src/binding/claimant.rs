@@ -1,7 +1,7 @@
 //! A free volume finds the claim that waited for it.
 //!
 //! The other half of `choice`: there a claim looks among the volumes, here a volume that has just become
-//! free looks among the claims that found none, so that nobody waits for a periodic pass.
+//! free is matched against the pending claims, so that binding needs no resync.
 
 use super::choice::{Choice, choose};
 use super::claim::class_of;

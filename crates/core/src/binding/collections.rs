@@ -1,7 +1,7 @@
 //! Which collections an input holds completely: only there is an object absent that it does not hold.
 //!
-//! A view alone proves nothing: a dump may lack a kind, or hold the objects of one namespace only. Whoever
-//! says that something does not exist asks here first. Not here: what proves that a dump is complete
+//! A view alone proves nothing: a dump may lack a kind, or hold the objects of one namespace only. A decision
+//! that an object does not exist asks here first. Not here: what proves that a dump is complete
 //! (`cli::input::listing`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,7 @@ impl ListedCollections {
         &EVERYTHING
     }
 
-    /// Notes that the input holds all of `collection`. Whoever has all pods knows which claims they use.
+    /// Notes that the input holds all of `collection`. All pods include all uses of claims.
     pub fn add(&mut self, collection: Collection) {
         self.0.insert(collection, Extent::Whole);
         if collection == Collection::Pods {

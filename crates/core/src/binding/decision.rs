@@ -56,20 +56,20 @@ pub struct ObjectRef<N> {
 
 /// Who chose the other side; the binder marks what it chose itself, and takes back only that.
 ///
-/// **Differs from Kubernetes** for a volume that somebody else chose: the mark of a former choice, as an exported
+/// **Differs from Kubernetes** for a volume that a user or another component chose: the mark of a former choice, as an exported
 /// volume carries it, is taken off. There it stays, and makes the volume free for every claim later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The binder: the annotation `bound-by-controller` is set with the pointer.
     Binder,
-    /// Somebody else.
+    /// A user, or another component.
     Other,
 }
 
 /// One write to one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// The volume is kept for the claim: the first step of a binding.
+    /// Reserves the volume for the claim: the first step of a binding.
     Reserve {
         /// The volume.
         volume: ObjectRef<VolumeName>,
@@ -80,14 +80,14 @@ pub enum Write {
         /// The tenant with whom the volume is labelled by the same write.
         tenant: Option<Box<str>>,
     },
-    /// The volume is kept for nobody any more, or for the claim's name only.
+    /// Removes the reservation, or reduces it to the claim's name.
     Unreserve {
         /// The volume.
         volume: ObjectRef<VolumeName>,
         /// What is left of the reservation.
         left: Remaining,
     },
-    /// The volume's phase; with Bound the second step of a binding.
+    /// Sets the volume's phase; with Bound the second step of a binding.
     Phase {
         /// The volume.
         volume: ObjectRef<VolumeName>,
@@ -96,7 +96,7 @@ pub enum Write {
         /// The message beside it.
         message: String,
     },
-    /// The claim names the volume, and is marked as bound: the third step of a binding.
+    /// Sets the claim's volumeName and marks it as bound: the third step of a binding.
     SetVolumeName {
         /// The claim.
         claim: ObjectRef<ClaimKey>,
@@ -105,21 +105,21 @@ pub enum Write {
         /// Who chose the volume.
         chosen: ChosenBy,
     },
-    /// The claim's status; with Bound the last step of a binding.
+    /// Sets the claim's status; with Bound the last step of a binding.
     Status {
         /// The claim.
         claim: ObjectRef<ClaimKey>,
         /// The status.
         status: NewStatus,
     },
-    /// The claim gets the default class.
+    /// Sets the claim's class to the default class.
     SetClass {
         /// The claim.
         claim: ObjectRef<ClaimKey>,
         /// The class.
         class: ClassName,
     },
-    /// The claim asks this provisioner for a volume.
+    /// Annotates the claim with the provisioner that is to create its volume.
     SetProvisioner {
         /// The claim.
         claim: ObjectRef<ClaimKey>,
@@ -147,7 +147,7 @@ pub enum Write {
     },
 }
 
-/// What is left of a reservation that is taken back.
+/// What remains of a reservation that is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remaining {
     /// Nothing: the binder made it.
@@ -168,7 +168,7 @@ impl Remaining {
 /// The status of a claim, as the binder writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewStatus {
-    /// Waits; modes, capacity and attributes class are cleared.
+    /// Not bound; modes, capacity and attributes class are cleared.
     Pending,
     /// Has lost its volume; modes, capacity and attributes class are cleared.
     Lost,
@@ -184,7 +184,7 @@ pub enum NewStatus {
 }
 
 impl Write {
-    /// The object that it changes.
+    /// Returns the object that it changes.
     pub fn object(&self) -> ObjectKey {
         match self {
             Self::Reserve { volume, .. }
@@ -199,7 +199,7 @@ impl Write {
         }
     }
 
-    /// The volume that it keeps for a claim, and who chose it.
+    /// Returns the volume that it reserves, and who chose it.
     pub fn reserves(&self) -> Option<(&VolumeName, ChosenBy)> {
         if let Self::Reserve { volume, chosen, .. } = self {
             Some((&volume.name, *chosen))
@@ -208,7 +208,7 @@ impl Write {
         }
     }
 
-    /// The volume that it takes back from a claim.
+    /// Returns the volume whose reservation it removes.
     pub fn unreserves(&self) -> Option<&VolumeName> {
         if let Self::Unreserve { volume, .. } = self { Some(&volume.name) } else { None }
     }

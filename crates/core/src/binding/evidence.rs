@@ -1,7 +1,7 @@
 //! What is known for one question: the view, and what was read live for this question.
 //!
 //! "Not in the view" is unknown, never absent: only a live read that found nothing, or another uid
-//! under the name, proves absence. Whoever decides on something unknown names the read that would
+//! under the name, proves absence. A decision that needs an unknown object returns the read that would
 //! settle it; nothing is read here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,11 +20,11 @@ use crate::model::{
 /// What is known of one object.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Lookup<'a, T> {
-    /// It was seen.
+    /// It was observed.
     Present(&'a T),
     /// A live read proved that it does not exist.
     Absent,
-    /// It was not seen, and nobody looked.
+    /// It was not observed, and no live read was made.
     Unknown,
 }
 
@@ -346,7 +346,7 @@ impl<'a> Evidence<'a> {
         resolve(self.live.leases.get(&(namespace.clone(), name.into())), None)
     }
 
-    /// The volumes kept for a claim of this name, in order, as far as the view shows them.
+    /// Returns the volumes reserved for a claim of this name, in order, as far as the view shows them.
     pub fn reserved_for(&self, key: &ClaimKey) -> impl Iterator<Item = &'a Volume> {
         let evidence = *self;
         let volumes = self.view.reserved_for(key);

@@ -1,7 +1,7 @@
 //! Whether a volume fits a claim, and if not, every reason why.
 //!
 //! Which checks apply depends on who asks and on how the two point at each other: Kubernetes does
-//! not ask a volume that is kept for the claim about class, selector or phase. Choosing among
+//! not check a volume that is reserved for the claim for class, selector or phase. Choosing among
 //! volumes that fit is not here.
 
 use super::mismatch::Mismatch;
@@ -11,14 +11,14 @@ use crate::model::{
     VolumePhase,
 };
 
-/// Who asks whether a volume fits.
+/// The component that checks whether a volume fits.
 #[derive(Clone, Copy, Debug)]
 pub enum FitCheck<'a> {
     /// The binder, which knows how the claim's class binds.
     Controller(BindingMode),
     /// The scheduler, for a pod on this node.
     Scheduler(&'a Node),
-    /// Somebody who names the pair: whatever a binder would hold against it for good.
+    /// A user who names the pair: every mismatch that never passes.
     ///
     /// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`; access modes, volume mode, class
     /// and size count, selector, phase and node affinity do not.
@@ -28,7 +28,7 @@ pub enum FitCheck<'a> {
 /// A volume that fits, and on what ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It is kept for this claim.
+    /// It is reserved for this claim.
     Reserved,
     /// It is free and matches.
     Free,
@@ -88,7 +88,7 @@ pub(super) fn unmatched_term<'a>(volume: &Volume, claim: &'a Claim) -> Option<&'
 
 /// Whether the volume's marks keep it from the claims of this namespace, however the two point at each other.
 ///
-/// **Differs from Kubernetes**: there, a volume is anybody's.
+/// **Differs from Kubernetes**: there, every namespace may claim a volume.
 pub(super) fn is_foreign(volume: &Volume, claim: &Claim, home: Option<&Namespace>) -> bool {
     match volume.audience(&claim.key.namespace) {
         Audience::Unmarked | Audience::Listed => false,
@@ -112,9 +112,9 @@ fn holder_mismatch(volume: &Volume, claim: &Claim) -> Option<Mismatch> {
     }
 }
 
-/// What no waiting changes and what counts for a volume kept for the claim too.
+/// Mismatches that do not pass with time, and that count for a reserved volume too.
 ///
-/// Kubernetes leaves access modes to its index, and thereby never finds a volume kept for a claim
+/// Kubernetes leaves access modes to its index, and thereby never finds a volume reserved for a claim
 /// that lacks a requested mode; the answer is the same.
 fn lasting_mismatches(volume: &Volume, claim: &Claim, asker: FitCheck<'_>) -> Vec<Mismatch> {
     let mut found = Vec::new();

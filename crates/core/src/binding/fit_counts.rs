@@ -1,6 +1,6 @@
 //! How many volumes fit a claim, and how many do not for which reason.
 //!
-//! Numbers only: what a tenant is told may name no volume and no other claim.
+//! Numbers only: a text for a tenant names no volume and no other claim.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub fn count_fits(view: &View, claim: &Claim, asker: FitCheck<'_>) -> FitCounts 
     let (request, mut seen) = (claim.class(), 0);
     let wanted = request.wanted();
     let is_other = |volume: &Volume| volume.class().as_class() != wanted;
-    // A volume that is kept for the claim may be of any class.
+    // A volume that is reserved for the claim may be of any class.
     let kept = view.reserved_for(&claim.key).filter_map(|name| view.volume(name));
     let kept = kept.filter(|volume| is_other(volume));
     for volume in view.volumes_of_class(wanted).chain(kept) {
@@ -132,9 +132,9 @@ mod tests {
         assert_eq!(count_fits(&View::default(), &slow, IMMEDIATE).to_string(), "0/0 volumes fit");
     }
 
-    /// Kubernetes asks a kept volume neither for its class.
+    /// Kubernetes does not check the class of a reserved volume either.
     #[test]
-    fn a_volume_that_is_kept_for_the_claim_counts_whatever_its_class_is() {
+    fn a_reserved_volume_counts_whatever_its_class_is() {
         let reservation = Reservation::Named(claim().key);
         let kept = Volume { reservation, ..of_class(small(), "fast") };
         let counted = count_fits(&view([kept, volume()]), &claim(), IMMEDIATE);

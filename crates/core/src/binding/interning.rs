@@ -11,7 +11,7 @@ use super::view::View;
 use crate::model::{Claim, ClassRequest, Reservation, Volume};
 
 impl View {
-    /// Lets a volume that nobody else holds yet use the texts of itself before, of its claim and of a volume
+    /// Lets a volume that is not shared yet use the texts of itself before, of its claim and of a volume
     /// of its class.
     pub(super) fn share_with_volume(&self, volume: &mut Arc<Volume>) {
         let Some(volume) = Arc::get_mut(volume) else { return };
@@ -34,7 +34,7 @@ impl View {
         }
     }
 
-    /// Lets a claim that nobody else holds yet use the texts of itself before, of its volume and of a claim of
+    /// Lets a claim that is not shared yet use the texts of itself before, of its volume and of a claim of
     /// its namespace.
     pub(super) fn share_with_claim(&self, claim: &mut Arc<Claim>) {
         let Some(claim) = Arc::get_mut(claim) else { return };

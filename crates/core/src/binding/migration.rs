@@ -53,9 +53,9 @@ pub(super) fn mark_claim(claim: &Claim) -> Option<Write> {
 ///
 /// **Differs from Kubernetes**: there, a volume of a plug-in that has not moved also gets the finalizer
 /// `kubernetes.io/pv-controller` while its policy is Delete. It says that the binder deletes the storage, then
-/// takes it off. This one has no plug-ins: it would keep a volume for ever that somebody deletes. One that
-/// the other binder put there stays, as there: the storage is not deleted, and the volume is all that still tells
-/// where it is. Policy Retain takes it off.
+/// takes it off. This one has no plug-ins: a deleted volume would stay for ever. One that
+/// the other binder put there stays, as there: the storage is not deleted, and only the volume still
+/// says where it is. Policy Retain takes it off.
 pub(super) fn mark_volume(volume: &Volume) -> Option<Write> {
     let provisioner = volume.annotations.get(PROVISIONED_BY)?;
     let driver = driver(provisioner);
@@ -121,7 +121,7 @@ mod tests {
         // The stable key counts where both are there.
         let both = [(STORAGE_PROVISIONER, "csi.example"), (BETA_STORAGE_PROVISIONER, ebs)];
         assert_eq!(marked(&both), None);
-        // Nothing was asked: whoever marked it knows why.
+        // No provisioner is set: the mark is another component's.
         assert_eq!(marked(&[(MIGRATED_TO, "old")]), None);
         // The core itself asks a driver with both.
         let asked = [(STORAGE_PROVISIONER, "ebs.csi.aws.com"), (MIGRATED_TO, "ebs.csi.aws.com")];
@@ -165,7 +165,7 @@ mod tests {
         }
         assert_eq!(written(hand, ReclaimPolicy::Newer("Shred".into()), &both), None);
         assert_eq!(written(hand, retain, &[]), None);
-        assert_eq!(mark_volume(&volume()), None, "nobody provisioned it");
+        assert_eq!(mark_volume(&volume()), None, "it was not provisioned");
     }
 
     #[test]

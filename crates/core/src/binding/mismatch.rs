@@ -10,7 +10,7 @@ use crate::model::{AccessModes, ClaimKey, ClassName, Quantity, VolumeMode, Volum
 /// One reason why a volume does not fit a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The volume is kept for another claim.
+    /// The volume is reserved for another claim.
     ReservedForOther {
         /// That claim.
         holder: ClaimKey,

@@ -1,4 +1,4 @@
-//! The observed objects of one kind: found by name at once, told in the order of their names.
+//! The observed objects of one kind: found by hash, iterated in the order of their names.
 //!
 //! A decision asks for a dozen objects by name, and a search in a tree of 100,000 compares seventeen names
 //! each time. Not here: what else an object is found by, see `view`.
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_found_by_name_and_told_in_order() {
+    fn objects_are_found_by_name_and_iterated_in_order() {
         let mut objects = Objects::default();
         for name in ["c", "a", "b", "a"] {
             let old = objects.insert(named(name));

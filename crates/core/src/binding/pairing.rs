@@ -10,26 +10,26 @@ use crate::model::{Claim, Reservation, Volume};
 pub enum Pairing {
     /// Neither points at the other.
     Unrelated,
-    /// The claim names the volume, which is kept for nobody.
+    /// The claim names the volume, which is not reserved.
     Requested,
-    /// The volume is kept for a claim of this name; the claim names no volume.
+    /// The volume is reserved for a claim of this name; the claim names no volume.
     Reserved,
-    /// The volume is kept for exactly this claim, which names no volume yet.
+    /// The volume is reserved for exactly this claim, which names no volume yet.
     Held,
     /// Both name each other, the volume without the claim's uid.
     Agreed,
     /// Both name each other, uid included.
     Bound,
-    /// The volume is kept for this claim, which names another volume.
+    /// The volume is reserved for this claim, which names another volume.
     ClaimElsewhere,
-    /// The claim names this volume, which is kept for another claim.
+    /// The claim names this volume, which is reserved for another claim.
     VolumeElsewhere,
 }
 
 /// Where one side points, seen from the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Toward {
-    Nobody,
+    Nothing,
     ThisByName,
     This,
     Other,
@@ -41,20 +41,20 @@ enum Toward {
 /// Kubernetes: `pkg/volume/util`, `IsVolumeBoundToClaim`.
 pub fn pairing(volume: &Volume, claim: &Claim) -> Pairing {
     match (volume_toward(volume, claim), claim_toward(claim, volume)) {
-        (Toward::Nobody, Toward::This | Toward::ThisByName) => Pairing::Requested,
-        (Toward::ThisByName, Toward::Nobody) => Pairing::Reserved,
+        (Toward::Nothing, Toward::This | Toward::ThisByName) => Pairing::Requested,
+        (Toward::ThisByName, Toward::Nothing) => Pairing::Reserved,
         (Toward::ThisByName, Toward::This | Toward::ThisByName) => Pairing::Agreed,
-        (Toward::This, Toward::Nobody) => Pairing::Held,
+        (Toward::This, Toward::Nothing) => Pairing::Held,
         (Toward::This, Toward::This | Toward::ThisByName) => Pairing::Bound,
         (Toward::This | Toward::ThisByName, Toward::Other) => Pairing::ClaimElsewhere,
         (Toward::Other, Toward::This | Toward::ThisByName) => Pairing::VolumeElsewhere,
-        (Toward::Nobody | Toward::Other, Toward::Nobody | Toward::Other) => Pairing::Unrelated,
+        (Toward::Nothing | Toward::Other, Toward::Nothing | Toward::Other) => Pairing::Unrelated,
     }
 }
 
 fn volume_toward(volume: &Volume, claim: &Claim) -> Toward {
     match &volume.reservation {
-        Reservation::Free => Toward::Nobody,
+        Reservation::Free => Toward::Nothing,
         Reservation::Named(key) if *key == claim.key => Toward::ThisByName,
         Reservation::Held(key, uid) if *key == claim.key && Some(uid) == claim.uid.as_ref() => {
             Toward::This
@@ -67,7 +67,7 @@ fn volume_toward(volume: &Volume, claim: &Claim) -> Toward {
 
 fn claim_toward(claim: &Claim, volume: &Volume) -> Toward {
     match &claim.volume {
-        None => Toward::Nobody,
+        None => Toward::Nothing,
         Some(name) if *name == volume.name => Toward::This,
         Some(_) => Toward::Other,
     }

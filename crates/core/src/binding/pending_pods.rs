@@ -1,6 +1,6 @@
 //! Pods that wait, and which claims they use.
 //!
-//! Pods that run or have finished are not here: nobody watches them all, so that whether a claim is in
+//! Pods that run or have finished are not here: no watch covers them, so that whether a claim is in
 //! use is asked live (`Read::PodsUsing`).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,7 +19,7 @@ pub enum Recycling {
 }
 
 impl Recycling {
-    /// What people are told of it, and what stands beside the phase of a volume where it failed.
+    /// Returns the text of the event, and the message in the status of a volume whose recycling failed.
     pub(super) fn message(&self) -> String {
         match self {
             Self::Done => "Volume recycled".to_owned(),
@@ -33,8 +33,8 @@ impl Recycling {
 /// to be recycled again as long as it is decided about. Nothing follows if the volume is not to be recycled any
 /// more.
 ///
-/// **Differs from Kubernetes**: there, the policy is not looked at again, so that a volume that somebody has
-/// set to Retain meanwhile is offered to others.
+/// **Differs from Kubernetes**: there, the policy is not checked again: a volume that was set to Retain
+/// meanwhile is offered to others.
 pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
     if volume.policy != ReclaimPolicy::Recycle {
         return None;
@@ -52,9 +52,9 @@ pub fn after_recycling(volume: &Volume, end: &Recycling) -> Option<Write> {
     })
 }
 
-/// Whether whoever removes all files of one volume removes files of the other.
+/// Returns whether removing all files of one volume removes files of the other.
 ///
-/// As far as their sources tell: two names of one server are two servers here.
+/// Sources are compared as text: two names of one server are two servers here.
 pub fn share_files(one: &Volume, other: &Volume) -> bool {
     let (Some(here), Some(there)) = (&one.storage, &other.storage) else { return false };
     let is_of_a_node = matches!(here.kind(), StorageKind::Local | StorageKind::Folder);
@@ -62,9 +62,9 @@ pub fn share_files(one: &Volume, other: &Volume) -> bool {
 }
 
 /// A volume whose files would be removed with those of `volume`, and are to stay: any but one that is to be emptied
-/// itself. One that nobody has ever had may have been filled by hand.
+/// itself. A volume that was never bound may have been filled by hand.
 ///
-/// **Differs from Kubernetes**: there, nobody asks, and recycling `/exports` empties a bound `/exports/b`.
+/// **Differs from Kubernetes**: there, nothing checks this, and recycling `/exports` empties a bound `/exports/b`.
 pub(super) fn spared<'a>(view: &'a View, volume: &Volume) -> Option<&'a Volume> {
     volume.storage.as_ref()?;
     let is_emptied = |other: &Volume| {

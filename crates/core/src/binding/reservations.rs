@@ -1,4 +1,4 @@
-//! Which volumes are kept for which claim, by the claim.
+//! An index of reserved volumes by claim.
 //!
 //! Nearly every claim has one volume, and is asked for it at every step. Found by a hash: in a tree of 100,000
 //! claims a search compares dozens of names. Not here: what a reservation means (`pairing`).
@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 
 use crate::model::{ClaimKey, VolumeName};
 
-/// Pairs of a claim and a volume that is kept for it.
+/// Pairs of a claim and a volume that is reserved for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reservations {
     /// By the hash of the claim; without a seed, as in `objects`.
@@ -22,7 +22,7 @@ pub(super) struct Reservations {
 }
 
 impl Reservations {
-    /// The volumes that are kept for the claim, in order.
+    /// Returns the volumes that are reserved for the claim, in order.
     pub(super) fn of(&self, key: &ClaimKey) -> impl Iterator<Item = &VolumeName> + use<'_> {
         let kept = self.kept.iter_hash(self.hasher.hash_one(key));
         let mut names: Vec<&VolumeName> =

@@ -56,7 +56,7 @@ pub fn settle(view: &mut View, order: &[ClaimKey], listed: &ListedCollections) -
     loop {
         let before = settling.writes.len();
         settling.volumes(&mut volumes);
-        // A volume that is given back may be what somebody waited for. No write to or for a claim can
+        // A volume that becomes free may match a pending claim. No write to or for a claim can
         // help another one, so that nothing has changed for claims unless a volume was written, or more came
         // to be unknown.
         let open = settling.open.len();
@@ -76,7 +76,7 @@ struct Settling<'a> {
     listed: &'a ListedCollections,
     /// What was written so far.
     writes: Vec<Write>,
-    /// What was asked since the last write; of classes ever, as nobody writes those.
+    /// Live reads since the last write; reads of classes stay, as no decision writes those.
     live: LiveReads,
     /// What is open about objects.
     open: BTreeMap<ObjectKey, Open>,
@@ -94,7 +94,7 @@ enum Progress {
 
 impl Settling<'_> {
     /// Settles the volumes. Each is written once before any is written twice, as where writes are under way at
-    /// the same time: who waits is offered the best of all that come free, not the first.
+    /// the same time: a pending claim gets the best of all that become free, not the first.
     fn volumes(&mut self, volumes: &mut [(VolumeName, VolumeOutcome)]) {
         let mut open: Vec<usize> = (0..volumes.len()).collect();
         while !open.is_empty() {
@@ -122,8 +122,8 @@ impl Settling<'_> {
         }
     }
 
-    /// A volume that a claim names in vain may have become another's since the claim was looked at: nothing is
-    /// written for that, but another reason stands.
+    /// Decides again about claims that name a volume without being bound to it. The volume may be another's by now, which
+    /// changes the reason and needs no write.
     fn look_again(&mut self, claims: &mut [(ClaimKey, ClaimOutcome)]) {
         for (key, outcome) in claims {
             let is_bound =
@@ -228,7 +228,7 @@ fn volume_decision(
             .view()
             .volume(name)
             .map_or_else(Open::new, |volume| unproven::of_volume(ground, volume, &decision.why));
-        // That it is offered is written whoever takes it.
+        // The phase Available is written whichever claim takes it.
         let is_offered = matches!(decision.why, VolumeOutcome::Offered | VolumeOutcome::Unusable)
             && matches!(decision.next, Next::Write(_));
         if open.is_empty() || is_offered {

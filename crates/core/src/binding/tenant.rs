@@ -1,6 +1,6 @@
 //! The tenant's label that a volume gets with its reservation.
 //!
-//! One decision for whoever reserves: a binder whose write the webhook edits, and our own controller, which writes
+//! One decision for every binder: another one, whose write the webhook mutates, and our controller, which writes
 //! the label with the reservation. Whether labels are given at all is the configuration's (`tenancy.label`). Not
 //! here: whom a label admits (`model`), who may label a namespace (`rules`).
 
@@ -15,7 +15,7 @@ pub enum NewTenantLabel<'a> {
     Nothing,
     /// That of this tenant.
     Tenant(&'a str),
-    /// Whose the namespace is was not seen; this read tells.
+    /// The namespace was not observed; this read settles it.
     Unknown(Read),
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     /// That a watch did not show a namespace proves nothing.
     #[test]
-    fn whose_an_unseen_namespace_is_a_live_read_tells() {
+    fn an_unseen_namespace_needs_a_live_read() {
         let view = View::default();
         let owed = |answer: Option<ReadResult<Namespace>>| {
             let mut live = LiveReads::default();
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(owed(Some(ReadResult::NotFound)), "Nothing");
         assert_eq!(owed(Some(ReadResult::Found(namespace(Some("blue"))))), "Tenant(\"blue\")");
         let live = LiveReads::default();
-        let nobody = new_tenant_label(&volume(), &"".into(), &Evidence::new(&view, &live));
-        assert_eq!(nobody, NewTenantLabel::Nothing);
+        let unnamed = new_tenant_label(&volume(), &"".into(), &Evidence::new(&view, &live));
+        assert_eq!(unnamed, NewTenantLabel::Nothing);
     }
 }

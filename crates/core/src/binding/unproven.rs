@@ -126,7 +126,7 @@ fn searched(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Vec<Collectio
             view.volume(name).map_or_else(Vec::new, |volume| of_pair(volume, claim))
         }
         ClaimOutcome::GetsDefaultClass(_) => vec![Collection::Volumes, Collection::Classes],
-        // A volume that is kept for it would be taken at once.
+        // A volume that is reserved for it would be bound at once.
         ClaimOutcome::WaitsForConsumer
         | ClaimOutcome::WaitsForPods(_)
         | ClaimOutcome::WaitsForProvisioner(_) => vec![Collection::Volumes],
@@ -145,8 +145,8 @@ fn searched(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Vec<Collectio
     }
 }
 
-/// On what it rests that a claim gets this volume. Whoever has it already, or is named by it too, competes with
-/// nobody.
+/// On what it rests that a claim gets this volume. A claim that has it already, or that
+/// it names, has no competitors.
 fn of_pair(volume: &Volume, claim: &Claim) -> Vec<Collection> {
     match pairing(volume, claim) {
         Pairing::Held | Pairing::Agreed | Pairing::Bound => Vec::new(),
@@ -215,7 +215,7 @@ fn is_tenants(volume: &Volume, claim: &Claim) -> bool {
         .is_some_and(|found| found.iter().all(|one| *one == Mismatch::ForeignNamespace))
 }
 
-/// The volume as if nobody had it.
+/// The volume without its reservation.
 fn freed(volume: &Volume) -> Volume {
     Volume {
         reservation: Reservation::Free,

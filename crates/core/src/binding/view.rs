@@ -82,7 +82,7 @@ impl Observed {
     }
 }
 
-/// Volumes, claims, classes and waiting pods as last observed, with their pointers indexed.
+/// Volumes, claims, classes and pending pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     volumes: Objects<Volume>,
@@ -101,8 +101,7 @@ pub struct View {
     dead: BTreeSet<Uid>,
 }
 
-/// Free volumes that are kept for claims which wait for a reply: as good as given, though no object says
-/// so yet.
+/// Free volumes that are assumed to be reserved: the claim's write before it is in flight.
 #[derive(Clone, Debug, Default)]
 struct AssumedReservations {
     by_volume: BTreeMap<VolumeName, ClaimKey>,
@@ -110,8 +109,8 @@ struct AssumedReservations {
 }
 
 impl View {
-    /// A view that does not index which volumes are on which storage, nor which claims lost theirs: nobody asks it
-    /// for either, and it may hold a hundred thousand volumes.
+    /// A view that does not index which volumes are on which storage, nor which claims lost theirs. The binder
+    /// needs neither, and may hold a hundred thousand volumes.
     pub fn for_binding() -> Self {
         Self { storages: VolumesByStorage::off(), ..Self::default() }
     }
@@ -221,22 +220,19 @@ impl View {
         self.free.candidates(claim).filter_map(|name| self.volumes.get(name))
     }
 
-    /// Notes that the claim was decided to wait for any volume that fits. It holds until the claim is
-    /// observed again, or has a volume.
+    /// Adds a claim that any matching volume can serve. It stays until the claim is observed again, or has a volume.
     pub fn add_pending(&mut self, key: &ClaimKey) {
         if let Some(claim) = self.claims.get(key) {
             self.waiting.insert(claim);
         }
     }
 
-    /// The waiting claims that `volume` could serve by class, modes and size, in the order in which they
-    /// are served: by age, then by namespace and name.
+    /// Returns the pending claims that match `volume` in class, modes and size, in order of creation, namespace and name.
     pub fn pending_for(&self, volume: &Volume) -> impl Iterator<Item = &Arc<Claim>> {
         self.waiting.served_by(volume).filter_map(|key| self.claims.get(key))
     }
 
-    /// Gives a free volume to a claim before that can be written: for every other claim it is taken.
-    /// Whoever has the promise keeps it.
+    /// Assumes that a free volume is reserved for a claim before the write is sent. An earlier assumption stays.
     pub fn assume_reserved(&mut self, name: &VolumeName, key: &ClaimKey) {
         self.forget_assumed(key);
         if self.is_assumed(name) {
@@ -249,17 +245,17 @@ impl View {
         }
     }
 
-    /// Whether the volume is promised to a claim.
+    /// Returns whether the volume is assumed to be reserved.
     pub fn is_assumed(&self, name: &VolumeName) -> bool {
         self.assumed_for(name).is_some()
     }
 
-    /// The claim to which the volume is promised.
+    /// Returns the claim for which the volume is assumed to be reserved.
     pub fn assumed_for(&self, name: &VolumeName) -> Option<&ClaimKey> {
         self.assumed.by_volume.get(name)
     }
 
-    /// Takes back what was promised to the claim, if anything: the volume is as free as it is.
+    /// Forgets the reservation that was assumed for the claim, and returns its volume.
     pub fn forget_assumed(&mut self, key: &ClaimKey) -> Option<VolumeName> {
         let name = self.assumed.by_claim.remove(key)?;
         self.assumed.by_volume.remove(&name);
@@ -269,11 +265,11 @@ impl View {
         Some(name)
     }
 
-    /// Forgets which claims wait and what was promised: whoever decides begins anew.
+    /// Forgets pending claims and assumed reservations, as after a restart.
     pub fn forget_pending(&mut self) {
         self.waiting = PendingClaims::default();
-        let promised: Vec<ClaimKey> = self.assumed.by_claim.keys().cloned().collect();
-        for key in promised {
+        let assumed: Vec<ClaimKey> = self.assumed.by_claim.keys().cloned().collect();
+        for key in assumed {
             self.forget_assumed(&key);
         }
     }
@@ -462,7 +458,7 @@ impl View {
         }
     }
 
-    /// A claim that was given a volume waits no more.
+    /// Removes a claim that has a volume from the pending ones.
     pub(super) fn remove_pending(&mut self, key: &ClaimKey) {
         self.waiting.remove(key);
     }

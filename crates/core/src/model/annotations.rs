@@ -39,8 +39,8 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 pub const BINDING_MODE_NOTE: &str = "bindery.dev/volume-binding-mode";
 /// Ours, on a claim: the provisioner that was expected to act when the claim was made. A note.
 pub const PROVISIONER_NOTE: &str = "bindery.dev/volume-provisioner";
-/// Ours, on the Lease of the controller: when another binder was seen at work, and what it did. Whoever removes it lets
-/// the controller bind again.
+/// Ours, on the Lease of the controller: when another binder was seen at work, and what it did. Removing it
+/// lets the controller bind again.
 pub const OTHER_BINDER: &str = "bindery.dev/other-binder";
 /// Ours, on a volume: an exemption; the rule's id follows.
 pub const ALLOW_PREFIX: &str = "allow.bindery.dev/";
@@ -155,7 +155,7 @@ impl Annotations {
         self.0 = self.0.with(key, Some(value));
     }
 
-    /// Takes out what stands under `key`.
+    /// Removes the value under `key`.
     pub fn remove(&mut self, key: &str) {
         self.0 = self.0.with(key, None);
     }

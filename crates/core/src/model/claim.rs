@@ -25,7 +25,7 @@ pub struct Claim {
     pub version: Option<ResourceVersion>,
     /// When it was created; absent before it is stored.
     pub created: Option<CreationTimestamp>,
-    /// Whether somebody asked to delete it.
+    /// Whether it is being deleted.
     pub deletion: Deletion,
     /// The annotations that decisions read.
     pub annotations: Annotations,
@@ -84,8 +84,8 @@ impl Claim {
         if self.annotations.has(BIND_COMPLETED) { Stage::Completed } else { Stage::Unbound }
     }
 
-    /// Its place among those that wait: the oldest first, then by namespace and name. One without a time
-    /// is not stored yet.
+    /// Returns the key by which pending claims are ordered: creation time, namespace and name. A claim without a time is
+    /// not stored yet.
     pub fn creation_order(&self) -> (bool, Option<CreationTimestamp>, &ClaimKey) {
         (self.created.is_none(), self.created, &self.key)
     }
@@ -114,7 +114,7 @@ pub enum Stage {
 /// `status.phase` of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimPhase {
-    /// Waits for a volume; what an absent phase means.
+    /// Not bound to a volume yet; what an absent phase means.
     Pending,
     /// Has its volume.
     Bound,

@@ -1,6 +1,6 @@
 //! Storage classes: what a claim asks for, what a volume has, and what the class object says.
 //!
-//! Absent, empty and named are three different requests; they are told apart here once, so that no
+//! Absent, empty and named are three different requests; this module distinguishes them, so that no
 //! rule compares texts.
 
 use std::fmt;
@@ -87,7 +87,7 @@ pub enum Provisioner {
 }
 
 impl Provisioner {
-    /// Reads `provisioner`; a class that names none has nobody who makes volumes either.
+    /// Reads `provisioner`; a class that names none has no provisioner either.
     pub fn from_text(text: &str) -> Self {
         match text {
             "" | NO_PROVISIONER => Self::Static,

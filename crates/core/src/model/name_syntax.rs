@@ -57,13 +57,13 @@ mod tests {
             (&*long(64), false, false, true, false),
             (&*long(254), false, false, false, false),
         ] {
-            let told = (
+            let found = (
                 is_simple_name(name),
                 is_dns_label(name),
                 is_dns_subdomain(name),
                 is_qualified_name(name),
             );
-            assert_eq!(told, (simple, label, subdomain, qualified), "{name}");
+            assert_eq!(found, (simple, label, subdomain, qualified), "{name}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each is a type of its own, so that a volume's name never stands where a claim's is expected.
 //! Nothing is validated here: the API server has done that, and a manifest that has not met it yet
-//! is refused by it, not by us. A clone shares the text: indices and writes repeat names all the time.
+//! is invalid there, not here. A clone shares the text: indices and writes repeat names all the time.
 
 use std::fmt;
 
@@ -169,7 +169,7 @@ impl fmt::Debug for ResourceVersion {
 /// Namespace and name of a claim.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
-    /// The namespace; empty only in a reference that somebody left incomplete.
+    /// The namespace; empty only in an incomplete reference.
     pub namespace: ArcStr,
     /// The name.
     pub name: ArcStr,

@@ -14,7 +14,7 @@ pub type NamespaceName = ArcStr;
 pub struct Namespace {
     /// Its name.
     pub name: NamespaceName,
-    /// Its labels, by which an operator tells one kind of namespace from another.
+    /// Its labels, by which an operator selects namespaces.
     pub labels: Labels,
     /// Whether it is being deleted.
     pub deletion: Deletion,

@@ -1,4 +1,4 @@
-//! A list that is never empty: a refusal without a reason has no spelling.
+//! A list that is never empty: a denial without a reason cannot be expressed.
 //!
 //! Only what the core needs is here; it is not a general collection.
 

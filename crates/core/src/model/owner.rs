@@ -1,4 +1,4 @@
-//! Owners of an object: whoever `metadata.ownerReferences` names.
+//! Owners of an object, as `metadata.ownerReferences` names them.
 //!
 //! The garbage collector deletes what has only owners that are gone. Whether one is gone is not known here.
 

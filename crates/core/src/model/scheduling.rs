@@ -130,7 +130,7 @@ mod tests {
         Host { node, taints: taints.iter().map(taint).collect(), is_cordoned: false }
     }
 
-    fn told(constraints: &Constraints, host: &Host) -> Vec<String> {
+    fn obstacles(constraints: &Constraints, host: &Host) -> Vec<String> {
         constraints.obstacles(host).iter().map(ToString::to_string).collect()
     }
 
@@ -139,12 +139,12 @@ mod tests {
         let selector = vec![Term::equals("disk", "ssd").unwrap()];
         let pod = Constraints { selector, ..Constraints::default() };
         let free = host(&[("disk", "ssd")], &[("spot", "", "PreferNoSchedule")]);
-        assert_eq!(told(&pod, &free), [""; 0]);
+        assert_eq!(obstacles(&pod, &free), [""; 0]);
         let taints =
             [("gpu", "a", "NoSchedule"), ("old", "", "NoExecute"), (CORDON, "", "NoSchedule")];
         let other = Host { is_cordoned: true, ..host(&[], &taints) };
         assert_eq!(
-            told(&pod, &other),
+            obstacles(&pod, &other),
             [
                 "nodeSelector disk=ssd does not match",
                 "the node is cordoned",
@@ -154,7 +154,7 @@ mod tests {
         );
         let affinity = NodeAffinity::Required(Vec::new());
         let nowhere = Constraints { affinity, ..Constraints::default() };
-        assert_eq!(told(&nowhere, &free), ["the pod's required node affinity does not match"]);
+        assert_eq!(obstacles(&nowhere, &free), ["the pod's required node affinity does not match"]);
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             let value = value.map(Into::into);
             let toleration = Toleration { key: key.into(), value, effect: effect.into() };
             let pod = Constraints { tolerations: vec![toleration], ..Constraints::default() };
-            told(&pod, &tainted).is_empty()
+            obstacles(&pod, &tainted).is_empty()
         };
         assert!(
             bears("", None, "") && bears("gpu", None, "") && bears("gpu", Some("a"), "NoSchedule")

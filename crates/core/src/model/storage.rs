@@ -1,4 +1,4 @@
-//! Which piece of storage is behind a volume, so that two volumes on the same one can be told.
+//! The piece of storage behind a volume, so that two volumes on the same one are recognized.
 //!
 //! Not here: how it is read from the source of a volume (`api::storage`).
 
@@ -17,7 +17,7 @@ pub struct Storage {
 /// What kind of storage it is, as far as that decides who else may have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageKind {
-    /// A disk or share that only its own system can tell apart: one name, one piece.
+    /// A disk or share that only its own system distinguishes: one name, one piece.
     Disk,
     /// A file system by the name that its driver gives it: many nodes and many volumes may have it at a time.
     FileSystem,
@@ -60,7 +60,7 @@ impl Storage {
             })
     }
 
-    /// Whether whoever removes all files of one removes files of the other: they are the same, or one is inside the
+    /// Returns whether removing all files of one removes files of the other: they are the same, or one is inside the
     /// other. Of folders of nodes that is so on one node.
     pub fn overlaps(&self, other: &Self) -> bool {
         let is_of_a_node = |kind| matches!(kind, StorageKind::Local | StorageKind::Folder);

@@ -1,7 +1,7 @@
 //! Whom a volume admits: the namespaces that its annotation lists, and those of the tenant that its label
 //! names.
 //!
-//! Only whoever may write PersistentVolumes sets either. Not here: what namespaces are labelled with.
+//! Only users who may write PersistentVolumes set either. Not here: what namespaces are labelled with.
 
 use super::annotations::{ALLOWED_NAMESPACES, TENANT};
 use super::volume::Volume;
@@ -25,7 +25,7 @@ pub enum TenantLabel {
     /// An administrator.
     #[default]
     Manual,
-    /// Whoever reserves it: it gets the tenant of the claim's namespace, unless it carries a mark already.
+    /// The writer of its reservation: it gets the tenant of the claim's namespace, unless it carries a mark already.
     Auto,
 }
 
@@ -49,8 +49,8 @@ impl Volume {
         self.annotations.has(ALLOWED_NAMESPACES) || self.labels.get(TENANT).is_some()
     }
 
-    /// What its marks say about the claims of `namespace`. A volume that carries both marks admits whoever
-    /// either admits.
+    /// What its marks say about the claims of `namespace`. A volume that carries both marks admits the
+    /// claims that either admits.
     pub fn audience(&self, namespace: &str) -> Audience<'_> {
         let allowed = self.annotations.get(ALLOWED_NAMESPACES);
         if allowed.is_some_and(|patterns| is_among(namespace, patterns)) {

@@ -28,7 +28,7 @@ pub struct Volume {
     pub version: Option<ResourceVersion>,
     /// When it was created; absent before it is stored.
     pub created: Option<CreationTimestamp>,
-    /// Whether somebody asked to delete it.
+    /// Whether it is being deleted.
     pub deletion: Deletion,
     /// Its labels, which claims select by.
     pub labels: Labels,
@@ -56,7 +56,7 @@ pub struct Volume {
     pub node_affinity: NodeAffinity,
     /// What kind of storage is behind it.
     pub backend: Backend,
-    /// Which piece of storage; absent where it cannot be told, or nobody wanted to know.
+    /// Which piece of storage; absent where it is unknown or not indexed.
     pub storage: Option<Storage>,
     /// `status.phase`.
     pub phase: VolumePhase,
@@ -121,12 +121,12 @@ impl fmt::Display for VolumeMode {
     }
 }
 
-/// For whom a volume is kept: its `spec.claimRef` as namespace, name and uid.
+/// The claim for which a volume is reserved: `spec.claimRef` as namespace, name and uid.
 ///
 /// Kubernetes looks at these three only; the other keys of the reference mean nothing to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reservation {
-    /// For nobody.
+    /// Not reserved.
     Free,
     /// For the claim of this name, whichever it will be.
     Named(ClaimKey),
@@ -199,7 +199,7 @@ impl fmt::Display for ReclaimPolicy {
     }
 }
 
-/// The storage behind a volume, as far as a decision tells one from another.
+/// The storage behind a volume, as far as decisions distinguish it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A volume of this CSI driver.

@@ -1,4 +1,4 @@
-//! Which volume a claim is given: one that is kept for it, else the best free one.
+//! The choice of a volume for a claim: one that is reserved for it, else the best free one.
 //!
 //! Not here: whether a volume fits (`fit`), the order of the free ones (`index`).
 
@@ -12,11 +12,11 @@ use crate::model::{BindingMode, Claim, Content, Reservation, Volume};
 /// What the view has for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This volume is kept for it.
+    /// This volume is reserved for the claim.
     Reserved(Arc<Volume>),
     /// This volume is free, and none that is free fits better.
     Free(Arc<Volume>),
-    /// A volume is kept for it that the asker cannot use, which rules out every other.
+    /// This volume is reserved for the claim, and the node cannot reach it. No other volume is considered.
     ReservedUnreachable(Arc<Volume>),
     /// None fits.
     NoMatch,
@@ -24,10 +24,10 @@ pub enum Choice {
 
 /// The volume for `claim`, among those that `view` shows.
 ///
-/// A volume that is kept for the claim comes before every other, whatever its access modes are: one
+/// A volume that is reserved for the claim comes before every other, whatever its access modes are: one
 /// that names its uid first, then in the order of the free ones.
 ///
-/// **Differs from Kubernetes**: there a volume that is kept for the claim is seen only when no free one
+/// **Differs from Kubernetes**: there a volume that is reserved for the claim is found only when no free one
 /// has fewer access modes (`pv_controller.go`, `findBestMatchForClaim`), and stays unused. A scheduler
 /// whose node cannot reach a kept volume is given none, as there (`pkg/volume/util`,
 /// `FindMatchingVolume`).

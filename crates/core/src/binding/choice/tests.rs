@@ -181,7 +181,7 @@ fn fewest_modes_win_over_size_and_ties_are_settled() {
     assert_eq!(choose(&view(&volumes), &claim(), IMMEDIATE), Choice::NoMatch);
 }
 
-/// **Differs from Kubernetes**: a volume that is kept for the claim is found before a free one with
+/// **Differs from Kubernetes**: a volume that is reserved for the claim is found before a free one with
 /// fewer modes; one that names the claim's uid before one that names the claim only.
 #[test]
 fn a_kept_volume_wins_over_every_free_one() {

@@ -20,10 +20,10 @@ use crate::model::{
     Provisioner, Quantity, Reported, Reservation, Stage, Volume, VolumeClass, VolumeName,
 };
 
-/// Where a claim stands.
+/// The state of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// Nobody saw it.
+    /// It was not observed.
     Unseen,
     /// It is being deleted and has no volume: it gets none.
     Terminating,
@@ -42,7 +42,7 @@ pub enum ClaimOutcome {
     WaitsForPods(NonEmpty<ArcStr>),
     /// This provisioner is asked for a volume.
     WaitsForProvisioner(Box<str>),
-    /// No volume fits, and nobody makes volumes of its class.
+    /// No volume fits, and its class has no provisioner.
     NoMatchingVolume,
     /// No volume fits, and its class does not exist.
     NoClass(ClassName),
@@ -50,7 +50,7 @@ pub enum ClaimOutcome {
     NoVolume(VolumeName),
     /// The volume that it names does not fit.
     Unfit(VolumeName, NonEmpty<Mismatch>),
-    /// The volume that it names is kept for another claim.
+    /// The volume that it names is reserved for another claim.
     Taken(VolumeName),
     /// It was bound, and its volume is gone.
     Lost(Loss),
@@ -263,7 +263,7 @@ fn naming(evidence: &Evidence<'_>, claim: &Claim, name: &VolumeName) -> Decision
 }
 
 /// The volume that the claim names is another's. A claim for which the binder itself chose it, and which
-/// somebody took the mark from, keeps its status: nobody knows what its pods are using.
+/// whose mark was removed, keeps its status: what its pods use is unknown.
 ///
 /// Kubernetes: `pv_controller.go`, `syncUnboundClaim`, an error without a write.
 fn taken(claim: &Claim, name: &VolumeName) -> Decision<ClaimOutcome> {
@@ -377,7 +377,7 @@ fn completed(
 /// A claim whose volume is its own, or is to be its own again.
 ///
 /// **Differs from Kubernetes**: there, a claim that was called Lost on newer news of its volume is called
-/// Bound again by whoever has only seen the older. Here the volume is read live first.
+/// Bound again by a binder that saw only the older state. Here the volume is read live first.
 fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<ClaimOutcome> {
     let read = Read::Volume(volume.name.clone());
     let is_lost = claim.phase == ClaimPhase::Lost;
@@ -389,7 +389,7 @@ fn kept(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<Cla
 
 /// What speaks against giving a volume that lost its reservation back to its claim.
 ///
-/// **Differs from Kubernetes**: there, nothing is checked, and a volume that was made anew under the
+/// **Differs from Kubernetes**: there, nothing is checked, and a volume that was re-created under the
 /// name becomes the claim's whatever it is. The claim's own size does not count, as it may have grown
 /// since; what it last reported does.
 fn against_return(

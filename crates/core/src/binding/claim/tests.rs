@@ -32,7 +32,7 @@ fn decided(volumes: &[Volume], claims: &[Claim], classes: &[Class]) -> Decision<
 }
 
 /// What a decision writes, in a word, and the outcome.
-fn told(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
+fn step(decision: &Decision<ClaimOutcome>) -> (&'static str, ClaimOutcome) {
     let word = match &decision.next {
         Next::Settled => "nothing",
         Next::Read(_) => "read",
@@ -143,7 +143,7 @@ fn a_claim_without_a_volume_takes_one_or_waits() {
         (vec![fast], selected, vec![delayed], ("ask", waits)),
     ];
     for (number, (volumes, claim, classes, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(told(&decided(&volumes, &[claim], &classes)), expected, "row {number}");
+        assert_eq!(step(&decided(&volumes, &[claim], &classes)), expected, "row {number}");
     }
 }
 
@@ -153,21 +153,21 @@ fn a_class_of_a_plug_in_that_moved_asks_its_driver() {
     let class = class(BindingMode::Immediate, ebs);
     let decision = decided(&[], &[of_class(claim())], std::slice::from_ref(&class));
     let waits = ClaimOutcome::WaitsForProvisioner("ebs.csi.aws.com".into());
-    assert_eq!(told(&decision), ("ask", waits.clone()));
+    assert_eq!(step(&decision), ("ask", waits.clone()));
     let Next::Write(write) = decision.next else { panic!("no write") };
     let mut view = View::default();
     view.apply(Observed::Claim(Arc::new(of_class(claim()))));
     view.assume(&write);
     let asked = Claim::clone(view.claim(&claim().key).unwrap());
     assert_eq!(asked.annotations.get(MIGRATED_TO), Some("ebs.csi.aws.com"));
-    assert_eq!(told(&decided(&[], &[asked], std::slice::from_ref(&class))), ("nothing", waits));
+    assert_eq!(step(&decided(&[], &[asked], std::slice::from_ref(&class))), ("nothing", waits));
     // An older release asked the plug-in by its own name; the mark comes first, then the new name.
     let mut old = of_class(claim());
     old.annotations.insert(STORAGE_PROVISIONER, "kubernetes.io/aws-ebs");
-    assert_eq!(told(&decided(&[], std::slice::from_ref(&old), &[class])).0, "migrate");
+    assert_eq!(step(&decided(&[], std::slice::from_ref(&old), &[class])).0, "migrate");
     let bound = Volume { phase: VolumePhase::Bound, ..held() };
     let bound_claim = Claim { volume: Some(pv()), ..old };
-    assert_eq!(told(&decided(&[bound], &[bound_claim], &[])).0, "migrate");
+    assert_eq!(step(&decided(&[bound], &[bound_claim], &[])).0, "migrate");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_delayed_claim_tells_for_which_pods_it_waits() {
             view.apply(Observed::Pod(Arc::new(Pod { key, node, claims: vec![claim().key] })));
         }
         let decision = decide_claim(&Evidence::new(&view, &LiveReads::default()), &claim().key);
-        told(&decision)
+        step(&decision)
     };
     assert_eq!(waits(&[]), ("nothing", ClaimOutcome::WaitsForConsumer));
     // A pod that was given a node by hand passed the scheduler by, which alone would choose a volume.
@@ -202,7 +202,7 @@ fn a_claim_that_names_a_volume_gets_that_or_none() {
         Volume { access_modes: AccessModes::from_names(["ReadOnlyMany"]), ..agreed.clone() };
     let word = |volumes: &[Volume], claim: Claim, classes: &[Class]| {
         let decision = decided(volumes, &[claim], classes);
-        let (word, why) = told(&decision);
+        let (word, why) = step(&decision);
         let outcome = match why {
             ClaimOutcome::Bound(_) => "bound",
             ClaimOutcome::BoundDespite(..) => "bound despite",
@@ -276,10 +276,10 @@ fn a_bound_claim_keeps_its_volume_or_has_lost_it() {
         (vec![volume()], grown, ("reserve", bound)),
     ];
     for (number, (volumes, claim, expected)) in rows.into_iter().enumerate() {
-        assert_eq!(told(&decided(&volumes, &[claim], &[])), expected, "row {number}");
+        assert_eq!(step(&decided(&volumes, &[claim], &[])), expected, "row {number}");
     }
-    // **Differs from Kubernetes**: a volume that was made anew under the name must fit.
-    let (word, why) = told(&decided(&[small()], &[was_large], &[]));
+    // **Differs from Kubernetes**: a volume that was re-created under the name must fit.
+    let (word, why) = step(&decided(&[small()], &[was_large], &[]));
     assert_eq!(word, "lost");
     assert!(matches!(why, ClaimOutcome::Lost(Loss::Unfit(..))), "{why:?}");
 }
@@ -301,7 +301,7 @@ fn what_is_not_known_is_read_first() {
     assert_eq!(reads(done(), &[]), volume_read);
     // The volume's watch may be behind.
     assert_eq!(reads(done(), &[others()]), volume_read);
-    // So may it be where a claim was called Lost by somebody who had seen more.
+    // So may it be where a claim was called Lost by a binder that had seen more.
     let lost = Claim { phase: ClaimPhase::Lost, ..done() };
     assert_eq!(reads(lost.clone(), &[held()]), volume_read);
     assert_eq!(reads(lost, &[volume()]), volume_read);

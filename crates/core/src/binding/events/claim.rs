@@ -14,7 +14,7 @@ use crate::binding::view::View;
 use crate::model::{Claim, NonEmpty, Provisioner, VolumeName};
 
 impl ClaimOutcome {
-    /// Whether anything is told of it: whether the claim does not go its way.
+    /// Returns whether an event reports it.
     pub fn has_event(&self) -> bool {
         match self {
             Self::Unseen
@@ -36,8 +36,7 @@ impl ClaimOutcome {
     }
 }
 
-/// What is told of a claim for which `outcome` was decided; nothing where it goes its way. `view` gives
-/// the numbers.
+/// Returns the event that reports `outcome`, if it needs one. `view` provides the counts.
 pub fn claim_event(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> Option<ObjectEvent> {
     use EventType::{Normal, Warning};
     let (severity, reason, text) = match outcome {
@@ -106,7 +105,7 @@ fn provisioning(provisioner: &str) -> String {
 }
 
 /// **Differs from Kubernetes** for a class without a provisioner: there, a failure to find the plug-in
-/// `kubernetes.io/no-provisioner` is told, though nothing failed.
+/// `kubernetes.io/no-provisioner` is reported, though nothing failed.
 fn nothing_fits(view: &View, claim: &Claim) -> (EventType, &'static str, String) {
     let (request, counts) = (claim.class(), counts(view, claim));
     let none = "no persistent volumes available for this claim";
@@ -133,7 +132,7 @@ fn counts(view: &View, claim: &Claim) -> String {
 fn no_volume(name: &VolumeName) -> String {
     format!(
         "volume \"{name}\", which the claim names, does not exist; the claim waits until it does; create \
-         the volume, or make the claim anew without spec.volumeName"
+         the volume, or delete and re-create the PVC without spec.volumeName"
     )
 }
 
@@ -180,19 +179,19 @@ fn lost(loss: &Loss) -> String {
 }
 
 /// What speaks against a named volume, in the order and the words of Kubernetes, the first before the
-/// others. No size, mode or class is told: whoever names a volume must not learn what it is.
+/// others. The text holds no size, mode or class: naming a volume must not reveal its properties.
 ///
-/// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`, which tells the first only.
+/// Kubernetes: `pv_controller.go`, `checkVolumeSatisfyClaim`, which reports the first only.
 fn reasons(name: &VolumeName, mismatches: &NonEmpty<Mismatch>) -> String {
-    let mut told: Vec<(u8, String)> =
+    let mut texts: Vec<(u8, String)> =
         mismatches.iter().map(|mismatch| in_words(name, mismatch)).collect();
-    told.sort();
-    let told: Vec<String> = told.into_iter().map(|(_, text)| text).collect();
-    match told.as_slice() {
+    texts.sort();
+    let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+    match texts.as_slice() {
         [first, others @ ..] if !others.is_empty() => {
             format!("{first}; also: {}", others.join(", "))
         }
-        told => told.concat(),
+        texts => texts.concat(),
     }
 }
 

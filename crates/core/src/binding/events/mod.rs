@@ -1,4 +1,4 @@
-//! What people are told of an outcome: the Kubernetes event that stands beside a claim or a volume.
+//! The Kubernetes events that report an outcome on a claim or a volume.
 //!
 //! Reasons and texts of Kubernetes stand as they are, as people and tools search for them; what more is
 //! known follows after a semicolon. An event about a claim is for its tenant: it names no volume but the
@@ -17,7 +17,7 @@ pub use volume::{recycler_pod_event, recycling_event, volume_events};
 
 use super::object_key::ObjectKey;
 
-/// Kubernetes: `apis/core/validation/events.go`, `NoteLengthLimit`: a longer text is refused.
+/// Kubernetes: `apis/core/validation/events.go`, `NoteLengthLimit`: a longer text is invalid.
 const TEXT_BYTES_MAX: usize = 1024;
 
 /// One event.
@@ -25,7 +25,7 @@ const TEXT_BYTES_MAX: usize = 1024;
 pub struct ObjectEvent {
     /// The object that it is about.
     pub on: ObjectKey,
-    /// How grave it is.
+    /// Its type.
     pub severity: EventType,
     /// Its reason: one word for programs.
     pub reason: &'static str,
@@ -33,12 +33,12 @@ pub struct ObjectEvent {
     pub text: String,
 }
 
-/// How grave an event is.
+/// The `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventType {
-    /// It goes as it should.
+    /// It is expected.
     Normal,
-    /// Somebody should look.
+    /// It needs attention.
     Warning,
 }
 

@@ -8,7 +8,7 @@ use crate::binding::prebind::PrebindOutcome;
 use crate::model::ClaimKey;
 
 impl PrebindOutcome {
-    /// Whether something is told of it: whether no volume is reserved although nobody else will choose one.
+    /// Returns whether an event reports it: no volume is reserved, and no other component will choose one.
     pub fn has_event(&self) -> bool {
         match self {
             Self::DifferentNodes
@@ -26,7 +26,7 @@ impl PrebindOutcome {
     }
 }
 
-/// What is told of a claim for which `outcome` was decided.
+/// Returns the event that reports `outcome`, if it needs one.
 pub fn prebind_event(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<ObjectEvent> {
     let text = match outcome {
         PrebindOutcome::DifferentNodes => {
@@ -36,14 +36,14 @@ pub fn prebind_event(claim: &ClaimKey, outcome: &PrebindOutcome) -> Option<Objec
         }
         PrebindOutcome::NoNode(node) => format!(
             "node \"{node}\", which the pods of the claim were given, does not exist; no volume is \
-             chosen; make the pods anew"
+             chosen; delete and re-create the pods"
         ),
         PrebindOutcome::NoMatchingVolume(node) => format!(
             "no volume that fits the claim can be reached from node \"{node}\", which its pods were \
              given; create one there, or let the scheduler place the pods"
         ),
         PrebindOutcome::ReservedUnreachable(volume) => format!(
-            "volume \"{volume}\" is kept for the claim, but cannot be reached from the node that its pods \
+            "volume \"{volume}\" is reserved for the claim, but cannot be reached from the node that its pods \
              were given; run them where the volume is"
         ),
         PrebindOutcome::Unseen
@@ -65,7 +65,7 @@ mod tests {
     use crate::model::{PodKey, VolumeName};
 
     #[test]
-    fn what_is_told_says_what_to_do_and_the_rest_is_left_to_others() {
+    fn an_event_says_what_to_do_and_the_rest_is_left_to_others() {
         let key = ClaimKey::new("db", "data");
         let outcomes = [
             PrebindOutcome::DifferentNodes,
@@ -78,9 +78,9 @@ mod tests {
             PrebindOutcome::AlreadyReserved(VolumeName::new("pv-a")),
         ];
         for outcome in outcomes {
-            let told = prebind_event(&key, &outcome);
-            assert_eq!(told.is_some(), outcome.has_event(), "{outcome:?}");
-            assert!(told.is_none_or(|told| told.text.contains("; ")), "{outcome:?}");
+            let event = prebind_event(&key, &outcome);
+            assert_eq!(event.is_some(), outcome.has_event(), "{outcome:?}");
+            assert!(event.is_none_or(|event| event.text.contains("; ")), "{outcome:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every outcome and what is told of it; what an event may not tell; and its length.
+//! Every outcome and its event; what an event must not reveal; and its length.
 
 use std::sync::Arc;
 
@@ -58,11 +58,11 @@ fn line(announcement: &ObjectEvent) -> String {
     format!("{on} {} {reason} {text}", severity.as_str())
 }
 
-fn told(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> String {
+fn event_line(view: &View, claim: &Claim, outcome: &ClaimOutcome) -> String {
     claim_event(view, claim, outcome).as_ref().map_or_else(|| "nothing".to_owned(), line)
 }
 
-/// Every reason against a volume that somebody names, with values that nobody may learn.
+/// Every mismatch of a named volume, with values that an event must not reveal.
 fn misfits() -> NonEmpty<Mismatch> {
     let size = |text: &str| Quantity::parse(text).unwrap();
     let class = || Some(ClassName::new("secret-class"));
@@ -90,18 +90,22 @@ fn pods(names: &[&str]) -> ClaimOutcome {
 }
 
 #[test]
-fn claims_that_wait_are_told_for_what() {
+fn pending_claims_report_the_reason() {
     let view = view(BindingMode::Immediate);
     let rows = [
-        told(&view, &claim(), &ClaimOutcome::NoMatchingVolume),
-        told(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume),
-        told(&view, &of_class(claim()), &ClaimOutcome::NoClass(ClassName::new("fast"))),
-        told(&view, &of_class(claim()), &ClaimOutcome::WaitsForConsumer),
-        told(&view, &of_class(claim()), &pods(&["web-0"])),
-        told(&view, &of_class(claim()), &pods(&["web-0", "web-1"])),
-        told(&view, &of_class(claim()), &ClaimOutcome::WaitsForProvisioner("csi.example".into())),
-        told(&view, &claim(), &ClaimOutcome::NoVolume(pv())),
-        told(&view, &claim(), &ClaimOutcome::Taken(pv())),
+        event_line(&view, &claim(), &ClaimOutcome::NoMatchingVolume),
+        event_line(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume),
+        event_line(&view, &of_class(claim()), &ClaimOutcome::NoClass(ClassName::new("fast"))),
+        event_line(&view, &of_class(claim()), &ClaimOutcome::WaitsForConsumer),
+        event_line(&view, &of_class(claim()), &pods(&["web-0"])),
+        event_line(&view, &of_class(claim()), &pods(&["web-0", "web-1"])),
+        event_line(
+            &view,
+            &of_class(claim()),
+            &ClaimOutcome::WaitsForProvisioner("csi.example".into()),
+        ),
+        event_line(&view, &claim(), &ClaimOutcome::NoVolume(pv())),
+        event_line(&view, &claim(), &ClaimOutcome::Taken(pv())),
     ];
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Normal FailedBinding no persistent volumes available for this claim and no storage class is set; 0/4 volumes fit: 1 other class, 1 kept for another claim, 2 too small
@@ -111,7 +115,7 @@ fn claims_that_wait_are_told_for_what() {
     claim db/data Normal WaitForPodScheduled waiting for pod web-0 to be scheduled
     claim db/data Normal WaitForPodScheduled waiting for pods web-0,web-1 to be scheduled
     claim db/data Normal ExternalProvisioning Waiting for a volume to be created either by the external provisioner 'csi.example' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
-    claim db/data Warning FailedBinding volume "pv-a", which the claim names, does not exist; the claim waits until it does; create the volume, or make the claim anew without spec.volumeName
+    claim db/data Warning FailedBinding volume "pv-a", which the claim names, does not exist; the claim waits until it does; create the volume, or delete and re-create the PVC without spec.volumeName
     claim db/data Warning FailedBinding volume "pv-a" already bound to a different claim.
     "#);
 }
@@ -120,13 +124,13 @@ fn claims_that_wait_are_told_for_what() {
 fn claims_that_lost_or_cannot_have_their_volume_are_told_why() {
     let view = view(BindingMode::Immediate);
     let rows = [
-        told(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))),
-        told(&view, &claim(), &ClaimOutcome::Unfit(pv(), misfits())),
-        told(&view, &claim(), &ClaimOutcome::BoundDespite(pv(), misfits())),
-        told(&view, &claim(), &ClaimOutcome::Lost(Loss::Reference)),
-        told(&view, &claim(), &ClaimOutcome::Lost(Loss::Volume(pv()))),
-        told(&view, &claim(), &ClaimOutcome::Lost(Loss::Misbound(pv()))),
-        told(&view, &claim(), &ClaimOutcome::Lost(Loss::Unfit(pv(), misfits()))),
+        event_line(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))),
+        event_line(&view, &claim(), &ClaimOutcome::Unfit(pv(), misfits())),
+        event_line(&view, &claim(), &ClaimOutcome::BoundDespite(pv(), misfits())),
+        event_line(&view, &claim(), &ClaimOutcome::Lost(Loss::Reference)),
+        event_line(&view, &claim(), &ClaimOutcome::Lost(Loss::Volume(pv()))),
+        event_line(&view, &claim(), &ClaimOutcome::Lost(Loss::Misbound(pv()))),
+        event_line(&view, &claim(), &ClaimOutcome::Lost(Loss::Unfit(pv(), misfits()))),
     ];
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Warning VolumeMismatch Cannot bind to requested volume "pv-a": the volume is marked for deletion "pv-a"
@@ -148,7 +152,7 @@ fn nothing_is_told_of_a_claim_that_goes_its_way() {
         ClaimOutcome::Bound(pv()),
         ClaimOutcome::GetsDefaultClass(ClassName::new("fast")),
     ] {
-        assert_eq!(told(&view(BindingMode::Immediate), &claim(), &outcome), "nothing");
+        assert_eq!(event_line(&view(BindingMode::Immediate), &claim(), &outcome), "nothing");
     }
 }
 
@@ -162,12 +166,12 @@ fn what_is_known_of_the_pods_and_the_volume_is_added() {
     let fits = Volume { class_field: Some(ClassName::new("fast")), name: pv(), ..volume() };
     view.apply(Observed::Volume(Arc::new(fits)));
     let mut rows = vec![
-        told(&view, &delayed, &ClaimOutcome::WaitsForConsumer),
-        told(&view, &delayed, &ClaimOutcome::NoMatchingVolume),
+        event_line(&view, &delayed, &ClaimOutcome::WaitsForConsumer),
+        event_line(&view, &delayed, &ClaimOutcome::NoMatchingVolume),
     ];
     let theirs = Volume { reservation: Reservation::Named(claim().key), ..volume() };
     view.apply(Observed::Volume(Arc::new(Volume { name: pv(), ..theirs })));
-    rows.push(told(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))));
+    rows.push(event_line(&view, &claim(), &ClaimOutcome::Unfit(pv(), one(Mismatch::Terminating))));
     insta::assert_snapshot!(rows.join("\n"), @r#"
     claim db/data Normal WaitForFirstConsumer waiting for first consumer to be created before binding; pod "by-hand" has a node that the scheduler did not choose, so that no volume is chosen for it; let the scheduler place the pod
     claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/5 volumes fit: 3 other class, 1 not available, 1 held back until a pod has a node
@@ -184,7 +188,7 @@ fn a_plug_in_that_nobody_has_is_told() {
     view.apply(Observed::Class(Arc::new(class)));
     let expected = "claim db/data Warning ProvisioningFailed no volume plugin matched name: \
         kubernetes.io/rbd; 0/4 volumes fit: 3 other class, 1 not available";
-    assert_eq!(told(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume), expected);
+    assert_eq!(event_line(&view, &of_class(claim()), &ClaimOutcome::NoMatchingVolume), expected);
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn volumes_are_told_of_where_somebody_must_act() {
     }
     let users = vec![PodKey::new("db", "a"), PodKey::new("db", "b")];
     let users = NonEmpty::from_vec(users).unwrap();
-    let told = [
+    let reported = [
         VolumeOutcome::Unusable,
         VolumeOutcome::OtherMode(claim().key),
         VolumeOutcome::Released(ReleasedFor::NoDeleter),
@@ -215,8 +219,8 @@ fn volumes_are_told_of_where_somebody_must_act() {
         VolumeOutcome::Released(ReleasedFor::Pods(users)),
         VolumeOutcome::Released(ReleasedFor::OtherVolume(VolumeName::new("pv-b"))),
     ];
-    let told: Vec<String> = told.into_iter().flat_map(rows).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let reported: Vec<String> = reported.into_iter().flat_map(rows).collect();
+    insta::assert_snapshot!(reported.join("\n"), @r#"
     volume pv-a Warning UnusableReservation spec.claimRef lacks a namespace or a name, so that no claim can ever take the volume; complete spec.claimRef or remove it
     volume pv-a Warning VolumeMismatch Cannot bind PersistentVolume to requested PersistentVolumeClaim "data" due to incompatible volumeMode.
     claim db/data Warning VolumeMismatch Cannot bind PersistentVolume "pv-a" to requested PersistentVolumeClaim due to incompatible volumeMode.
@@ -234,8 +238,8 @@ fn a_volume_is_told_how_its_recycling_ended() {
         Recycling::Failed("recycler pod was deleted".into()),
         Recycling::NoRecycler,
     ];
-    let told = ends.map(|end| line(&recycling_event(&volume(), &end)));
-    insta::assert_snapshot!(told.join("\n"), @"
+    let reported = ends.map(|end| line(&recycling_event(&volume(), &end)));
+    insta::assert_snapshot!(reported.join("\n"), @"
     volume pv-a Normal VolumeRecycled Volume recycled
     volume pv-a Warning VolumeFailedRecycle Recycle failed: recycler pod was deleted
     volume pv-a Warning VolumeFailedRecycle No recycler plugin found for the volume!
@@ -262,7 +266,7 @@ fn no_event_of_a_claim_tells_of_others() {
     ];
     for outcome in outcomes {
         for claim in [claim(), of_class(claim())] {
-            let text = told(&view, &claim, &outcome);
+            let text = event_line(&view, &claim, &outcome);
             for secret in ["secret", "777Gi", "Pod", "RWOP", "Filesystem"] {
                 assert!(!text.contains(secret), "{secret} in {text}");
             }
@@ -271,7 +275,7 @@ fn no_event_of_a_claim_tells_of_others() {
 }
 
 proptest! {
-    /// The API server refuses an event with a longer text.
+    /// The API server rejects an event with a longer text.
     #[test]
     fn a_text_is_cut_between_characters(name in "[a-zé🙂]{0,80}", count in 1..40_usize) {
         let names: Vec<String> = (0..count).map(|number| format!("{name}{number}")).collect();

@@ -10,7 +10,7 @@ use crate::binding::volume::{ReleasedFor, UNKNOWN_POLICY, VolumeOutcome, no_dele
 use crate::model::{ClaimKey, Volume, VolumeName};
 
 impl VolumeOutcome {
-    /// Whether anything is told of it: whether the volume does not go its way.
+    /// Returns whether an event reports it.
     pub fn has_event(&self) -> bool {
         match self {
             Self::Unusable
@@ -35,7 +35,7 @@ impl VolumeOutcome {
     }
 }
 
-/// What is told of a volume for which `outcome` was decided; nothing where it goes its way.
+/// Returns the events that report `outcome`.
 pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEvent> {
     let warning = |reason, text| {
         let on = ObjectKey::Volume(volume.name.clone());
@@ -87,7 +87,7 @@ pub fn volume_events(volume: &Volume, outcome: &VolumeOutcome) -> Vec<ObjectEven
     }
 }
 
-/// What is told of a volume that was recycled, or could not be.
+/// Returns the event that reports the end of recycling.
 ///
 /// Kubernetes: `pv_controller.go`, `recycleVolumeOperation`.
 pub fn recycling_event(volume: &Volume, end: &Recycling) -> ObjectEvent {
@@ -98,19 +98,19 @@ pub fn recycling_event(volume: &Volume, end: &Recycling) -> ObjectEvent {
     ObjectEvent::new(ObjectKey::Volume(volume.name.clone()), severity, reason, end.message())
 }
 
-/// What is told beside a volume of the pod that recycles it: what Kubernetes tells of that pod.
+/// Returns an event on a volume that repeats an event of its recycler pod.
 ///
-/// Kubernetes: `pv_controller.go`, `newRecyclerEventRecorder`, which keeps how grave it is.
+/// Kubernetes: `pv_controller.go`, `newRecyclerEventRecorder`, which keeps the type.
 pub fn recycler_pod_event(volume: &VolumeName, severity: EventType, text: &str) -> ObjectEvent {
     let text = format!("Recycler pod: {text}");
     ObjectEvent::new(ObjectKey::Volume(volume.clone()), severity, "RecyclerPod", text)
 }
 
-/// Told on both sides: the claim is kept waiting by a volume that somebody else reserved for it.
+/// Returns the same event for both sides: the claim is Pending because of a volume that a user reserved for it.
 fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<ObjectEvent> {
-    let told = |on, text| ObjectEvent::new(on, EventType::Warning, "VolumeMismatch", text);
+    let event = |on, text| ObjectEvent::new(on, EventType::Warning, "VolumeMismatch", text);
     vec![
-        told(
+        event(
             ObjectKey::Volume(volume.name.clone()),
             format!(
                 "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"{}\" due to \
@@ -118,7 +118,7 @@ fn other_mode(volume: &Volume, claim: &ClaimKey) -> Vec<ObjectEvent> {
                 claim.name
             ),
         ),
-        told(
+        event(
             ObjectKey::Claim(claim.clone()),
             format!(
                 "Cannot bind PersistentVolume \"{}\" to requested PersistentVolumeClaim due to \

@@ -17,10 +17,10 @@ use crate::model::{
     VolumeClass, VolumeName,
 };
 
-/// Where a claim stands for somebody who only reserves volumes.
+/// The state of a claim for a controller that only reserves volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrebindOutcome {
-    /// Nobody saw it.
+    /// It was not observed.
     Unseen,
     /// The other binder or the scheduler sees to it.
     Skipped(SkipReason),
@@ -36,9 +36,9 @@ pub enum PrebindOutcome {
     NoNode(Box<str>),
     /// No volume that fits can be reached from this node.
     NoMatchingVolume(Box<str>),
-    /// A volume is kept for it that its node cannot reach, which rules out every other.
+    /// This volume is reserved for it, and its node cannot reach it. No other volume is considered.
     ReservedUnreachable(VolumeName),
-    /// This volume is kept for it already: the other binder goes on.
+    /// This volume is reserved for it already: the other binder continues.
     AlreadyReserved(VolumeName),
     /// This volume is reserved for it.
     Reserves(VolumeName),

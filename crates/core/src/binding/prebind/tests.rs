@@ -139,7 +139,7 @@ fn pods_that_the_scheduler_may_still_place_are_left_to_it() {
     }
     let both = World { pods: [vec![a.clone()], vec![a, b]], ..world() };
     assert_eq!(both.decided().1.why, PrebindOutcome::Reserves(VolumeName::new("pv-b")));
-    // Nobody waits: nothing is read.
+    // No pod is pending: nothing is read.
     let idle = World { pods: [Vec::new(), Vec::new()], ..world() };
     assert_eq!(idle.decided().0, []);
 }

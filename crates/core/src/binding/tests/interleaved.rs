@@ -1,7 +1,7 @@
 //! Two binders at once, each with a view of its own that lags, both of which die between any two writes,
 //! while users delete and make claims.
 //!
-//! The API server is as small as it can be: it refuses a write that was decided on another version than
+//! The API server is as small as it can be: it rejects a write that was decided on another version than
 //! the stored one. The whole shell on a simulated API server is not here.
 
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ fn volumes() -> impl Strategy<Value = Vec<Volume>> {
     proptest::collection::vec(one, 1..=COUNT)
 }
 
-/// What is stored, and what watches tell of it: the number of an event is the version of its object.
+/// What is stored, and its watch events: the number of an event is the version of its object.
 #[derive(Default)]
 struct Server {
     stored: View,
@@ -76,19 +76,19 @@ struct Server {
 impl Server {
     fn put_volume(&mut self, mut volume: Volume) {
         volume.version = Some(self.version());
-        self.tell(Observed::Volume(Arc::new(volume)));
+        self.notify(Observed::Volume(Arc::new(volume)));
     }
 
     fn put_claim(&mut self, mut claim: Claim) {
         claim.version = Some(self.version());
-        self.tell(Observed::Claim(Arc::new(claim)));
+        self.notify(Observed::Claim(Arc::new(claim)));
     }
 
     fn version(&self) -> ResourceVersion {
         ResourceVersion::new((self.events.len() + 1).to_string())
     }
 
-    fn tell(&mut self, observed: Observed) {
+    fn notify(&mut self, observed: Observed) {
         self.stored.apply(observed.clone());
         self.events.push(observed);
     }
@@ -104,7 +104,7 @@ impl Server {
 
     fn delete(&mut self, key: &ClaimKey) {
         if self.stored.claim(key).is_some() {
-            self.tell(Observed::ClaimGone(key.clone()));
+            self.notify(Observed::ClaimGone(key.clone()));
         }
     }
 
@@ -202,7 +202,7 @@ fn held_version(view: &View, event: &Observed) -> usize {
     version.map_or(0, |version| version.to_string().parse().unwrap())
 }
 
-/// What may never be stored, whoever wrote last. `bound` holds every pair that was ever complete.
+/// States that may never be stored. `bound` holds every pair that was ever complete.
 fn check(stored: &View, bound: &mut BTreeMap<Uid, VolumeName>) {
     let mut taken = BTreeMap::new();
     for claim in stored.claims().filter(|claim| claim.stage() == Stage::Completed) {

@@ -93,31 +93,31 @@ fn every_combination_of_the_pointers_has_its_name() {
     let mut rows = Vec::new();
     for (kept, reservation) in reservations() {
         let volume = Volume { reservation, ..volume() };
-        for (names, target) in [("nobody", None), ("this", Some("pv-a")), ("other", Some("pv-b"))] {
+        for (names, target) in [("none", None), ("this", Some("pv-a")), ("other", Some("pv-b"))] {
             let claim = Claim { volume: target.map(VolumeName::new), ..claim() };
             rows.push(format!("{kept}, claim names {names}: {:?}", pairing(&volume, &claim)));
         }
     }
     insta::assert_snapshot!(rows.join("\n"), @r"
-    free, claim names nobody: Unrelated
+    free, claim names none: Unrelated
     free, claim names this: Requested
     free, claim names other: Unrelated
-    by name, claim names nobody: Reserved
+    by name, claim names none: Reserved
     by name, claim names this: Agreed
     by name, claim names other: ClaimElsewhere
-    by uid, claim names nobody: Held
+    by uid, claim names none: Held
     by uid, claim names this: Bound
     by uid, claim names other: ClaimElsewhere
-    former, claim names nobody: Unrelated
+    former, claim names none: Unrelated
     former, claim names this: VolumeElsewhere
     former, claim names other: Unrelated
-    other by name, claim names nobody: Unrelated
+    other by name, claim names none: Unrelated
     other by name, claim names this: VolumeElsewhere
     other by name, claim names other: Unrelated
-    other by uid, claim names nobody: Unrelated
+    other by uid, claim names none: Unrelated
     other by uid, claim names this: VolumeElsewhere
     other by uid, claim names other: Unrelated
-    incomplete, claim names nobody: Unrelated
+    incomplete, claim names none: Unrelated
     incomplete, claim names this: VolumeElsewhere
     incomplete, claim names other: Unrelated
     ");
@@ -184,7 +184,7 @@ fn every_mismatch_is_told_at_once_and_in_order() {
     assert_eq!(labels(&kept, &elsewhere, BINDER), ["claim_elsewhere"]);
 }
 
-/// Kubernetes: `FindMatchingVolume`: a volume that is kept for the claim is asked about size, mode,
+/// Kubernetes: `FindMatchingVolume`: a volume that is reserved for the claim is checked for size, mode,
 /// attributes class and deletion only; the index sees to the access modes.
 #[test]
 fn a_volume_that_is_kept_is_not_asked_about_class_selector_phase_or_delay() {

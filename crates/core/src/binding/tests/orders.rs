@@ -80,7 +80,7 @@ fn has_its_claim(view: &View, volume: &Volume) -> bool {
     })
 }
 
-/// Whether the volume goes, and the claim that it is kept for does not name it yet.
+/// Returns whether the volume is terminating, and the claim of its reservation does not name it yet.
 fn is_let_go(view: &View, volume: &Volume) -> bool {
     let claim = volume.reservation.key().and_then(|key| view.claim(key));
     volume.deletion == Deletion::Terminating
@@ -129,13 +129,13 @@ proptest! {
                 && claim.class().wanted().name().is_some();
             prop_assert!(is_held || is_going || is_asking, "{claim:?} in {settled:?}");
         }
-        // Whoever still waits had nothing to take.
+        // For a claim that is still pending no volume was left.
         for claim in settled.claims().filter(|claim| claim.volume.is_none()) {
             let waits = claim.stage() == Stage::Unbound && claim.deletion == Deletion::NotAsked;
             let choice = choose(&settled, claim, FitCheck::Controller(mode(&settled, claim)));
             prop_assert!(!waits || choice == Choice::NoMatch, "{choice:?}");
         }
-        // Nobody keeps a volume that somebody deletes for a claim that will not have it.
+        // A terminating volume is not reserved for a claim that will not be bound to it.
         for volume in settled.volumes().filter(|volume| is_let_go(&settled, volume)) {
             let is_released =
                 matches!(volume.phase, VolumePhase::Released | VolumePhase::Failed);

@@ -1,4 +1,4 @@
-//! A binder that starts anew, in the middle of what it did or on objects that came in another order, ends
+//! A binder that restarts, in the middle of what it did or on objects that came in another order, ends
 //! where it would have ended.
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ fn keys(view: &View) -> Vec<ClaimKey> {
     view.claims().map(|claim| claim.key.clone()).collect()
 }
 
-/// Everything that is told of what became of a cluster.
-fn told(view: &View, settlement: &Settlement) -> Vec<String> {
+/// Every event about the outcome of a cluster.
+fn events(view: &View, settlement: &Settlement) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, outcome) in &settlement.claims {
         let claim = view.claim(key).unwrap();
@@ -37,7 +37,7 @@ fn told(view: &View, settlement: &Settlement) -> Vec<String> {
 
 proptest! {
     /// Whatever was done before it died, a binder reaches the same end from there. Not while a volume is yet to
-    /// be given back: who starts anew looks at the volumes first, so that a claim whose turn had not come finds
+    /// be released: a restarted binder reconciles the volumes first, so that a claim later in the queue finds
     /// one that it would have missed, and need not ask a provisioner. It comes to an end all the same.
     #[test]
     fn a_restart_after_any_write_reaches_the_same_end(world in worlds()) {
@@ -56,7 +56,7 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(state(&restarted), state(&whole), "after {} writes", done);
-            prop_assert_eq!(told(&restarted, &again), told(&whole, &settlement));
+            prop_assert_eq!(events(&restarted, &again), events(&whole, &settlement));
         }
     }
 
@@ -76,7 +76,7 @@ proptest! {
         let mut world = world;
         let ends = [&mut world, &mut other].map(|view| {
             let settlement = settle(view, &order, ListedCollections::everything());
-            (state(view), told(view, &settlement), settlement.writes)
+            (state(view), events(view, &settlement), settlement.writes)
         });
         prop_assert_eq!(&ends[0], &ends[1]);
     }

@@ -107,7 +107,7 @@ fn a_volume_that_goes_is_not_named() {
     assert!(matches!(of_claim(&going, &bound_claim(), None).0, Next::Write(Write::Status { .. })));
 }
 
-/// Between the second step and the third somebody deletes the volume: volume protection lets it go once it is
+/// Between the second step and the third a user deletes the volume: volume protection lets it go once it is
 /// not Bound, and the claim takes another.
 #[test]
 fn a_volume_that_goes_is_not_kept_for_a_claim_that_cannot_have_it() {
@@ -138,7 +138,7 @@ fn a_claim_is_told_of_its_volume_on_recent_news_only() {
     let name = volume().name;
     let reported =
         Reported { access_modes: AccessModes::from_names(["ReadOnlyMany"]), ..Reported::default() };
-    let told = Claim { phase: ClaimPhase::Bound, reported, ..bound_claim() };
+    let current = Claim { phase: ClaimPhase::Bound, reported, ..bound_claim() };
     for (claim, label) in [(claim(), "name"), (bound_claim(), "claim_status")] {
         let next = |live: &LiveReads| {
             decide_claim(&Evidence::new(&view(&bound_volume(), &claim, None), live), &claim.key)
@@ -153,7 +153,7 @@ fn a_claim_is_told_of_its_volume_on_recent_news_only() {
             let Next::Write(write) = next(&live) else { panic!("not written") };
             assert_eq!(write.label(), label);
         }
-        // It is another's by now: whoever chose it among those that were seen waits to see that.
+        // It is another's by now: a binder that chose it from its view observes that soon.
         let held = Reservation::Held(ClaimKey::new("db", "other"), Uid::new("other"));
         let other = Volume { reservation: held, ..bound_volume() };
         let mut live = LiveReads::default();
@@ -167,10 +167,10 @@ fn a_claim_is_told_of_its_volume_on_recent_news_only() {
         };
         assert!(!matches!(&next, Next::Write(write) if is_bound(write)), "{next:?}");
     }
-    // Later only the modes are kept up to date; who reads an old list of them harms nobody.
-    let view = view(&bound_volume(), &told, None);
+    // Later only the modes are kept up to date; an old list of them is harmless.
+    let view = view(&bound_volume(), &current, None);
     let live = LiveReads::default();
-    let next = decide_claim(&Evidence::new(&view, &live), &told.key).next;
+    let next = decide_claim(&Evidence::new(&view, &live), &current.key).next;
     assert!(matches!(next, Next::Write(Write::Status { .. })), "{next:?}");
 }
 
@@ -198,8 +198,8 @@ fn capacity_and_attributes_class_are_reported_with_the_phase_only() {
     // Only the modes are kept up to date afterwards.
     let modes = AccessModes::from_names(["ReadOnlyMany"]);
     let capacity = Some(quantity("4Gi"));
-    let told = Reported { access_modes: modes, capacity, attributes_class: None };
-    let old = Claim { phase: ClaimPhase::Bound, reported: told, ..bound_claim() };
+    let before = Reported { access_modes: modes, capacity, attributes_class: None };
+    let old = Claim { phase: ClaimPhase::Bound, reported: before, ..bound_claim() };
     assert_eq!(status(&golden, &old), reported(None, None));
 }
 

@@ -201,7 +201,7 @@ fn a_volume_stays_with_the_tenant_for_whom_it_was_reserved_first() {
         }
         let write = reserving(&view, &own, label).unwrap();
         view.assume(&write);
-        // Whoever takes over after a crash finds the label.
+        // After a crash, the next leader finds the label.
         assert_eq!(
             view.volume(&volume().name).unwrap().labels.get(TENANT).is_none(),
             others_get_it

@@ -1,4 +1,4 @@
-//! Whoever sees less never says more: of a world of which objects are missing, every outcome is that of the whole
+//! Less input never yields more conclusions: of a world of which objects are missing, every outcome is that of the whole
 //! world, or not known.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn part(view: &View, listed: &ListedCollections, hidden: u32) -> View {
     part
 }
 
-/// An outcome as a plan tells it: how a claim lost its volume, or in which way it is in conflict with another, may
+/// An outcome as a plan reports it: how a claim lost its volume, or in which way it is in conflict with another, may
 /// change with what others get.
 fn same(outcome: &ClaimOutcome) -> String {
     if let ClaimOutcome::Unfit(name, _) | ClaimOutcome::Taken(name) = outcome {
@@ -55,17 +55,17 @@ proptest! {
         let (mut part, mut whole) = (part(&world, &listed, hidden), world);
         let truth = settle(&mut whole, &order, ListedCollections::everything());
         let order: Vec<ClaimKey> = part.claims().map(|claim| claim.key.clone()).collect();
-        let told = settle(&mut part, &order, &listed);
-        for (key, outcome) in &told.claims {
-            let is_open = told.open.contains_key(&ObjectKey::Claim(key.clone()));
+        let reported = settle(&mut part, &order, &listed);
+        for (key, outcome) in &reported.claims {
+            let is_open = reported.open.contains_key(&ObjectKey::Claim(key.clone()));
             prop_assert_eq!(*outcome == ClaimOutcome::Unknown, is_open, "{} {:?}", key, outcome);
             if !is_open {
                 let truth = truth.claim(key).map(same);
                 prop_assert_eq!(Some(same(outcome)), truth, "{} {:?}", key, &listed);
             }
         }
-        for (name, outcome) in &told.volumes {
-            let is_open = told.open.contains_key(&ObjectKey::Volume(name.clone()));
+        for (name, outcome) in &reported.volumes {
+            let is_open = reported.open.contains_key(&ObjectKey::Volume(name.clone()));
             prop_assert_eq!(*outcome == VolumeOutcome::ClaimUnknown, is_open, "{} {:?}", name, outcome);
             if !is_open {
                 prop_assert_eq!(Some(outcome), truth.volume(name), "{} {:?}", name, &listed);

@@ -208,7 +208,7 @@ pub(super) fn worlds() -> impl Strategy<Value = View> {
     })
 }
 
-/// Decides until no read is left; `note` is told every outcome on the way.
+/// Decides until no read is left; `note` receives every outcome on the way.
 pub(super) fn next(view: &View, object: &Object, mut note: impl FnMut(String)) -> Next {
     let mut live = LiveReads::default();
     for _ in 0..4 {

@@ -17,14 +17,14 @@ use crate::model::{
     Volume, VolumeName, VolumePhase,
 };
 
-/// Where a volume stands.
+/// The state of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VolumeOutcome {
-    /// Nobody saw it.
+    /// It was not observed.
     Unseen,
-    /// It is kept for nobody, or for a claim of a name that may come.
+    /// It is free, or reserved for the name of a claim that does not exist yet.
     Offered,
-    /// It is free, and this claim waited for one like it.
+    /// It is free, and this pending claim matches it.
     Serves(ClaimKey),
     /// Its reservation can belong to no claim: namespace or name is missing.
     Unusable,
@@ -73,7 +73,7 @@ pub enum ReleasedFor {
     Pods(NonEmpty<PodKey>),
     /// This volume, whose files would be removed with its own.
     OtherVolume(VolumeName),
-    /// Nothing that could be done: nobody here deletes such storage.
+    /// Nothing: no driver deletes such storage.
     NoDeleter,
     /// Nothing: the policy is one of a newer API.
     UnknownPolicy,
@@ -82,7 +82,7 @@ pub enum ReleasedFor {
 /// What is said of a volume whose policy is one of a newer API.
 pub(super) const UNKNOWN_POLICY: &str = "Volume has unrecognized PersistentVolumeReclaimPolicy";
 
-/// What is said of a volume whose storage nobody here deletes (Kubernetes: `findDeletablePlugin`, by the
+/// Returns the message for a volume whose storage no driver deletes (Kubernetes: `findDeletablePlugin`, by the
 /// plug-in that made it, else by its source; `FindDeletablePluginBySpec`: NFS is known there, as its volumes
 /// are recycled).
 pub(super) fn no_deleter(volume: &Volume) -> String {
@@ -183,7 +183,7 @@ fn held(
 /// names it. Pending proves nothing: creating an object, from an export too, resets its phase.
 ///
 /// **Differs from Kubernetes**: there, such a volume is released, and with the policy Delete its
-/// storage, which nobody ever used, is destroyed. A provisioned volume was made for its claim alone.
+/// unused storage is destroyed. A provisioned volume was made for its claim alone.
 fn was_never_bound(volume: &Volume) -> bool {
     volume.phase == VolumePhase::Available
         && volume.annotations.has(BOUND_BY_CONTROLLER)
@@ -203,12 +203,12 @@ fn unnamed(evidence: &Evidence<'_>, volume: &Volume, claim: &Claim) -> Decision<
     Decision { next: Next::Settled, why }
 }
 
-/// Somebody deletes the volume, and its claim does not name it yet: it will not, as no claim is given a volume
-/// that goes. While its phase is Bound, nobody would let it go.
+/// Decides about a volume that is being deleted and whose claim does not name it yet. No claim is bound to a terminating
+/// volume, and volume protection keeps a volume while its phase is Bound.
 ///
 /// **Differs from Kubernetes**: there, it stays until the claim has found another volume, or is gone.
 fn let_go(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decision<VolumeOutcome> {
-    // Whoever has led before may have let the claim name it.
+    // A former leader may have set the claim's volumeName.
     let read = Read::Claim(key.clone());
     if evidence.confirmation(&read) != Confirmation::Settled {
         return Decision { next: Next::reads(vec![read]), why: VolumeOutcome::ClaimUnknown };
@@ -232,7 +232,7 @@ fn elsewhere(evidence: &Evidence<'_>, volume: &Volume, key: &ClaimKey) -> Decisi
     released(evidence, volume, key)
 }
 
-/// Whether a volume without its claim is of no use to anybody: it was made for that one alone.
+/// Returns whether a volume is useless without its claim: it was provisioned for that claim alone.
 pub(super) fn is_surplus(volume: &Volume) -> bool {
     volume.annotations.has(PROVISIONED_BY) && volume.policy == ReclaimPolicy::Delete
 }

@@ -145,7 +145,7 @@ fn a_volume_that_goes_is_let_go_unless_its_claim_names_it() {
         let decision = decided(volume, Some(claim));
         assert_eq!((word(&decision.next).as_str(), decision.why), (expected, why), "row {number}");
     }
-    // The view may be older than the third step of whoever has led before.
+    // The view may be older than the third step of a former leader.
     let read = Next::reads(vec![Read::Claim(key())]);
     assert_eq!(seen(&ours, Some(&claim()), &LiveReads::default()).next, read);
     let live = read_live(&ours, Some(&mine), &[]);
@@ -237,7 +237,7 @@ fn files_are_removed_only_when_nobody_can_have_them_mounted() {
             assert_eq!(seen(&volume, claim, &live).next, Next::reads(vec![read]));
         }
     }
-    // Somebody cleared the reservation, or made it a claim's that lives, and the watch is behind.
+    // A user cleared the reservation, or set it to a live claim, and the watch is behind.
     let free = Volume { reservation: Reservation::Free, ..volume.clone() };
     assert_eq!(word(&seen(&volume, None, &read_live(&free, None, &[])).next), "Available");
 }

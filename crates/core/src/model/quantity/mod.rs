@@ -82,11 +82,11 @@ impl Quantity {
 
     /// Reads an amount as the API server does.
     ///
-    /// A value between two billionths of a unit is rounded away from zero, so that whoever asks
+    /// A value between two billionths of a unit is rounded away from zero, so that a request
     /// for something gets something. An amount with a binary suffix is capped at 2⁶³−1 units in
     /// either direction; other amounts have no upper limit. A spelling without any digit (`+`,
     /// `Gi`, `.`) is zero, except with the suffixes `Pi` and `Ei` and with exponents below −9,
-    /// where it is refused. An exponent counts modulo 2³², as it does in Kubernetes, which keeps
+    /// where it is invalid. An exponent counts modulo 2³², as it does in Kubernetes, which keeps
     /// the low 32 bits.
     ///
     /// **Differs from Kubernetes**: next to ±2³¹ Kubernetes' 32-bit sum of exponent and decimal
@@ -148,7 +148,7 @@ impl Quantity {
     /// The amount as a person says it: the largest binary suffix that leaves at least 1, at most
     /// two decimals, and a `~` in front when those are not the whole value: `10Gi`, `~9.31Gi`.
     ///
-    /// For sentences only. Whoever sends an amount to the API server uses `Display`.
+    /// For sentences only. Requests to the API server use `Display`.
     pub fn bytes_display(&self) -> impl fmt::Display + '_ {
         print::Bytes(self)
     }

@@ -1,6 +1,6 @@
 //! Reads the spelling of an amount.
 //!
-//! It follows the scanner of Kubernetes in what it takes and refuses; the arithmetic is our own:
+//! It follows the scanner of Kubernetes in what it accepts and rejects; the arithmetic is our own:
 //! exact, without big integers, and without allocation unless the amount is a large one.
 
 use std::num::{IntErrorKind, ParseIntError};
@@ -171,7 +171,7 @@ fn exponent(suffix: &str, position: usize) -> Result<i32, QuantityError> {
     Ok(power as i32)
 }
 
-/// Kubernetes' fast path turns a spelling without digits into zero, its slow path refuses it.
+/// Kubernetes' fast path turns a spelling without digits into zero, its slow path rejects it.
 /// These are the suffixes that the fast path takes.
 fn reads_without_digits(unit: Unit) -> bool {
     match unit {

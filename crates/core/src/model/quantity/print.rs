@@ -97,7 +97,7 @@ impl fmt::Display for Bytes<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = match self.0.amount() {
             Amount::Nanos(nanos) => nanos,
-            // Nobody says such an amount; the exact form is as good as any.
+            // No unit is readable here; the exact form is as good as any.
             Amount::Large(_) => return write!(formatter, "{}", self.0),
         };
         let magnitude = nanos.unsigned_abs();

@@ -54,14 +54,14 @@ fn kubernetes_error(error: &QuantityError) -> &'static str {
 #[test]
 fn reads_and_prints_the_corpus_as_kubernetes_does() {
     let mut accepted = 0;
-    let mut refused = 0;
+    let mut rejected = 0;
     for line in CORPUS.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let (spelling, expected) = (columns[0], columns[1]);
         let quantity = match Quantity::parse(spelling) {
             Err(error) => {
                 assert_eq!(kubernetes_error(&error), expected, "{spelling:?}: {error}");
-                refused += 1;
+                rejected += 1;
                 continue;
             }
             Ok(quantity) => quantity,
@@ -82,7 +82,7 @@ fn reads_and_prints_the_corpus_as_kubernetes_does() {
             assert_eq!(quantity.rounded_up_units().to_string(), columns[4], "{spelling:?}");
         }
     }
-    assert!(accepted > 200 && refused > 50, "{accepted} accepted, {refused} refused");
+    assert!(accepted > 200 && rejected > 50, "{accepted} accepted, {rejected} rejected");
 }
 
 #[test]

@@ -75,24 +75,24 @@ fn displays_as_kubectl_takes_it() {
 
 #[test]
 fn refuses_what_kubernetes_refuses() {
-    let refused = |operator: &str, values: &[&str]| {
+    let rejected = |operator: &str, values: &[&str]| {
         Term::new("tier", operator, values.iter().copied()).unwrap_err()
     };
     let no_values =
         |operator: &str| TermError::NoValues { key: "tier".into(), operator: operator.into() };
-    assert_eq!(refused("In", &[]), no_values("In"));
-    assert_eq!(refused("NotIn", &[]), no_values("NotIn"));
+    assert_eq!(rejected("In", &[]), no_values("In"));
+    assert_eq!(rejected("NotIn", &[]), no_values("NotIn"));
     for operator in ["Exists", "DoesNotExist"] {
         let (key, operator_name) = ("tier".into(), operator.into());
         let error = TermError::UnexpectedValues { key, operator: operator_name };
-        assert_eq!(refused(operator, &["a"]), error);
+        assert_eq!(rejected(operator, &["a"]), error);
     }
     for operator in ["", "in", "Gt", "Equals"] {
-        let error = refused(operator, &["1"]);
+        let error = rejected(operator, &["1"]);
         assert!(matches!(error, TermError::UnknownOperator { .. }), "{operator}: {error}");
     }
     insta::assert_snapshot!(
-        refused("in", &["fast"]),
+        rejected("in", &["fast"]),
         @r#""in" is not an operator of the term on "tier"; use one of In, NotIn, Exists, DoesNotExist"#
     );
 }

@@ -212,7 +212,7 @@ impl NodeName {
     /// # Errors
     ///
     /// Another field than `metadata.name`, another operator than `In` and `NotIn`, or another
-    /// number of values than one: the API server refuses each of them.
+    /// number of values than one: the API server rejects each of them.
     pub fn new(field: &str, operator: &str, values: &[&str]) -> Result<Self, NodeTermError> {
         if field != "metadata.name" {
             return Err(NodeTermError::UnknownField(field.into()));

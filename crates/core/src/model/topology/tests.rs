@@ -231,8 +231,8 @@ fn a_label_that_spans_more_is_a_question_to_the_nodes() {
         ),
     ] {
         let wider = old.widened_if(&new).map(|wider| {
-            let told = |wider: &WiderLabel| (wider.lost.to_string(), wider.remaining.to_string());
-            wider.iter().map(told).collect::<Vec<_>>()
+            let texts = |wider: &WiderLabel| (wider.lost.to_string(), wider.remaining.to_string());
+            wider.iter().map(texts).collect::<Vec<_>>()
         });
         assert_eq!(wider, expected, "from {old} to {new}");
     }

@@ -42,7 +42,7 @@ impl NodeAffinity {
 
 impl NodeAffinity {
     /// Under which conditions `new` admits every node that this affinity admits: under none, if it surely does
-    /// ([`Self::widened_by`]). `None` if it does not as far as conditions and labels tell.
+    /// ([`Self::widened_by`]). `None` if conditions and labels do not prove it.
     ///
     /// Kubernetes: KEP-5381, `MutablePVNodeAffinity`: a disk that becomes regional has a region where it had a zone.
     pub fn widened_if(&self, new: &Self) -> Option<Vec<WiderLabel>> {

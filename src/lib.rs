@@ -6,20 +6,23 @@
 //! # Bird's-eye view
 //!
 //! ```text
-//!     manifests                  AdmissionReview
-//!         │                             │
-//!  ┌──────▼──────┐ starts, asks  ┌──────▼──────┐ ┌────────────┐
-//!  │     cli     ├──────────────►│   webhook   │ │ controller │   shells: async, I/O, clocks
-//!  └──────┬──────┘               └──────┬──────┘ └─────┬──────┘
-//!         │          ┌─────────┐        │              │
-//!         └─────────►│ client  │◄───────┴──────────────┘     client, watches, live reads, lease
-//!                    └────┬────┘
-//!                    ┌────▼────┐
-//!                    │   api   │                             the border: API fields end here
-//!                    └────┬────┘
-//!            ┌────────────▼────────────┐
-//!            │ rules ► binding ► model │                     pure: values in, values out
-//!            └─────────────────────────┘
+//!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16
+//!  1 model          ■
+//!  2 binding        ●  ■
+//!  3 rules          ●  ●  ■
+//!  4 certificates   ·  ·  ·  ■
+//!  5 api            ●  ●  ●  ●  ■
+//!  6 document       ·  ·  ·  ·  ·  ■
+//!  7 sim            ●  ·  ·  ·  ●  ·  ■
+//!  8 telemetry      ●  ·  ●  ·  ·  ·  ·  ■
+//!  9 config         ●  ·  ●  ·  ·  ●  ·  ·  ■
+//! 10 follow         ·  ·  ●  ·  ·  ·  ·  ●  ●  ■
+//! 11 listen         ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ■
+//! 12 client         ●  ●  ●  ·  ●  ·  ·  ●  ●  ·  ·  ■
+//! 13 webhook        ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ■
+//! 14 controller     ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ·  ■
+//! 15 cli            ●  ●  ●  ●  ●  ●  ·  ●  ●  ●  ●  ●  ●  ●  ■
+//! 16 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
 //! Arrows are imports; what is not drawn is not allowed. `tests/tidy` holds the table and fails on

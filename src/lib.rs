@@ -1,9 +1,12 @@
-//! Bindery keeps `PersistentVolume`s ("volumes") and `PersistentVolumeClaim`s ("claims") correctly
-//! married: one pure binding core, shown to the world as an admission webhook, a controller and a
-//! command line. What it refuses and how it is run is in `README.md`; this page is how it is
-//! built.
+//! Bindery stops Kubernetes changes that would lose or mis-bind persistent storage, and explains why a
+//! `PersistentVolumeClaim` (PVC) is Pending. One pure binding core makes every decision; an admission webhook, a
+//! controller and a command line run it. `README.md` says how to use them; this page says how they are built.
 //!
-//! # Bird's-eye view
+//! # Layers
+//!
+//! A dot means: the module of the row may import the module of the column. A test fails on any other import. The drawing
+//! is generated from the table of that test, `tests/tidy/layers.rs`; no dot is right of the diagonal, so no two modules
+//! import each other.
 //!
 //! ```text
 //!                   1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16
@@ -25,39 +28,54 @@
 //! 16 main           ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ●  ■
 //! ```
 //!
-//! Arrows are imports; what is not drawn is not allowed. `tests/tidy` holds the table and fails on
-//! an import that it does not list.
+//! The first three layers are the package `bindery-core`, which depends on no runtime, client or serialization library.
+//! `bindery-sim` is the simulated API server for tests and `make demo`; the shipped binary does not contain it.
 //!
 //! # Entry points
 //!
-//! * [`rules::judge`]: a change, a policy and what is known, in; every violation and what it rests
-//!   on, out. [`rules::mutate`] is the same for repairs.
-//! * [`rules::RULES`] and [`rules::mutations::MUTATIONS`]: everything that is refused or repaired.
-//! * [`webhook::service::Service`]: one review, from its body to its answer, without a socket.
-//! * [`webhook::run::Webhook`]: the process, from its options to its end.
-//! * [`binding::decide_claim`] and [`binding::decide_volume`]: what is to be done next about an
-//!   object, and why; [`binding::settle`] drives them over a whole cluster.
-//! * [`controller::reconciler::Reconciler`]: the controller without I/O; [`controller::run::run`] with it.
-//! * [`binding::fit`]: every reason why a volume and a claim do not belong together.
+//! * [`rules::judge`] evaluates the rules against a change and returns every violation and what it depends on;
+//!   [`rules::mutate`] returns the mutations.
+//! * [`rules::RULES`] and [`rules::mutations::MUTATIONS`] list all rules and mutations.
+//! * [`binding::decide_claim`] and [`binding::decide_volume`] return the next step for an object, and why.
+//!   [`binding::settle`] applies the steps to a whole cluster in memory.
+//! * [`binding::fit`] returns every reason why a volume does not fit a claim.
+//! * [`webhook::service::Service`] answers one review without a socket; [`webhook::run::Webhook`] runs the server.
+//! * [`controller::reconciler::Reconciler`] reconciles without I/O; [`controller::run::run`] connects it to the API
+//!   server.
 //!
 //! # Code map
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | [`model`] | values: amounts, access modes, classes, volumes, claims, what they compare by |
-//! | [`binding`] | the two pointers of a pair, the reasons against it, and what is known of both |
-//! | [`rules`] | verdicts and repairs: a file each, and the machinery that runs them |
-//! | [`api`] | API objects, reviews, patches and registrations, to and from the model |
-//! | [`document`] | YAML and JSON as trees that know the line and column of everything |
+//! | [`model`] | values: quantities, access modes, selectors, node affinity, volumes, claims, classes |
+//! | [`binding`] | what fits what, what is known of the cluster, and the next step of a binding |
+//! | [`rules`] | admission rules and mutations, one file each, and their evaluation |
+//! | [`api`] | API objects, reviews, patches and webhook registrations, to and from the model |
+//! | [`document`] | YAML and JSON as trees with the line and column of each key |
 //! | [`telemetry`] | metrics and logs |
-//! | [`config`] | the configuration file: modes of rules, whom to trust, how volumes are recycled |
-//! | [`follow`] | files that somebody else replaces: a watch and a poll |
-//! | [`certificates`] | authorities and serving pairs: how they are made, and what is next when they age |
-//! | [`listen`] | taking a port on every address of the machine |
-//! | [`client`] | client, watch loop, live reads, writes, the lease, the loop between judging and reading |
-//! | [`webhook`] | the HTTPS port, its handlers, probes, the process |
-//! | [`controller`] | the bind loop: a line of objects, one decision at a time, many requests under way |
-//! | [`cli`] | arguments, commands, what they print |
+//! | [`config`] | the configuration file: modes of rules, trusted users, recycling |
+//! | [`follow`] | reload of files when they change |
+//! | [`certificates`] | CA and serving certificates, and their rotation |
+//! | [`listen`] | listening sockets on all addresses |
+//! | [`client`] | API client: watches, store, live reads, writes, leader election |
+//! | [`webhook`] | the HTTPS server, its handlers and probes |
+//! | [`controller`] | the work queue, the reconcile loop, the event recorder, the recycler |
+//! | [`cli`] | arguments, commands and their output |
+//!
+//! # Glossary
+//!
+//! Everything else has Kubernetes' or Rust's name. These terms are our own:
+//!
+//! | term | meaning | why no standard word fits |
+//! |---|---|---|
+//! | view | the observed objects with indices, and the writes assumed to have succeeded | a client-go store has neither |
+//! | evidence | a view, corrected by the live reads of one decision | an informer's cache knows no proof that an object is absent |
+//! | pairing | how `claimRef` and `volumeName` of a volume and a claim point at each other | Kubernetes names three of the nine cases |
+//! | mismatch | one reason why a volume does not fit a claim | Kubernetes reports the first reason only, as text |
+//! | settle | apply decisions to a view until none is left | the API server does not run controllers in memory |
+//! | prebind | choose the volume of a claim, or the claim of a volume, before any binder does | the documentation describes it without a name |
+//! | exemption | an annotation or a configuration entry that permits what a rule denies, for a time | admission policies know bindings, not exceptions with an end |
+//! | tenant | the namespaces that share one value of a label, and the volumes that only they may claim | Kubernetes has no object for it |
 //!
 //! # One review, from socket to response
 //!
@@ -127,39 +145,36 @@
 //! A volume that becomes free looks for the claim that has been Pending longest for one like it, so that
 //! nothing waits for the resync. Each step of that has a constant size.
 //!
-//! # What never happens
+//! # Invariants
 //!
-//! **Architecture invariant:** [`model`], [`binding`] and [`rules`] never wait, read, write, ask a
-//! clock or roll a die, and know no wire format. The time is an argument.
+//! **Architecture invariant:** [`model`], [`binding`] and [`rules`] do no I/O and use no clock, no random numbers and
+//! no wire format. The time is an argument.
 //!
-//! **Architecture invariant:** nothing is absent because a cache does not hold it. Only a live read
-//! proves absence; until then a lookup is [`binding::Lookup::Unknown`].
+//! **Architecture invariant:** an object is absent only if a live read proved it. Until then a lookup returns
+//! [`binding::Lookup::Unknown`].
 //!
-//! **Architecture invariant:** a verdict depends on no order: not of objects, not of events, not of
-//! map keys. There is no hash map in the package.
+//! **Architecture invariant:** a verdict does not depend on the order of objects, events or keys. Hash tables are used
+//! for lookups only; whatever is iterated is sorted.
 //!
-//! **Architecture invariant:** a write is sent by whoever holds the lease, on the version on which it was
-//! decided, and once. No object has two writes under way.
+//! **Architecture invariant:** only the leader writes, each write names the uid and version on which it was decided,
+//! and no object has two writes in flight.
 //!
-//! **Architecture invariant:** judging has no effect. The webhook writes nothing to the cluster, and
-//! no rule can see whether a request is a dry run.
+//! **Architecture invariant:** admission has no side effects. The webhook writes nothing to the cluster, and no rule
+//! can tell a dry run from a real request.
 //!
-//! **Architecture invariant:** a volume's or claim's API object never passes [`api`] on its way in,
-//! and no rule names an API type.
+//! **Architecture invariant:** [`api`] converts every volume and claim on its way in. No rule names an API type.
 //!
-//! **Architecture invariant:** a review that panics ends nothing but itself; its answer is 500, and
-//! it is counted.
+//! **Architecture invariant:** a panic ends one review only. Its answer is 500, and a metric counts it.
 //!
-//! **Architecture invariant:** no object is logged, only its kind, namespace and name; no label of a
-//! metric comes from a request; no metric is global.
+//! **Architecture invariant:** logs contain the kind, namespace and name of an object, never the object. No metric
+//! label comes from a request, and no metric is global.
 //!
-//! **Architecture invariant:** no request is sent twice behind a caller's back: the retries of the
-//! client library are off.
+//! **Architecture invariant:** the retries of the client library are off: each caller decides about its own retries.
 //!
 //! # How to add a rule
 //!
 //! One file and one word. Write `crates/core/src/rules/my_hazard.rs` with a `RULE` (copy the shape of
-//! `crates/core/src/rules/bound_volume_delete.rs`), and put `my_hazard` into the list in `src/rules/mod.rs`.
+//! `crates/core/src/rules/bound_volume_delete.rs`), and put `my_hazard` into the list in `crates/core/src/rules/mod.rs`.
 //! Registrations, the reference page and the tests of its examples follow from the value:
 //!
 //! ```

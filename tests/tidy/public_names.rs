@@ -9,9 +9,6 @@ use super::Finding;
 use super::code::{blank, tokens};
 use super::tree::File;
 
-/// Names that are still shared. The list may only shrink.
-const SHARED: [&str; 3] = ["Cluster", "ObjectKey", "User"];
-
 /// Finds every public type whose name another public type has.
 pub(crate) fn check(files: &[File]) -> Vec<Finding> {
     let mut first: BTreeMap<String, String> = BTreeMap::new();
@@ -23,9 +20,6 @@ pub(crate) fn check(files: &[File]) -> Vec<Finding> {
             three[0].text == "pub" && matches!(kind, "struct" | "enum" | "trait" | "type" | "union")
         });
         for name in declared.map(|three| &three[2]) {
-            if SHARED.contains(&name.text.as_str()) {
-                continue;
-            }
             if let Some(other) = first.insert(name.text.clone(), file.path.clone()) {
                 let text = format!("{other} has a public {} too; name this one exactly", name.text);
                 findings.push(Finding { file: file.path.clone(), line: name.line, text });

@@ -116,11 +116,11 @@
 //! 4. `controller/event_sender.rs`: `EventSender::on_object`, `EventSender::send` put it into the channel.
 //! 5. `controller/runner.rs`: `Runner::run` receives it, `Runner::on_event` calls the reconciler.
 //! 6. `controller/reconciler/mod.rs`: `Reconciler::on_object`.
-//! 7. `controller/reconciler/store.rs`: `Store::on_watched`, `Store::newer` ignore old versions and hold back what has to
+//! 7. `controller/reconciler/store.rs`: `ObjectStore::on_watched`, `ObjectStore::newer` ignore old versions and hold back what has to
 //!    wait for the outcome of a write.
 //! 8. `controller/reconciler/mod.rs`: `Reconciler::apply`, `Reconciler::apply_quietly`.
 //! 9. `controller/reconciler/affected.rs`: `affected_by` names the objects to reconcile.
-//! 10. `controller/reconciler/store.rs`: `Store::apply` shows the object from now on.
+//! 10. `controller/reconciler/store.rs`: `ObjectStore::apply` shows the object from now on.
 //! 11. `controller/reconciler/mod.rs`: `Reconciler::enqueue`.
 //! 12. `controller/work_queue.rs`: `WorkQueue::push` queues each once, later if it is rate limited.
 //! 13. `controller/reconciler/mod.rs`: `Reconciler::next` asks for a task.
@@ -132,7 +132,7 @@
 //!     always with the reason.
 //! 19. `controller/reconciler/reconcile.rs`: `Reconciler::write` waits for a write in flight, a claim that comes first or a
 //!     recycler, if there is one; else it makes the task.
-//! 20. `controller/reconciler/store.rs`: `Store::assume` shows the write as done.
+//! 20. `controller/reconciler/store.rs`: `ObjectStore::assume` shows the write as done.
 //! 21. `controller/reconciler/in_flight.rs`: `InFlightWrites::begin` keeps the object as it was.
 //! 22. `controller/runner.rs`: `Runner::start`, `Runner::send` carry the task out, if enough of the lease is left.
 //! 23. `client/send.rs`: `send`.

@@ -29,7 +29,7 @@ const NAME_BYTES_MAX: usize = 200;
 
 /// The state of the object that an event is about.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub struct Regarding<'a> {
     /// Its uid.
     pub uid: Option<&'a Uid>,
     /// Its resourceVersion.
@@ -69,7 +69,7 @@ impl<'a> From<&'a ObjectEvent> for Message<'a> {
 }
 
 /// Stores an event. Whether it is stored.
-pub async fn announce(client: &Client, message: Message<'_>, about: About<'_>) -> bool {
+pub async fn announce(client: &Client, message: Message<'_>, about: Regarding<'_>) -> bool {
     let stored = timeout(DEADLINE, store(client, message, about)).await;
     match stored {
         Ok(Ok(())) => true,
@@ -85,7 +85,11 @@ pub async fn announce(client: &Client, message: Message<'_>, about: About<'_>) -
 }
 
 /// Creates the event, or patches it if it exists.
-async fn store(client: &Client, message: Message<'_>, about: About<'_>) -> Result<(), kube::Error> {
+async fn store(
+    client: &Client,
+    message: Message<'_>,
+    about: Regarding<'_>,
+) -> Result<(), kube::Error> {
     let event = event(message, about);
     let namespace = event["metadata"]["namespace"].as_str().unwrap_or_default();
     let name = event["metadata"]["name"].as_str().unwrap_or_default();
@@ -123,7 +127,7 @@ async fn send(
     client.request_text(request).await.map(drop)
 }
 
-fn event(message: Message<'_>, about: About<'_>) -> Value {
+fn event(message: Message<'_>, about: Regarding<'_>) -> Value {
     let Message { kind, namespace, name, severity, reason, text } = message;
     let uid = about.uid.map(ToString::to_string).unwrap_or_default();
     let parts = [uid.as_str(), reason, about.detail];

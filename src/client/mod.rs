@@ -17,5 +17,4 @@ pub mod request;
 pub mod resource;
 pub mod send;
 pub mod shared_store;
-mod suspend;
 pub mod watch;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::sync::watch;
 
 use crate::binding::EventType;
-use crate::client::announce::{About, Message, announce};
+use crate::client::announce::{Message, Regarding, announce};
 use crate::client::lease::LeadershipDeadline;
 use crate::config::Configuration;
 use crate::follow::configuration::{ConfigurationSource, FileError, LiveConfiguration};
@@ -59,7 +59,7 @@ pub(super) async fn record(
         };
         let (kind, namespace, name) = ("ConfigMap", namespace.as_str(), config_map.as_str());
         let message = Message { kind, namespace, name, severity, reason, text: &text };
-        let about = About { uid: None, version: None, count: 1, detail: "" };
+        let about = Regarding { uid: None, version: None, count: 1, detail: "" };
         // What is not stored was logged.
         announce(&client, message, about).await;
     }

@@ -21,7 +21,7 @@ use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
 use super::run::{LoopError, Meter};
 use crate::binding::{LiveReads, ObjectKey, Read, Write};
-use crate::client::announce::{About, announce};
+use crate::client::announce::{Regarding, announce};
 use crate::client::lease::LeadershipDeadline;
 use crate::client::reads::LiveReader;
 use crate::client::send::{WriteOutcome, send};
@@ -208,7 +208,7 @@ impl Runner {
             Task::Record(event) => {
                 let client = self.client.clone();
                 self.requests.0.spawn(async move {
-                    let about = About {
+                    let about = Regarding {
                         uid: event.uid.as_ref(),
                         version: event.version.as_ref(),
                         count: event.count,

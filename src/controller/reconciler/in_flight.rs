@@ -213,3 +213,53 @@ fn found<T>(answer: &ReadResult<T>) -> Option<Arc<T>> {
         ReadResult::NotFound | ReadResult::Unreadable | ReadResult::Failed => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::reconciler::tests::pv;
+    use crate::model::VolumeName;
+
+    fn volume(version: u32) -> Observed {
+        Observed::Volume(Arc::new(pv("a", version, "1Gi", "Available")))
+    }
+
+    /// A write to volume `a` at version 5, decided about itself.
+    fn writes() -> (InFlightWrites, ObjectKey) {
+        let (mut writes, key) =
+            (InFlightWrites::default(), ObjectKey::Volume(VolumeName::new("a")));
+        writes.begin(&key, key.clone(), volume(5));
+        (writes, key)
+    }
+
+    #[test]
+    fn the_newest_of_the_outcome_and_what_was_seen_is_shown() {
+        for (seen, stored, newest) in [(vec![4], 7, 7), (vec![8, 6], 7, 8), (vec![6], 7, 7)] {
+            let (mut writes, key) = writes();
+            for version in seen {
+                let version_text = ResourceVersion::new(version.to_string());
+                assert!(writes.hold_back(&key, &volume(version), &version_text));
+            }
+            let finished = writes.finish(&key, WriteResult::Now(volume(stored))).unwrap();
+            let expected = ResourceVersion::new(newest.to_string());
+            assert_eq!(finished.newest.version(), Some(&expected));
+            assert!(!writes.contains(&key) && !writes.is_owner(&key));
+        }
+    }
+
+    #[test]
+    fn a_check_backs_off_and_forgets_what_was_seen_before_it() {
+        let (mut writes, key) = writes();
+        let now = Instant::now();
+        writes.check_at(key.clone(), now);
+        writes.hold_back(&key, &volume(6), &ResourceVersion::new("6"));
+        assert_eq!(writes.next_check(now), Some(key.clone()));
+        assert_eq!((writes.next_check(now), writes.next_check_at()), (None, None));
+        writes.retry_check(&key, now);
+        writes.retry_check(&key, now);
+        assert_eq!(writes.next_check_at(), Some(now + 2 * CHECK_PAUSE.0));
+        let finished = writes.finish(&key, WriteResult::AsBefore).unwrap();
+        assert_eq!(finished.newest.version(), Some(&ResourceVersion::new("6")));
+        assert_eq!(writes.next_check_at(), None);
+    }
+}

@@ -36,7 +36,7 @@ use self::other_binders::{OtherBinders, Trace};
 use self::recyclers::VolumeRecyclers;
 pub use self::recyclers::{RecycleOrder, RecyclePurpose, Recycled};
 use self::resync::Resync;
-use self::store::Store;
+use self::store::ObjectStore;
 use super::mode::ControllerMode;
 use super::reads::{PendingRead, Reads};
 use super::work_queue::WorkQueue;
@@ -74,7 +74,7 @@ pub struct Reconciler {
     is_leading: bool,
     /// When the API server wants the next write after it throttled one.
     throttled_until: Option<Instant>,
-    store: Store,
+    store: ObjectStore,
     queue: WorkQueue,
     reads: Reads,
     holds: Holds,
@@ -93,7 +93,7 @@ impl Reconciler {
             tenant_label: TenantLabel::Manual,
             is_leading: false,
             throttled_until: None,
-            store: Store::default(),
+            store: ObjectStore::default(),
             queue: WorkQueue::default(),
             reads: Reads::default(),
             holds: Holds::default(),

@@ -20,7 +20,7 @@ use crate::model::{ClaimKey, Reservation, ResourceVersion, Volume, VolumeName};
 
 /// The watched objects and the writes in flight to them.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct ObjectStore {
     view: View,
     /// The writes in flight.
     pub(super) in_flight: InFlightWrites,
@@ -34,7 +34,7 @@ pub(super) struct Store {
     tombstones: Tombstones,
 }
 
-impl Default for Store {
+impl Default for ObjectStore {
     fn default() -> Self {
         Self {
             view: View::for_binding(),
@@ -48,7 +48,7 @@ impl Default for Store {
     }
 }
 
-impl Store {
+impl ObjectStore {
     /// The objects; writes in flight are shown as done.
     pub(super) fn view(&self) -> &View {
         &self.view
@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Takes in an object as a live read found it, unless a watch has shown its deletion since. Returns it as
-    /// [`Store::on_watched`] does.
+    /// [`ObjectStore::on_watched`] does.
     pub(super) fn on_answer(
         &mut self,
         observed: Observed,

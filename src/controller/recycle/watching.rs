@@ -13,7 +13,7 @@ use super::Worker;
 use super::api::{Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{EventType, recycler_pod_event};
-use crate::client::announce::{About, announce};
+use crate::client::announce::{Regarding, announce};
 use crate::controller::reconciler::RecycleOrder;
 
 /// Between two looks, at first.
@@ -113,7 +113,7 @@ impl Worker {
             let is_grave = event.r#type == EventType::Warning.as_str();
             let severity = if is_grave { EventType::Warning } else { EventType::Normal };
             let announcement = recycler_pod_event(&order.volume, severity, &event.message);
-            let about = About {
+            let about = Regarding {
                 uid: order.uid.as_ref(),
                 version: order.version.as_ref(),
                 count: *count,

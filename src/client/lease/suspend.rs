@@ -1,7 +1,7 @@
 //! Suspension of the machine: time that the monotonic clock of all deadlines does not count.
 //!
 //! Linux stops that clock while a machine is suspended, and another replica may have taken the lease by then. The
-//! boot-time clock goes on: the difference is the suspended time. Not here: what follows from it (`lease`).
+//! boot-time clock goes on: the difference is the suspended time. Not here: what follows from it (the leader election).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::lease::LeadershipDeadline;
+use super::timing::LeadershipDeadline;
 
 /// How often it is checked: a lease lasts for many times that.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -43,7 +43,7 @@ fn bytes_to_answer(bencher: Bencher<'_, '_>, review: &str) {
         };
         let judgement = judge(RULES, question, &Evidence::new(&view, &LiveReads::default()));
         let made = AdmissionResponse {
-            denial: judgement.verdict.refusal(),
+            denial: judgement.verdict.denial(),
             ..AdmissionResponse::default()
         };
         response_bytes(&read.uid, &made)

@@ -19,15 +19,15 @@ pub fn run(arguments: &RuleArgs) -> Result<Exit, Failure> {
 }
 
 fn list() -> String {
-    let ids = RULES.iter().map(|rule| rule.id).chain(MUTATIONS.iter().map(|repair| repair.id));
+    let ids = RULES.iter().map(|rule| rule.id).chain(MUTATIONS.iter().map(|mutation| mutation.id));
     let width = ids.map(str::len).max().unwrap_or_default();
     let mut out = String::new();
     // Writing to a string does not fail.
     for rule in RULES {
         let _ = writeln!(out, "{:width$}  {:5}  {}", rule.id, rule.mode.as_str(), rule.page.hazard);
     }
-    for repair in MUTATIONS {
-        let _ = writeln!(out, "{:width$}  edit   {}", repair.id, repair.page.hazard);
+    for mutation in MUTATIONS {
+        let _ = writeln!(out, "{:width$}  edit   {}", mutation.id, mutation.page.hazard);
     }
     out
 }
@@ -35,7 +35,7 @@ fn list() -> String {
 fn page(id: &str) -> Result<String, Failure> {
     let made = match (rules::find(id), mutations::find(id)) {
         (Some(rule), _) => reference::of_rule(rule),
-        (None, Some(repair)) => reference::of_repair(repair),
+        (None, Some(mutation)) => reference::of_mutation(mutation),
         (None, None) => {
             let similar = rules::most_similar(id);
             let similar = similar.map(|id| format!("did you mean {id:?}? ")).unwrap_or_default();

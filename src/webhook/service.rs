@@ -83,7 +83,7 @@ impl Service {
         let verdict = if endpoint == Endpoint::Tenancy { verdict.closed(policy) } else { verdict };
         self.record(endpoint, request, &verdict, *started);
         let (warnings, audit) = (verdict.warnings(), audit(&verdict));
-        let made = AdmissionResponse { denial: verdict.refusal(), warnings, audit, patch: None };
+        let made = AdmissionResponse { denial: verdict.denial(), warnings, audit, patch: None };
         response_bytes(&request.uid, &made)
     }
 

@@ -28,10 +28,9 @@ fn results(output: &Output) -> Vec<String> {
 
 const NOTHING: [&str; 0] = [];
 
-const SHRINKS: &str = "[bound-volume-capacity] spec.capacity.storage of bound volume \"pv-a\" would \
-    shrink from 20Gi to 5Gi; the disk does not shrink and the claim still reports 20Gi; put 20Gi \
-    back; to do it anyway: kubectl annotate pv pv-a \
-    allow.bindery.dev/bound-volume-capacity=\"<until> <reason>\", then retry";
+const SHRINKS: &str = "[bound-volume-capacity] spec.capacity.storage of bound PV \"pv-a\" would \
+    shrink from 20Gi to 5Gi; the disk does not shrink, and the PVC still reports 20Gi; keep 20Gi\n\
+    To override: kubectl annotate pv pv-a allow.bindery.dev/bound-volume-capacity=\"<until> <reason>\", then retry";
 
 #[test]
 fn the_report_is_the_contract() {
@@ -51,7 +50,7 @@ fn the_report_is_the_contract() {
                 "result": "denied", "rule": "bound-volume-capacity",
                 "kind": "PersistentVolume", "namespace": null, "name": "pv-a",
                 "operation": "UPDATE", "message": SHRINKS, "field": "spec.capacity.storage",
-                "file": "5.yaml", "line": 7, "column": 5, "fix": "put 20Gi back", "exempt": null,
+                "file": "5.yaml", "line": 7, "column": 5, "fix": "keep 20Gi", "exempt": null,
             }],
             "edits": [],
             "summary": {
@@ -66,7 +65,7 @@ fn the_report_is_the_contract() {
 fn text_is_a_finding_with_its_fix_and_a_tally() {
     let output = folder().run(&["check", "-f", "5.yaml", "--live", "live.yaml"]);
     assert_eq!(output.stderr, "");
-    let lines = SHRINKS.replacen("; put 20Gi back; ", "\n    fix: put 20Gi back\n    ", 1);
+    let lines = SHRINKS.replacen("; keep 20Gi\n", "\n    fix: keep 20Gi\n    ", 1);
     assert_eq!(output.stdout, format!("5.yaml:7:5: denied: {lines}\n1 object: 1 denied\n"));
     let output = folder().run(&["check", "-f", "20.yaml", "--live", "live.yaml"]);
     assert_eq!((output.code, output.stdout.as_str()), (0, "1 object: 1 clean\n"));
@@ -221,7 +220,7 @@ fn who_asks_and_what_is_configured_count() {
     assert!(
         collected
             .stdout
-            .contains("; its owners are gone: remove metadata.ownerReferences of the volume")
+            .contains("; its owners no longer exist: remove metadata.ownerReferences of the PV")
     );
     let modes = "rules: {modes: {bound-volume-delete: warn}}";
     folder.write("warn.yaml", format!("apiVersion: bindery.dev/v1\nkind: Config\n{modes}\n"));

@@ -30,7 +30,7 @@ fn plan_explain_and_scan_give_it_no_volume_without_the_data_and_say_why() {
     let json = folder.run(&["explain", "pvc/db/copy", "-f", "state.yaml", "-o", "json"]).stdout;
     expect_valid("explanation", &serde_json::from_str(&json).expect("JSON"));
     let scanned = folder.run(&["scan", "-f", "state.yaml"]).stdout;
-    assert!(scanned.contains("[ignored-data-source] claim \"copy\" asks"), "{scanned}");
+    assert!(scanned.contains("[ignored-data-source] PVC \"copy\" requests"), "{scanned}");
 }
 
 #[test]

@@ -37,8 +37,7 @@ fn delete(live: &str, target: &str) -> Vec<(String, String)> {
 fn deleting_a_claim_shows_what_else_goes_and_who_uses_it() {
     let warned = |users: &str| {
         let text = format!(
-            "[claim-delete-destroys-data] 20Gi on volume \"pv-a\" (policy Delete) are destroyed once claim \"data\" is \
-             gone{users}; set persistentVolumeReclaimPolicy to Retain first"
+            "[claim-delete-destroys-data] 20Gi on PV \"pv-a\" (policy Delete) would be deleted with PVC \"data\"{users}; set persistentVolumeReclaimPolicy to Retain first"
         );
         ("warned".to_owned(), text)
     };
@@ -51,7 +50,7 @@ fn deleting_a_claim_shows_what_else_goes_and_who_uses_it() {
     let used = used();
     let (no_pods, _) = used.split_once("---\napiVersion: v1\nkind: PodList").unwrap();
     let unsure = delete(no_pods, "pvc/db/data");
-    assert!(unsure.contains(&warned(" (which pods use it is not known)")), "{unsure:?}");
+    assert!(unsure.contains(&warned(" (its pods are unknown)")), "{unsure:?}");
 }
 
 /// A manifest that goes from a repository names no volume: the stored claim does.
@@ -67,7 +66,7 @@ fn a_manifest_that_goes_takes_along_what_the_stored_claim_has() {
     let reported = reported(&folder.run(&arguments));
     assert!(
         reported.iter().any(|(result, text)| result == "warned"
-            && text.starts_with("[claim-delete-destroys-data] 20Gi on volume \"pv-a\"")),
+            && text.starts_with("[claim-delete-destroys-data] 20Gi on PV \"pv-a\"")),
         "{reported:?}"
     );
 }
@@ -121,7 +120,7 @@ fn deleting_a_namespace_is_warned_about_by_default() {
     assert_eq!(reported.len(), 1, "{reported:?}");
     assert_eq!(reported[0].0, "warned");
     assert!(
-        reported[0].1.starts_with("[namespace-delete-bound-claims] claim \"data\" in"),
+        reported[0].1.starts_with("[namespace-delete-bound-claims] PVC \"data\" in"),
         "{reported:?}"
     );
     assert_eq!(delete(LIVE, "ns/db"), []);
@@ -177,9 +176,7 @@ fn a_set_that_goes_takes_its_claims_along_if_it_says_so() {
         reported(&folder.run(&[&arguments[..], &["-o", "json"]].concat()))
     };
     let destroys = |reported: &[(String, String)]| {
-        reported
-            .iter()
-            .any(|(_, text)| text.contains("are destroyed once claim \"data-db-0\" is gone"))
+        reported.iter().any(|(_, text)| text.contains("would be deleted with PVC \"data-db-0\""))
     };
     let of = |spec: &str, replicas| set(replicas, spec, "storageClassName: fast");
     let scaled = RETENTION

@@ -207,7 +207,10 @@ fn expected(verdict: &Verdict) -> BTreeMap<String, Vec<String>> {
         } else {
             (ruling.effect.label(), "")
         };
-        reported.entry(result.to_owned()).or_default().push(format!("{ruling}{unknown}"));
+        reported
+            .entry(result.to_owned())
+            .or_default()
+            .push(format!("{}{unknown}", ruling.message()));
     }
     reported
 }
@@ -240,7 +243,7 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
     let (reported, _) = messages(&output);
     assert_eq!(reported, expected(&verdict), "{title}, as a review");
     let is_denied = !verdict.is_allowed() && !verdict.rulings.iter().any(is_unverified);
-    let denied = if is_denied { verdict.refusal() } else { String::new() };
+    let denied = if is_denied { verdict.denial() } else { String::new() };
     assert_eq!(denial(&reported), denied, "{title}, as a review");
     assert_eq!(output.code, i32::from(is_denied), "{title}: {output:?}");
 
@@ -258,7 +261,7 @@ fn play(rule: &Rule, mode: Mode, example: &Example) -> String {
             assert_eq!(reported, expected(&verdict), "{title}, as files: {arguments:?}");
         }
     }
-    verdict.refusal()
+    verdict.denial()
 }
 
 #[test]

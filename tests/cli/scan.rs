@@ -122,7 +122,7 @@ fn what_slipped_in_is_found_with_what_is_at_stake() {
     let report = report(&output);
     expect_valid("report", &report);
     assert_eq!(reported(&report), FOUND);
-    let shrunk = &report["findings"][6];
+    let shrunk = &report["findings"][8];
     assert_eq!((&shrunk["severity"], &shrunk["bytes"]), (&json!("high"), &json!("5Gi")));
     assert!(shrunk["age"].as_u64().is_some_and(|age| age > 86_400), "{shrunk}");
     assert_eq!(shrunk["operation"], "SCAN");
@@ -176,7 +176,7 @@ fn a_class_that_is_not_what_it_was_when_the_claim_was_made_is_found_and_explaine
     let found: Vec<(&str, &str)> = of_notes
         .map(|finding| {
             let text = finding["message"].as_str().expect("a text");
-            let today = text.split_once("today it ").expect("what it is").1;
+            let today = text.split_once("now it ").expect("what it is").1;
             let (today, _) = today.split_once(';').expect("a consequence");
             (finding["name"].as_str().expect("a name"), today)
         })
@@ -213,7 +213,7 @@ fn a_scan_has_the_forms_of_a_check() {
     let folder = folder();
     let text = folder.run(&["scan", "-f", "dump.json"]).stdout;
     assert!(
-        text.starts_with("PersistentVolume bare: denied: [protection-finalizer] bound volume "),
+        text.starts_with("PersistentVolume bare: denied: [protection-finalizer] bound PV "),
         "{text}"
     );
     assert!(text.ends_with("20 objects: 8 denied, 4 warned, 8 clean\n"), "{text}");

@@ -172,7 +172,7 @@ fn an_unseen_object_carries_none_when_the_read_fails() {
         warnings,
         vec![
             "[bound-volume-delete] could not be checked, because the cluster could not be \
-             read; look at it yourself"
+             read; check it yourself"
         ]
     );
 }
@@ -327,11 +327,11 @@ fn advise_judges_by_guards_rules_exactly_what_guard_is_not_sent() {
 fn a_denial_shows_an_administrator_the_exemption() {
     let verdict = scene(PAIR).found().delete(Endpoint::Guard).verdict;
     assert_eq!(
-        verdict.refusal(),
-        "[bound-volume-delete] volume \"pv-a\" is bound to claim \"db/data\"; a delete cannot be \
-         undone: when the claim goes, the volume object goes with it (policy Delete: the data too); \
-         delete the claim first, then retry; to do it anyway: kubectl annotate pv pv-a \
-         allow.bindery.dev/bound-volume-delete=\"<until> <reason>\", then retry"
+        verdict.denial(),
+        "[bound-volume-delete] PV \"pv-a\" is bound to PVC \"db/data\"; its deletion cannot be undone: \
+         the PV would be deleted with the PVC, and its data left without a PV (policy Retain); to remove \
+         both, delete the PVC, then retry\n\
+         To override: kubectl annotate pv pv-a allow.bindery.dev/bound-volume-delete=\"<until> <reason>\", then retry"
     );
 }
 
@@ -356,7 +356,7 @@ fn a_worthless_exemption_is_warned_about_when_it_is_written() {
     assert_eq!(
         verdict.warnings(),
         vec![
-            "annotation allow.bindery.dev/bound-volume-delete exempts from nothing: its time is \
+            "annotation allow.bindery.dev/bound-volume-delete has no effect: its time is \
              more than 168 hours ahead"
         ]
     );

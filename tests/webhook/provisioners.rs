@@ -96,7 +96,7 @@ async fn an_exported_volume_is_nobodys_provisioning() {
             let Outcome::Denied(text) = outcome else { panic!("{program}: {outcome:?}") };
             assert!(text.starts_with("[stale-claim-ref] "), "{text}");
             let way = format!(
-                "if \"{program}\" is the provisioner of \"{DRIVER}\", add it to trusted.provisioners"
+                "\nIf \"{program}\" is the provisioner of \"{DRIVER}\", add it to trusted.provisioners"
             );
             assert!(text.contains(&way), "{text}");
         }

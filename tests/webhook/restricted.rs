@@ -182,7 +182,7 @@ async fn what_a_tenant_may_not_read_gets_one_answer_at_one_cost_in_every_mode() 
         let is_denied = mode == Mode::Deny && !(is_exempt && unlisted == Unlisted::Deny);
         assert_eq!(answer.contains("\"allowed\":false"), is_denied, "{name}: {answer}");
         let id = if unlisted == Unlisted::Deny { "prebind-taken" } else { "missing-volume" };
-        let text = format!("[{id}] volume \\\"VOLUME\\\" is not available to claim \\\"data\\\"");
+        let text = format!("[{id}] PV \\\"VOLUME\\\" is not available to PVC \\\"data\\\"");
         let is_said = is_denied || mode == Mode::Warn;
         assert_eq!(answer.contains(&text), is_said, "{name}: {answer}");
     }
@@ -214,7 +214,7 @@ async fn what_cannot_be_read_gets_one_answer_too() {
     let scene = scene();
     for (unlisted, text) in [
         (Unlisted::Allow, "[missing-volume] could not be checked"),
-        (Unlisted::Deny, "[prebind-taken] volume \\\"VOLUME\\\" is not available"),
+        (Unlisted::Deny, "[prebind-taken] PV \\\"VOLUME\\\" is not available"),
     ] {
         let parameters = Parameters { unlisted, ..Parameters::default() };
         let policy = Policy { parameters, ..Policy::default() };
@@ -247,7 +247,7 @@ async fn what_a_tenant_would_get_or_is_marked_for_it_is_judged() {
         ("pv-open", ""),
         // That the rest of it is lost would show how large it is.
         ("pv-huge", ""),
-        ("pv-mine", "[prebind-capacity] claim \\\"data\\\" asks for 10Gi but"),
+        ("pv-mine", "[prebind-capacity] PVC \\\"data\\\" requests 10Gi, but"),
     ] {
         let line = format!("claim db/data 10Gi RWO class= volume={volume}");
         let (endpoint, body) = naming(&scene, &line, Persona::Tenant);
@@ -328,7 +328,7 @@ fn what_exists_and_has_no_readable_form_is_as_absent() {
             live.namespaces.insert("db".into(), Found::NotFound);
             let judged = judge(RULES, question, &Evidence::new(&view, &live));
             assert_eq!(judged.reads, []);
-            (judged.verdict.refusal(), judged.verdict.warnings())
+            (judged.verdict.denial(), judged.verdict.warnings())
         });
         assert_eq!(reported[0], reported[1]);
         let is_reported = format!("{reported:?}").contains("is not available");

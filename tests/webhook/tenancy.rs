@@ -64,7 +64,7 @@ async fn every_volume_of_others_gets_the_same_answer() {
         assert_eq!(answers.len(), 1, "{answers:#?}");
         let reported = answers.first().unwrap();
         assert!(
-            reported.contains("[prebind-taken] volume \\\"VOLUME\\\" is not available"),
+            reported.contains("[prebind-taken] PV \\\"VOLUME\\\" is not available"),
             "{reported}"
         );
     }

@@ -116,7 +116,7 @@ fn of_ruling(
         Effect::Unconfirmed => FindingResult::Unverified,
     };
     let ruling = &with_similar_name(ruling, known.view());
-    let mut message = ruling.to_string();
+    let mut message = ruling.message();
     if result == FindingResult::Unverified && ruling.rule.is_of_permission() {
         message.push_str(UNKNOWN_PERMISSION);
     }

@@ -176,14 +176,13 @@ enum Step {
 }
 
 /// The words for each step, as messages use them.
-const WORDS: [(&str, Step); 12] = [
+const WORDS: [(&str, Step); 11] = [
     ("to Retain", Step::Retain),
     ("set Retain", Step::Retain),
-    ("delete claim", Step::DeleteClaim),
-    ("delete the claim", Step::DeleteClaim),
+    ("delete PVC", Step::DeleteClaim),
+    ("delete the PVC", Step::DeleteClaim),
     ("delete the pod", Step::DeletePods),
     ("stop the pods", Step::DeletePods),
-    ("delete the volume", Step::DeleteVolume),
     ("then delete it", Step::DeleteVolume),
     ("retry", Step::Retry),
     ("then change claimRef", Step::Retry),
@@ -195,10 +194,7 @@ const WORDS: [(&str, Step); 12] = [
 /// The steps of all advice in a text, each where it is named first; the request is sent again at the end. Advice is
 /// what follows the fact, without the exemption.
 fn steps(said: &str) -> Vec<Step> {
-    let advice = said.lines().filter_map(|message| {
-        let message = message.split("; to do it anyway").next()?;
-        Some(message.split_once("; ")?.1)
-    });
+    let advice = said.lines().filter_map(|message| Some(message.split_once("; ")?.1));
     let mut steps: Vec<Step> = Vec::new();
     for advice in advice {
         let found = |(words, step): &(&str, Step)| Some((advice.find(words)?, *step));

@@ -32,7 +32,7 @@ const HIDDEN: [&str; 7] =
 fn a_volume_that_a_tenant_may_not_read_gets_one_warning() {
     let plane = Plane::start(Peers::Alone).unwrap_or_else(|error| panic!("{error}"));
     let installed = installed(&plane, Unlisted::Allow);
-    let text = "[missing-volume] volume \"VOLUME\" is not available to claim \"data\"; ";
+    let text = "[missing-volume] PV \"VOLUME\" is not available to PVC \"data\"; ";
     let answers = reported(&plane, &installed, TENANT, &HIDDEN);
     let [(code, message, warnings)] = &answers.iter().collect::<Vec<_>>()[..] else {
         panic!("{answers:#?}")
@@ -54,7 +54,7 @@ fn a_volume_that_a_tenant_may_not_read_gets_one_denial_where_unlisted_ones_are_d
         panic!("{answers:#?}")
     };
     assert!(*code == 403 && warnings.is_empty(), "{answers:#?}");
-    let text = "[prebind-taken] volume \"VOLUME\" is not available to claim \"data\"; ";
+    let text = "[prebind-taken] PV \"VOLUME\" is not available to PVC \"data\"; ";
     assert!(message.contains(text), "{answers:#?}");
     let mine = reported(&plane, &installed, TENANT, &["pv-mine"]);
     assert!(mine.iter().all(|(_, message, _)| message.contains("[prebind-capacity]")), "{mine:?}");
@@ -63,10 +63,7 @@ fn a_volume_that_a_tenant_may_not_read_gets_one_denial_where_unlisted_ones_are_d
 /// Who may read all volumes, or this one, sees the reason.
 fn with_the_right(plane: &Plane, installed: &Installed) {
     let reasons = [
-        (
-            "pv-absent",
-            "[missing-volume] volume \"pv-absent\", which claim \"data\" names, does not exist",
-        ),
+        ("pv-absent", "[missing-volume] PVC \"data\" names PV \"pv-absent\", which does not exist"),
         ("pv-taken", "[prebind-taken]"),
         ("pv-foreign", "[prebind-taken]"),
         ("pv-small", "[prebind-capacity]"),

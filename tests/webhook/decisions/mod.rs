@@ -318,9 +318,9 @@ async fn a_tenants_label_is_guarded_through_finalize_and_reported_as_it_is() {
     let scene = Scene::of("namespace db bindery.dev/tenant:red");
     let stage = Stage::before(&scene).await;
     for (label, reported) in [
-        (json!("blue"), "its PVCs could take the PersistentVolumes of tenant \"blue\""),
-        (json!(""), "its PVCs could no longer have the PersistentVolumes of its tenant"),
-        (Value::Null, "its PVCs could no longer have the PersistentVolumes of its tenant"),
+        (json!("blue"), "its PVCs could get the PVs of tenant \"blue\""),
+        (json!(""), "its PVCs could no longer get the PVs of its tenant"),
+        (Value::Null, "its PVCs could no longer get the PVs of its tenant"),
     ] {
         let patch = json!({"metadata": {"labels": {"bindery.dev/tenant": label}}});
         let send = Send::Merge { target: "ns/db", patch: patch.to_string().leak() };

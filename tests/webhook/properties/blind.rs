@@ -136,7 +136,7 @@ fn what_could_not_be_checked_is_reported_once_and_whole() {
                 for entry in endpoints(review.body()) {
                     let answer = world.validate(entry, review.body()).await;
                     let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
-                    let unchecked = "could not be checked, because the cluster could not be read; look at it yourself";
+                    let unchecked = "could not be checked, because the cluster could not be read; check it yourself";
                     let of_it = warnings
                         .iter()
                         .filter(|it| it.to_string().contains("could not be checked"));

@@ -12,33 +12,19 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(changed),
     page: Page {
-        hazard: "spec.accessModes of a bound volume is changed.",
-        consequence: "The binder copies the new modes to the claim. A disk that only one node may \
-            write can then be attached to several, which corrupts its file system; or its pods can \
-            no longer be scheduled.",
-        instead: "Make a new volume with the modes and move the data, or set \
-            persistentVolumeReclaimPolicy to Retain, delete the claim, change the modes and bind a new claim.",
+        hazard: "spec.accessModes of a bound PV is changed.",
+        consequence: "The binder copies the new modes to the PVC. A disk for one node can then be attached to \
+            several nodes, which corrupts its file system. Or its pods can no longer be scheduled.",
+        instead: "Create a PV with the new modes and move the data. Or set persistentVolumeReclaimPolicy to \
+            Retain, delete the PVC, change the modes and bind a new PVC.",
     },
-    denied: &[Example {
-        title: "opening a bound volume to many writers",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#,
-        },
-        then: &[Fact::Is("pvc/db/data", "/status/accessModes", "[\"ReadWriteMany\"]")],
-    }],
-    allowed: &[Example {
-        title: "changing the modes of a volume that nobody has",
-        given: "volume pv-a 10Gi RWO phase=Available",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#,
-        },
-        then: &[],
-    }],
+    denied: &[Example::new("allowing many writers on a bound PV")
+        .given(PAIR)
+        .merges("pv/pv-a", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#)
+        .then(&[Fact::Is("pvc/db/data", "/status/accessModes", "[\"ReadWriteMany\"]")])],
+    allowed: &[Example::new("changing the modes of a PV that is not bound")
+        .given(FREE)
+        .merges("pv/pv-a", r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#)],
     check,
 };
 
@@ -49,23 +35,26 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
-        "spec.accessModes of bound volume \"{}\" would change from {} to {}; claim \"{key}\" gets \
-         the new modes and its disk may be written by two nodes or by none; put {} back",
+        "spec.accessModes of bound PV \"{}\" would change from {} to {}; PVC \"{key}\" would get \
+         the new modes, and several nodes could write its disk, or none; keep {}",
         old.name, old.access_modes, new.access_modes, old.access_modes
     );
     vec![Violation::new("spec.accessModes", text).depending_on(dependency)]
 }
 
-/// A volume whose modes are not those that its claim was told.
+/// A volume whose modes differ from those that its claim reports.
 fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else { return None };
+    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else {
+        return None;
+    };
     let reported = &claim.reported.access_modes;
     if claim.phase != ClaimPhase::Bound || *reported == volume.access_modes {
         return None;
     }
     let text = format!(
-        "spec.accessModes of bound volume \"{}\" is {} and claim \"{key}\" reports {reported}; the binder \
-         gives the claim what the volume says; put {reported} back unless the change is meant",
+        "spec.accessModes of bound PV \"{}\" is {}, but PVC \"{key}\" reports {reported}; the \
+         binder copies the modes of the PV to the PVC; set {reported} again unless the change is \
+         intended",
         volume.name, volume.access_modes
     );
     Some(Violation::new("spec.accessModes", text).depending_on(dependency))

@@ -17,38 +17,30 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "An annotation under pv.kubernetes.io/ of a bound volume is added, changed or \
-            removed by hand.",
-        consequence: "These notes decide who deletes the storage, whether a released volume is \
-            offered to everybody, and which driver serves it.",
+        hazard: "An annotation under pv.kubernetes.io/ of a bound PV is added, changed or removed by hand.",
+        consequence: "These annotations decide who deletes the storage, whether a released PV becomes Available, and \
+            which driver serves it.",
         instead: "Leave them to the binder and the drivers.",
     },
-    denied: &[Example {
-        title: "naming another provisioner for a bound volume",
-        given: "pair pv-a db/data 10Gi RWO policy=Delete annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"other.example.com"}}}"#,
-        },
-        then: &[Fact::Is(
+    denied: &[Example::new("naming another provisioner for a bound PV")
+        .given(
+            "pair pv-a db/data 10Gi RWO policy=Delete \
+                    annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
+        )
+        .merges("pv/pv-a", OTHER_PROVISIONER)
+        .then(&[Fact::Is(
             "pv/pv-a",
             "/metadata/annotations/pv.kubernetes.io~1provisioned-by",
             "\"other.example.com\"",
-        )],
-    }],
-    allowed: &[Example {
-        title: "annotating a bound volume with a note of one's own",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"metadata":{"annotations":{"example.com/team":"storage"}}}"#,
-        },
-        then: &[],
-    }],
+        )])],
+    allowed: &[Example::new("annotating a bound PV with a key of another domain")
+        .given(PAIR)
+        .merges("pv/pv-a", r#"{"metadata":{"annotations":{"example.com/team":"storage"}}}"#)],
     check,
 };
+
+const OTHER_PROVISIONER: &str =
+    r#"{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"other.example.com"}}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
@@ -59,10 +51,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     keys.retain(|key| !is_drivers_note(new, key));
     let Some(first) = keys.first() else { return Vec::new() };
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
-    let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
+    let others =
+        if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
     let text = format!(
-        "annotation {first}{others} of volume \"{}\", bound to claim \"{key}\", would change; it \
-         decides who deletes or offers the storage later; put it back",
+        "annotation {first}{others} of PV \"{}\", bound to PVC \"{key}\", would change; it \
+         decides who deletes or reuses the storage; keep the old value",
         old.name
     );
     vec![Violation::new("metadata.annotations", text).depending_on(dependency)]

@@ -12,63 +12,38 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "spec.volumeAttributesClassName of a bound volume is changed by hand.",
-        consequence: "The driver is not asked to change anything. The volume claims attributes that \
-            its disk does not have, and differs from its claim.",
-        instead: "Change spec.volumeAttributesClassName of the claim: its driver then changes the disk \
-            and writes the volume.",
+        hazard: "spec.volumeAttributesClassName of a bound PV is changed by hand.",
+        consequence: "The driver does not change the disk. The PV then states attributes that its disk does not \
+            have, and differs from its PVC.",
+        instead: "Change spec.volumeAttributesClassName of the PVC: its driver changes the disk and updates the \
+            PV.",
     },
-    denied: &[Example {
-        title: "changing the attributes class of a bound volume by hand",
-        given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
-        },
-        then: &[Fact::Is("pv/pv-a", "/spec/volumeAttributesClassName", "\"gold\"")],
-    }],
+    denied: &[Example::new("changing the VolumeAttributesClass of a bound PV by hand")
+        .given("pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver")
+        .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#)
+        .then(&[Fact::Is("pv/pv-a", "/spec/volumeAttributesClassName", "\"gold\"")])],
     allowed: &[
-        Example {
-            title: "a driver giving a volume the attributes class that its claim asks for",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver wants=gold",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "a driver finishing a change after the claim was set back to its former class",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver modifying=gold",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "a driver setting a volume back with its claim",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=gold wants=silver modifying=gold",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"volumeAttributesClassName":"silver"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "changing the attributes class of a volume that nobody has",
-            given: "volume pv-a 10Gi RWO csi=disk.example.com attributes=silver phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"volumeAttributesClassName":"gold"}}"#,
-            },
-            then: &[],
-        },
+        Example::new("a driver giving a PV the VolumeAttributesClass that its PVC requests")
+            .given("pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver wants=gold")
+            .by(Persona::Driver)
+            .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#),
+        Example::new("a driver finishing a change after the PVC was set back to its former one")
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=silver \
+                    modifying=gold",
+            )
+            .by(Persona::Driver)
+            .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#),
+        Example::new("a driver setting a PV back with its PVC")
+            .given(
+                "pair pv-a db/data 10Gi RWO csi=disk.example.com attributes=gold wants=silver \
+                    modifying=gold",
+            )
+            .by(Persona::Driver)
+            .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"silver"}}"#),
+        Example::new("changing the VolumeAttributesClass of a PV that is not bound")
+            .given("volume pv-a 10Gi RWO csi=disk.example.com attributes=silver phase=Available")
+            .merges("pv/pv-a", r#"{"spec":{"volumeAttributesClassName":"gold"}}"#),
     ],
     check,
 };
@@ -89,16 +64,16 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     if claim.is_some_and(follows) {
         return Vec::new();
     }
-    let told = |class: &Option<ClassName>| match class {
+    let quoted = |class: &Option<ClassName>| match class {
         None => "none".to_owned(),
         Some(name) => format!("\"{name}\""),
     };
     let text = format!(
-        "attributes class of bound volume \"{}\" would change from {} to {}; its driver is not asked \
-         to change the disk; change it on claim \"{key}\" instead",
+        "spec.volumeAttributesClassName of bound PV \"{}\" would change from {} to {}; its driver \
+         would not change the disk; change it on PVC \"{key}\" instead",
         old.name,
-        told(&old.attributes_class),
-        told(&new.attributes_class)
+        quoted(&old.attributes_class),
+        quoted(&new.attributes_class)
     );
     vec![Violation::new("spec.volumeAttributesClassName", text).depending_on(dependency)]
 }

@@ -12,91 +12,47 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(shrunk),
     page: Page {
-        hazard: "spec.capacity.storage of a bound volume is edited by hand.",
-        consequence: "A smaller number shrinks no disk; the claim goes on reporting the old size. \
-            A larger number is an order to the kubelet to grow a file system whose disk was never \
-            grown.",
-        instead: "Grow the claim: spec.resources.requests.storage; its driver then raises the \
-            volume. Volumes without a driver (NFS, local) may be raised by hand, with a warning.",
+        hazard: "spec.capacity.storage of a bound PV is changed by hand.",
+        consequence: "A smaller number does not shrink the disk, and the PVC still reports the old size. A larger \
+            number makes the kubelet expand a file system whose disk did not grow.",
+        instead: "Raise spec.resources.requests.storage of the PVC: its driver expands the disk and updates the \
+            PV. A PV without a driver (NFS, local) may be raised by hand, with a warning.",
     },
     denied: &[
-        Example {
-            title: "shrinking a bound volume",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#,
-            },
-            then: &[
-                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"5Gi\""),
-                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
-            ],
-        },
-        Example {
-            title: "growing a bound CSI volume by hand",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
-            },
-            then: &[
-                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"20Gi\""),
-                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
-            ],
-        },
-        Example {
-            title: "a program growing a bound CSI volume whose claim asks for no more",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
-            },
-            then: &[
-                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"20Gi\""),
-                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
-            ],
-        },
-        Example {
-            title: "a program shrinking a bound volume",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#,
-            },
-            then: &[
-                Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"5Gi\""),
-                Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\""),
-            ],
-        },
+        Example::new("shrinking a bound PV").given(PAIR).merges("pv/pv-a", TO_5).then(SHRUNK),
+        Example::new("growing a bound CSI PV by hand")
+            .given(CSI_PAIR)
+            .merges("pv/pv-a", TO_20)
+            .then(GROWN),
+        Example::new("a program growing a bound CSI PV whose PVC requests no more")
+            .given(CSI_PAIR)
+            .by(Persona::Driver)
+            .merges("pv/pv-a", TO_20)
+            .then(GROWN),
+        Example::new("a program shrinking a bound PV")
+            .given(CSI_PAIR)
+            .by(Persona::Driver)
+            .merges("pv/pv-a", TO_5)
+            .then(SHRUNK),
     ],
     allowed: &[
-        Example {
-            title: "a driver raising the volume of a claim that asked for more",
-            given: "pair pv-a db/data 10Gi RWO csi=disk.example.com request=20Gi",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "writing the same size in other words",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"capacity":{"storage":"10240Mi"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("a driver raising the PV of a PVC that requested more")
+            .given("pair pv-a db/data 10Gi RWO csi=disk.example.com request=20Gi")
+            .by(Persona::Driver)
+            .merges("pv/pv-a", TO_20),
+        Example::new("writing the same size in other words")
+            .given(PAIR)
+            .merges("pv/pv-a", r#"{"spec":{"capacity":{"storage":"10240Mi"}}}"#),
     ],
     check,
 };
+
+const CSI_PAIR: &str = "pair pv-a db/data 10Gi RWO csi=disk.example.com";
+const TO_5: &str = r#"{"spec":{"capacity":{"storage":"5Gi"}}}"#;
+const TO_20: &str = r#"{"spec":{"capacity":{"storage":"20Gi"}}}"#;
+const STATUS: Fact = Fact::Is("pvc/db/data", "/status/capacity/storage", "\"10Gi\"");
+const SHRUNK: &[Fact] = &[Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"5Gi\""), STATUS];
+const GROWN: &[Fact] = &[Fact::Is("pv/pv-a", "/spec/capacity/storage", "\"20Gi\""), STATUS];
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
@@ -105,7 +61,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Pair::Bound { claim, dependency, .. } = pair(old, evidence) else { return Vec::new() };
     let from_to = format!(
-        "spec.capacity.storage of bound volume \"{}\" would {} from {} to {}",
+        "spec.capacity.storage of bound PV \"{}\" would {} from {} to {}",
         old.name,
         if new.capacity < old.capacity { "shrink" } else { "grow" },
         old.capacity,
@@ -113,7 +69,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     );
     let violation = if new.capacity < old.capacity {
         let text = format!(
-            "{from_to}; the disk does not shrink and the claim still reports {0}; put {0} back",
+            "{from_to}; the disk does not shrink, and the PVC still reports {0}; keep {0}",
             old.capacity
         );
         Violation::new("spec.capacity.storage", text)
@@ -122,7 +78,10 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             return Vec::new();
         }
         // Drivers round up, so more than was asked for may be right.
-        let text = format!("{from_to}, and {target} was asked for; check that the disk has grown");
+        let text = format!(
+            "{from_to}, more than the requested {target}; the disk may be smaller; check that it \
+             has grown"
+        );
         Violation::new("spec.capacity.storage", text).as_warning()
     } else {
         grown(&from_to, old)
@@ -136,8 +95,8 @@ fn grown(from_to: &str, old: &Volume) -> Violation {
         Backend::Csi(_) => Violation::new(
             field,
             format!(
-                "{from_to}; the disk stays as it is and the kubelet is told to grow its file \
-                 system; raise the claim's request instead, or put {} back",
+                "{from_to}; the disk does not grow, and the kubelet would expand its file system \
+                 beyond it; raise the request of the PVC instead, and keep {}",
                 old.capacity
             ),
         ),
@@ -156,16 +115,18 @@ fn growth<'a>(claim: &'a Claim, old: &Volume) -> Option<&'a Quantity> {
     (*wanted > old.capacity).then_some(wanted)
 }
 
-/// A volume that has become smaller than its claim was told.
+/// A volume that has become smaller than its claim reports.
 fn shrunk(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else { return None };
+    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else {
+        return None;
+    };
     let reported = claim.reported.capacity.as_ref()?;
     if *reported <= volume.capacity {
         return None;
     }
     let text = format!(
-        "spec.capacity.storage of bound volume \"{}\" is {} and claim \"{key}\" reports {reported}; one \
-         of the two does not say how large the disk is; look at the disk, then correct the volume",
+        "spec.capacity.storage of bound PV \"{}\" is {}, but PVC \"{key}\" reports {reported}; \
+         one of the two is wrong about the disk; check its size, then correct the PV",
         volume.name, volume.capacity
     );
     Some(Violation::new("spec.capacity.storage", text).depending_on(dependency))

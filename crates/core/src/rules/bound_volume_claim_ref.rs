@@ -14,70 +14,40 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfClaim(forsaken),
     page: Page {
-        hazard: "spec.claimRef of a bound volume is removed, loses its uid, or is pointed at \
-            another claim.",
-        consequence: "The owner turns Lost; whoever is matched or named next reads the owner's \
-            files. With another uid and the policy Delete the storage is destroyed.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain, delete the claim, then change claimRef. Populators \
-            that hand a volume over pass by their pattern, or are listed under trusted.populators.",
+        hazard: "spec.claimRef of a bound PV is removed, loses its uid, or names another PVC.",
+        consequence: "The PVC becomes Lost, and the next PVC that gets the PV reads its files. With another uid and \
+            the policy Delete, the storage is deleted.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain, delete the PVC, then change claimRef. A populator \
+            that hands its PV over is recognised by the names that it uses; list others under \
+            trusted.populators.",
     },
     denied: &[
-        Example {
-            title: "pointing a bound volume at another claim",
-            given: "pair pv-a db/data 10Gi RWO\nclaim qa/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
-            },
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")],
-        },
-        Example {
-            title: "removing the claimRef of a bound volume",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
-            then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")],
-        },
+        Example::new("pointing a bound PV at another PVC")
+            .given("pair pv-a db/data 10Gi RWO\nclaim qa/data 10Gi RWO")
+            .merges("pv/pv-a", HAND_TO_QA)
+            .then(&[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")]),
+        Example::new("removing the claimRef of a bound PV")
+            .given(PAIR)
+            .merges("pv/pv-a", CLEAR_CLAIM_REF)
+            .then(&[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")]),
     ],
     allowed: &[
-        Example {
-            title: "clearing the claimRef of a volume whose claim is gone",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
-            then: &[],
-        },
-        Example {
-            title: "pointing a volume whose claim is going at another claim, with a warning",
-            given: "pair pv-a db/data 10Gi RWO claim-terminating\nclaim qa/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "a populator handing its volume to the claim that it works for",
-            given: "claim qa/data 10Gi RWO\npair pv-a db/prime-{uid:qa/data} 10Gi RWO",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "KubeVirt's importer handing the clone of another namespace's disk to its claim",
-            given: "claim qa/data 10Gi RWO\npair pv-a db/tmp-pvc-{uid:qa/data} 10Gi RWO",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"namespace":"qa","name":"data","uid":"{uid:qa/data}"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("clearing the claimRef of a PV whose PVC was deleted")
+            .given(RELEASED)
+            .merges("pv/pv-a", CLEAR_CLAIM_REF),
+        Example::new("pointing a PV whose PVC is being deleted at another PVC, with a warning")
+            .given("pair pv-a db/data 10Gi RWO claim-terminating\nclaim qa/data 10Gi RWO")
+            .merges("pv/pv-a", HAND_TO_QA),
+        Example::new("a populator handing its PV to the PVC that it works for")
+            .given("claim qa/data 10Gi RWO\npair pv-a db/prime-{uid:qa/data} 10Gi RWO")
+            .by(Persona::Driver)
+            .merges("pv/pv-a", HAND_TO_QA),
+        Example::new(
+            "KubeVirt's importer handing the clone of another namespace's disk to its PVC",
+        )
+        .given("claim qa/data 10Gi RWO\npair pv-a db/tmp-pvc-{uid:qa/data} 10Gi RWO")
+        .by(Persona::Driver)
+        .merges("pv/pv-a", HAND_TO_QA),
     ],
     check,
 };
@@ -103,33 +73,34 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 /// A claim that is being deleted may still be mounted by a pod.
 fn ending(old: &Volume, key: &ClaimKey) -> Violation {
     let text = format!(
-        "claim \"{key}\" of volume \"{}\" is being deleted but still there; a pod may be writing to \
-         the volume; make sure that none is",
+        "PVC \"{key}\" of PV \"{}\" is being deleted but still exists; a pod may still write to \
+         the PV; make sure that no pod uses it",
         old.name
     );
     Violation::new("spec.claimRef", text)
 }
 
 fn text(old: &Volume, key: &ClaimKey, new: &Reservation) -> String {
-    let head = format!("spec.claimRef of bound volume \"{}\" would", old.name);
+    let head = format!("spec.claimRef of bound PV \"{}\" would", old.name);
     let tail = format!(
-        "set persistentVolumeReclaimPolicy to Retain, delete claim \"{key}\", then change claimRef"
+        "set persistentVolumeReclaimPolicy to Retain, delete PVC \"{key}\", then change claimRef"
     );
     match new {
         Reservation::Free => format!(
-            "{head} be removed; \"{key}\" may turn Lost and the next claimant reads its files; {tail}"
+            "{head} be removed; PVC \"{key}\" may become Lost, and the next PVC would read its \
+             files; {tail}"
         ),
         Reservation::Named(other) | Reservation::Held(other, _) if other == key => format!(
-            "{head} lose the uid of \"{key}\"; the claim turns Lost, with policy Delete its data is \
-             destroyed; put the uid back"
+            "{head} lose the uid of PVC \"{key}\"; the PVC would become Lost, and with policy \
+             Delete its data would be deleted; keep the uid"
         ),
         Reservation::Named(other) | Reservation::Held(other, _) => format!(
-            "{head} move from \"{key}\" to \"{other}\"; \"{key}\" turns Lost and \"{}\" reads its \
-             files; {tail}",
+            "{head} change from PVC \"{key}\" to \"{other}\"; \"{key}\" would become Lost, and \
+             \"{}\" would read its files; {tail}",
             other.namespace
         ),
         Reservation::Incomplete(..) => {
-            format!("{head} lose its namespace or name; \"{key}\" turns Lost; put them back")
+            format!("{head} lose its namespace or name; PVC \"{key}\" would become Lost; keep both")
         }
     }
 }
@@ -151,19 +122,20 @@ fn is_handed_over(claim: &Claim, new: &Volume) -> bool {
     HELPERS.into_iter().any(is_named) || claim.owners.contains(uid) || annotated
 }
 
-/// A claim that was bound and whose volume is gone or somebody else's.
+/// A claim that was bound and whose volume is gone or belongs to another claim.
 fn forsaken(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let name = claim.volume.as_ref().filter(|_| claim.stage() == Stage::Completed)?;
     let lookup = evidence.volume(name);
     let fact = match lookup {
         Lookup::Present(volume) if pairing(volume, claim) == Pairing::Bound => return None,
-        Lookup::Present(_) => format!("spec.claimRef of volume \"{name}\" does not name it"),
+        Lookup::Present(_) => format!("spec.claimRef of PV \"{name}\" does not name it"),
         // What was not seen is assumed to be gone until a read settles it.
-        Lookup::Absent | Lookup::Unknown => format!("volume \"{name}\" is gone"),
+        Lookup::Absent | Lookup::Unknown => format!("PV \"{name}\" no longer exists"),
     };
     let text = format!(
-        "claim \"{}\" was bound and {fact}; it is Lost, and its pods do not start; restore the volume with \
-         policy Retain and a claimRef that has the claim's uid, or delete the claim if its data is not needed",
+        "PVC \"{}\" was bound, but {fact}; it is Lost, and its pods do not start; restore the PV \
+         with policy Retain and a claimRef with the uid of the PVC, or delete the PVC if its data \
+         is not needed",
         claim.key
     );
     let dependency = Dependency::on(Read::Volume(name.clone()), lookup);

@@ -1,7 +1,7 @@
 //! Changing the class of a bound volume.
 
 use super::prelude::*;
-use crate::model::Volume;
+use crate::model::{Volume, VolumeClass};
 
 pub(super) static RULE: Rule = Rule {
     id: "bound-volume-class",
@@ -15,66 +15,44 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(changed),
     page: Page {
-        hazard: "The class of a bound volume is changed, by spec.storageClassName or by the legacy \
+        hazard: "The StorageClass of a bound PV is changed, by spec.storageClassName or by the legacy \
             annotation.",
-        consequence: "The claim's class can never be changed to match. A claim that is made anew \
-            no longer fits the volume, and expansion follows a class that the volume does not have.",
-        instead: "Leave the class; it does nothing for a bound volume. To rename a class, make the \
-            new one beside the old and let new claims use it.",
+        consequence: "The StorageClass of the PVC cannot follow. A re-created PVC no longer fits the PV, and \
+            expansion uses a StorageClass that the PV does not have.",
+        instead: "Keep the StorageClass: it has no effect on a bound PV. To rename a StorageClass, create the \
+            new one beside the old one and let new PVCs use it.",
     },
     denied: &[
-        Example {
-            title: "moving a bound volume to another class",
-            given: "pair pv-a db/data 10Gi RWO class=fast",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"storageClassName":"slow"}}"#,
-            },
-            then: &[
+        Example::new("moving a bound PV to another StorageClass")
+            .given("pair pv-a db/data 10Gi RWO class=fast")
+            .merges("pv/pv-a", SLOW)
+            .then(&[
                 Fact::Is("pv/pv-a", "/spec/storageClassName", "\"slow\""),
                 Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\""),
-            ],
-        },
-        Example {
-            title: "moving a bound volume to another class by the legacy annotation",
-            given: "pair pv-a db/data 10Gi RWO class=fast",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"slow"}}}"#,
-            },
-            then: &[Fact::Is(
+            ]),
+        Example::new("moving a bound PV to another StorageClass by the legacy annotation")
+            .given("pair pv-a db/data 10Gi RWO class=fast")
+            .merges("pv/pv-a", LEGACY_SLOW)
+            .then(&[Fact::Is(
                 "pv/pv-a",
                 "/metadata/annotations/volume.beta.kubernetes.io~1storage-class",
                 "\"slow\"",
-            )],
-        },
+            )]),
     ],
     allowed: &[
-        Example {
-            title: "moving a volume that nobody has to another class",
-            given: "volume pv-a 10Gi RWO class=fast phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"storageClassName":"slow"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "giving a volume that nobody has the legacy annotation",
-            given: "volume pv-a 10Gi RWO class=fast phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"slow"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("moving a PV that is not bound to another StorageClass")
+            .given("volume pv-a 10Gi RWO class=fast phase=Available")
+            .merges("pv/pv-a", SLOW),
+        Example::new("giving a PV that is not bound the legacy annotation")
+            .given("volume pv-a 10Gi RWO class=fast phase=Available")
+            .merges("pv/pv-a", LEGACY_SLOW),
     ],
     check,
 };
+
+const SLOW: &str = r#"{"spec":{"storageClassName":"slow"}}"#;
+const LEGACY_SLOW: &str =
+    r#"{"metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"slow"}}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
@@ -84,27 +62,36 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
-        "bound volume \"{}\" would change from {} to {}; the class of claim \"{key}\" cannot \
-         follow, so a new claim would no longer fit; put the old class back",
+        "bound PV \"{}\" would change from {} to {}; PVC \"{key}\" cannot follow, so a re-created \
+         PVC would not fit; keep the old one",
         old.name,
-        old_class.as_class(),
-        new_class.as_class()
+        named(old_class.as_class()),
+        named(new_class.as_class())
     );
     vec![Violation::new("spec.storageClassName", text).depending_on(dependency)]
 }
 
+fn named(class: VolumeClass<'_>) -> String {
+    match class {
+        VolumeClass::Classless => "no StorageClass".to_owned(),
+        VolumeClass::Named(name) => format!("StorageClass \"{name}\""),
+    }
+}
+
 /// A pair of two classes.
 fn changed(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
-    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else { return None };
+    let Pair::Bound { claim: Some(claim), key, dependency } = pair(volume, evidence) else {
+        return None;
+    };
     let (offered, asked) = (volume.class(), claim.class());
     if asked.wanted() == offered.as_class() {
         return None;
     }
     let text = format!(
-        "bound volume \"{}\" has {} and claim \"{key}\" asks for another class; a new claim like it would \
-         not fit; give the volume the claim's class unless the change is meant",
+        "bound PV \"{}\" has {}, but PVC \"{key}\" requests another; a re-created PVC would not \
+         fit; set the StorageClass of the PVC on the PV unless the change is intended",
         volume.name,
-        offered.as_class()
+        named(offered.as_class())
     );
     // A pair whose two sides name each other binds all the same, with an event.
     Some(Violation::new("spec.storageClassName", text).depending_on(dependency).as_warning())

@@ -12,53 +12,33 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(deleted),
     page: Page {
-        hazard: "A volume is deleted, alone or in a collection, while a claim is bound to it.",
-        consequence: "A deletion cannot be taken back. The volume stays, marked for deletion, until \
-            its claim goes; then the object goes with it, and with the policy Delete the data too. \
-            With the policy Retain the data is left without an object. The garbage collector deletes \
-            what has only owners that are gone, and tries again until its claim is gone or it has no \
-            such owner.",
-        instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain; then delete the claim, and \
-            the volume after it. If the garbage collector deletes it, remove metadata.ownerReferences.",
+        hazard: "A PV is deleted, alone or in a collection, while it is bound to a PVC.",
+        consequence: "A deletion cannot be undone. The PV stays, marked for deletion, until its PVC is deleted; then \
+            the PV is deleted too. With the policy Delete its data is deleted as well. With the policy \
+            Retain its data is left without a PV. The garbage collector deletes a PV whose owners no \
+            longer exist, and retries until the PVC is gone or those owners are removed.",
+        instead: "To keep the data, set persistentVolumeReclaimPolicy to Retain, then delete the PVC, and the PV \
+            after it. If the garbage collector deletes the PV, remove metadata.ownerReferences.",
     },
     denied: &[
-        Example {
-            title: "deleting a bound volume",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Delete("pv/pv-a"),
-            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
-        },
-        Example {
-            title: "the garbage collector deleting a bound volume whose owner is gone",
-            given: "pair pv-a db/data 10Gi RWO policy=Delete",
-            by: Persona::GarbageCollector,
-            send: Send::Delete("pv/pv-a"),
-            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
-        },
+        Example::new("deleting a bound PV")
+            .given(PAIR)
+            .deletes("pv/pv-a")
+            .then(&[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")]),
+        Example::new("the garbage collector deleting a bound PV whose owner no longer exists")
+            .given("pair pv-a db/data 10Gi RWO policy=Delete")
+            .by(Persona::GarbageCollector)
+            .deletes("pv/pv-a")
+            .then(&[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")]),
     ],
     allowed: &[
-        Example {
-            title: "deleting a volume that nobody has",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Delete("pv/pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "deleting a volume whose claim is gone",
-            given: "volume pv-a 10Gi RWO phase=Bound dead=db/data",
-            by: Persona::Admin,
-            send: Send::Delete("pv/pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "deleting a volume whose claim is going",
-            given: "pair pv-a db/data 10Gi RWO claim-terminating",
-            by: Persona::Admin,
-            send: Send::Delete("pv/pv-a"),
-            then: &[],
-        },
+        Example::new("deleting a PV that is not bound").given(FREE).deletes("pv/pv-a"),
+        Example::new("deleting a PV whose PVC was deleted")
+            .given("volume pv-a 10Gi RWO phase=Bound dead=db/data")
+            .deletes("pv/pv-a"),
+        Example::new("deleting a PV whose PVC is being deleted")
+            .given("pair pv-a db/data 10Gi RWO claim-terminating")
+            .deletes("pv/pv-a"),
     ],
     check,
 };
@@ -67,25 +47,26 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Delete(volume)) = change.volume() else { return Vec::new() };
     let violation = match pair(volume, evidence) {
         Pair::Bound { key, dependency, .. } => {
-            let instead = match &volume.policy {
+            let advice = match &volume.policy {
                 _ if change.actor.is_garbage_collector() => {
-                    "its owners are gone: remove metadata.ownerReferences of the volume"
+                    "its owners no longer exist: remove metadata.ownerReferences of the PV"
                 }
-                ReclaimPolicy::Retain => "delete the claim first, then retry",
+                ReclaimPolicy::Retain => "to remove both, delete the PVC, then retry",
                 ReclaimPolicy::Delete | ReclaimPolicy::Recycle | ReclaimPolicy::Newer(_) => {
-                    "set persistentVolumeReclaimPolicy to Retain, delete the claim, then retry"
+                    "to remove both and keep the data, set persistentVolumeReclaimPolicy to Retain, \
+                     delete the PVC, then retry"
                 }
             };
             let text = format!(
-                "volume \"{}\" is bound to claim \"{key}\"; a delete cannot be undone: when the \
-                 claim goes, the volume object goes with it (policy Delete: the data too); {instead}",
-                volume.name
+                "PV \"{}\" is bound to PVC \"{key}\"; its deletion cannot be undone: {}; {advice}",
+                volume.name,
+                consequence(&volume.policy)
             );
             Violation::new("metadata.name", text).depending_on(dependency)
         }
         Pair::Ending { key, dependency, .. } => {
             let text = format!(
-                "claim \"{key}\" of volume \"{}\" is gone or going; the volume object goes too; \
+                "PVC \"{key}\" of PV \"{}\" is gone or being deleted; the PV would be deleted too; \
                  check that its data is not needed",
                 volume.name
             );
@@ -96,17 +77,37 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     vec![violation]
 }
 
-/// A volume that was deleted while its claim had it.
+/// What happens to the PV and its data once the PVC is deleted.
+fn consequence(policy: &ReclaimPolicy) -> String {
+    match policy {
+        ReclaimPolicy::Delete => {
+            "PV and data would be deleted with the PVC (policy Delete)".to_owned()
+        }
+        ReclaimPolicy::Recycle => {
+            "with the PVC, the PV would be deleted and its files may be wiped (policy Recycle)"
+                .to_owned()
+        }
+        ReclaimPolicy::Retain => {
+            "the PV would be deleted with the PVC, and its data left without a PV (policy Retain)"
+                .to_owned()
+        }
+        ReclaimPolicy::Newer(_) => {
+            format!("the PV would be deleted with the PVC (policy {policy})")
+        }
+    }
+}
+
+/// A PV that was deleted while it is bound.
 fn deleted(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let (key, dependency) = bound(volume, evidence)?;
     if volume.deletion == Deletion::NotAsked {
         return None;
     }
     let text = format!(
-        "volume \"{}\" is being deleted while it is bound to claim \"{key}\"; when the claim goes, the \
-         volume goes with it (policy Delete: the data too); set persistentVolumeReclaimPolicy to Retain, \
-         copy the data, and create both again",
-        volume.name
+        "PV \"{}\" is being deleted while it is bound to PVC \"{key}\"; {}; set \
+         persistentVolumeReclaimPolicy to Retain, copy the data, and create both again",
+        volume.name,
+        consequence(&volume.policy)
     );
     Some(Violation::new("metadata.deletionTimestamp", text).depending_on(dependency))
 }

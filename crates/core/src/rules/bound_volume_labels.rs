@@ -15,39 +15,22 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A zone or region label of a bound volume is changed.",
-        consequence: "The scheduler keeps pods in the zone that the label names. The disk is where it \
-            was, so the next pod waits for ever, or is placed where it cannot mount.",
-        instead: "Leave the labels as they are, unless the disk really moved.",
+        hazard: "A zone or region label of a bound PV is changed.",
+        consequence: "The scheduler places pods in the zone of the label. The disk stays where it is, so the next \
+            pod is Pending forever, or runs where it cannot mount.",
+        instead: "Keep the labels, unless the disk really moved.",
     },
-    denied: &[Example {
-        title: "changing the zone of a bound volume",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#,
-        },
-        then: &[Fact::Is("pv/pv-a", "/metadata/labels/topology.kubernetes.io~1zone", "\"b\"")],
-    }],
+    denied: &[Example::new("changing the zone of a bound PV")
+        .given(PAIR)
+        .merges("pv/pv-a", r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#)
+        .then(&[Fact::Is("pv/pv-a", "/metadata/labels/topology.kubernetes.io~1zone", "\"b\"")])],
     allowed: &[
-        Example {
-            title: "giving a bound volume a label that nobody schedules by",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
-        Example {
-            title: "changing the zone of a volume that nobody has",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("giving a bound PV a label that is not used for scheduling")
+            .given(PAIR)
+            .merges("pv/pv-a", LABEL),
+        Example::new("changing the zone of a PV that is not bound")
+            .given(FREE)
+            .merges("pv/pv-a", r#"{"metadata":{"labels":{"topology.kubernetes.io/zone":"b"}}}"#),
     ],
     check,
 };
@@ -58,8 +41,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(key) = TOPOLOGY_LABELS.into_iter().find(differs) else { return Vec::new() };
     let Some((_, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
-        "label {key} of bound volume \"{}\" would change; the scheduler then places pods where its \
-         disk is not; put the old value back unless the disk has moved",
+        "label {key} of bound PV \"{}\" would change; the scheduler would place pods where its \
+         disk is not; keep the old value unless the disk has moved",
         old.name
     );
     vec![Violation::new("metadata.labels", text).depending_on(dependency)]

@@ -12,37 +12,20 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "spec.mountOptions of a bound volume is changed.",
-        consequence: "Pods that run keep the old options. The next to start mounts with the new ones, \
-            and does not start if one is wrong; an option that protected the data is gone unseen.",
-        instead: "Stop the pods, change the options, and start one of them at once to see that it \
-            mounts.",
+        hazard: "spec.mountOptions of a bound PV is changed.",
+        consequence: "Running pods keep the old options. The next pod mounts with the new ones, and does not start \
+            if one is wrong. An option that protected the data is gone without notice.",
+        instead: "Stop the pods, change the options, and start one pod at once to see that it mounts.",
     },
-    denied: &[Example {
-        title: "changing the mount options of a bound volume",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"mountOptions":["noexec"]}}"# },
-        then: &[Fact::Is("pv/pv-a", "/spec/mountOptions", "[\"noexec\"]")],
-    }],
+    denied: &[Example::new("changing the mount options of a bound PV")
+        .given(PAIR)
+        .merges("pv/pv-a", r#"{"spec":{"mountOptions":["noexec"]}}"#)
+        .then(&[Fact::Is("pv/pv-a", "/spec/mountOptions", "[\"noexec\"]")])],
     allowed: &[
-        Example {
-            title: "changing the mount options of a volume that nobody has",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"mountOptions":["noexec"]}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "labelling a bound volume",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
+        Example::new("changing the mount options of a PV that is not bound")
+            .given(FREE)
+            .merges("pv/pv-a", r#"{"spec":{"mountOptions":["noexec"]}}"#),
+        Example::new("labelling a bound PV").given(PAIR).merges("pv/pv-a", LABEL),
     ],
     check,
 };
@@ -54,8 +37,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
-        "spec.mountOptions of bound volume \"{}\" would change; the next pod that uses claim \
-         \"{key}\" mounts with them, or does not start; try one at once, or put the old ones back",
+        "spec.mountOptions of bound PV \"{}\" would change; the next pod with PVC \"{key}\" \
+         mounts with them, or does not start; restart one pod at once, or keep the old options",
         old.name
     );
     vec![Violation::new("spec.mountOptions", text).depending_on(dependency)]

@@ -17,35 +17,24 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "spec.nodeAffinity of a bound volume is set or changed so that it admits other \
+        hazard: "spec.nodeAffinity of a bound PV is set, or is changed so that it no longer admits the same \
             nodes.",
-        consequence: "Pods cannot restart where their data is. Without MutablePVNodeAffinity, Kubernetes lets \
-            nobody change it back.",
-        instead: "Set it when the volume is made. Admitting more nodes passes: another zone, the region of the \
-            zone, a beta label's present name. So does whatever the volume's driver writes.",
+        consequence: "Pods cannot restart where their data is. Without the feature gate MutablePVNodeAffinity, \
+            Kubernetes does not allow to change it back.",
+        instead: "Set it when you create the PV. A change that admits more nodes passes: another zone, the \
+            region of the zone, the present name of a beta label. So does every change by the PV's driver.",
     },
-    denied: &[Example {
-        title: "pinning a bound volume to a node",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["nowhere"]}]}]}}}}"#,
-        },
-        then: &[Fact::Has("pv/pv-a", "/spec/nodeAffinity/required")],
-    }],
-    allowed: &[Example {
-        title: "pinning a volume that nobody has",
-        given: "volume pv-a 10Gi RWO phase=Available",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["nowhere"]}]}]}}}}"#,
-        },
-        then: &[],
-    }],
+    denied: &[Example::new("pinning a bound PV to a node")
+        .given(PAIR)
+        .merges("pv/pv-a", NOWHERE)
+        .then(&[Fact::Has("pv/pv-a", "/spec/nodeAffinity/required")])],
+    allowed: &[Example::new("pinning a PV that is not bound")
+        .given(FREE)
+        .merges("pv/pv-a", NOWHERE)],
     check,
 };
+
+const NOWHERE: &str = r#"{"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["nowhere"]}]}]}}}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((old, new)) = change.volume_update() else { return Vec::new() };
@@ -60,8 +49,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     // Kubernetes: KEP-5381: a driver that moved the disk writes where it is now.
     let Err(open) = proof(change, old, evidence) else { return Vec::new() };
     let text = format!(
-        "spec.nodeAffinity of bound volume \"{}\" would admit other nodes; pods of claim \"{key}\" may \
-         find no node that reaches the data; keep its nodes and add others",
+        "spec.nodeAffinity of bound PV \"{}\" would no longer admit the same nodes; pods with PVC \
+         \"{key}\" may find no node that reaches the data; keep its nodes and add others",
         old.name
     );
     let mut violation = Violation::new("spec.nodeAffinity", text).depending_on(dependency);

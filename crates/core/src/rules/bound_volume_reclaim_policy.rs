@@ -13,40 +13,23 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "The reclaim policy of a bound volume is switched to Delete.",
-        consequence: "Nothing happens at once. The day somebody deletes the claim, or its namespace, \
-            the data is gone with it.",
-        instead: "Keep Retain for data that nobody can make again; delete volume and storage by hand \
-            when they are done with.",
+        hazard: "The reclaim policy of a bound PV is changed to Delete.",
+        consequence: "Nothing happens at once. When the PVC or its namespace is deleted, the data is deleted with \
+            it.",
+        instead: "Keep Retain for data that you cannot restore. Remove PV and storage by hand when they are no \
+            longer needed.",
     },
-    denied: &[Example {
-        title: "switching a bound volume to Delete",
-        given: "pair pv-a db/data 10Gi RWO",
-        by: Persona::Admin,
-        send: Send::Merge {
-            target: "pv/pv-a",
-            patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-        },
-        then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
-    }],
+    denied: &[Example::new("changing the policy of a bound PV to Delete")
+        .given(PAIR)
+        .merges("pv/pv-a", POLICY_DELETE)
+        .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")])],
     allowed: &[
-        Example {
-            title: "switching a bound volume to Retain",
-            given: "pair pv-a db/data 10Gi RWO policy=Delete",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "labelling a bound volume whose policy is Delete",
-            given: "pair pv-a db/data 10Gi RWO policy=Delete",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
+        Example::new("changing the policy of a bound PV to Retain")
+            .given("pair pv-a db/data 10Gi RWO policy=Delete")
+            .merges("pv/pv-a", POLICY_RETAIN),
+        Example::new("labelling a bound PV whose policy is Delete")
+            .given("pair pv-a db/data 10Gi RWO policy=Delete")
+            .merges("pv/pv-a", LABEL),
     ],
     check,
 };
@@ -58,8 +41,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let Some((key, dependency)) = bound(old, evidence) else { return Vec::new() };
     let text = format!(
-        "policy of bound volume \"{}\" would become Delete; its data goes when claim \"{key}\" does; \
-         {}, or make sure that there is a copy",
+        "persistentVolumeReclaimPolicy of bound PV \"{}\" would become Delete; its data would be \
+         deleted with PVC \"{key}\"; {}, or make sure that there is a copy",
         new.name,
         harmless(&old.policy)
     );

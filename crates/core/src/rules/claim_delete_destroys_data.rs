@@ -15,56 +15,49 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A claim is deleted whose volume has the policy Delete or Recycle; or a StatefulSet deletes \
-            such claims by its persistentVolumeClaimRetentionPolicy (in `check`).",
-        consequence: "The volume goes with the claim, and the data with the volume, once no pod uses the \
-            claim. That cannot be taken back.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed; then delete \
-            the claim.",
+        hazard: "A PVC is deleted whose PV has the policy Delete or Recycle. Or a StatefulSet deletes such PVCs \
+            by its persistentVolumeClaimRetentionPolicy (in `check`).",
+        consequence: "Once no pod uses the PVC, the PV and its data are deleted with it. This cannot be undone.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the PV if the data is needed; then delete the \
+            PVC.",
     },
     denied: &[
-        Example {
-            title: "deleting a claim whose volume was provisioned for it",
-            given: "class standard provisioner=disk.example.com\n\
-                pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
-                annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[Fact::Gone("pvc/db/data")],
-        },
-        Example {
-            title: "deleting a claim that a pod uses and whose volume is deleted with it",
-            given: "class standard provisioner=disk.example.com\n\
-                pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
-                annotation=pv.kubernetes.io/provisioned-by:disk.example.com\n\
-                pod db/main claim=data node=n1",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
-        },
+        Example::new("deleting a PVC whose PV was provisioned for it")
+            .given(
+                "class standard provisioner=disk.example.com\n\
+                    pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
+                    annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
+            )
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data")
+            .then(&[Fact::Gone("pvc/db/data")]),
+        Example::new("deleting a PVC that a pod uses and whose PV is deleted with it")
+            .given(
+                "class standard provisioner=disk.example.com\n\
+                    pair pv-a db/data 10Gi RWO class=standard csi=disk.example.com policy=Delete \
+                    annotation=pv.kubernetes.io/provisioned-by:disk.example.com\n\
+                    pod db/main claim=data node=n1",
+            )
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data")
+            .then(&[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")]),
     ],
     allowed: &[
-        Example {
-            title: "deleting a claim whose volume stays",
-            given: "pair pv-a db/data 10Gi RWO policy=Retain",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
-        Example {
-            title: "deleting a claim that has no volume",
-            given: "volume pv-a 10Gi RWO policy=Delete phase=Available\nclaim db/data 20Gi RWO class=",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
-        Example {
-            title: "the garbage collector deleting the claim of a pod that is gone",
-            given: "pair pv-a db/data 10Gi RWO policy=Delete",
-            by: Persona::GarbageCollector,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
+        Example::new("deleting a PVC whose PV stays")
+            .given("pair pv-a db/data 10Gi RWO policy=Retain")
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data"),
+        Example::new("deleting a PVC that has no PV")
+            .given(
+                "volume pv-a 10Gi RWO policy=Delete phase=Available\n\
+                    claim db/data 20Gi RWO class=",
+            )
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data"),
+        Example::new("the garbage collector deleting the PVC of a deleted pod")
+            .given("pair pv-a db/data 10Gi RWO policy=Delete")
+            .by(Persona::GarbageCollector)
+            .deletes("pvc/db/data"),
     ],
     check,
 };
@@ -73,7 +66,7 @@ const FIELD: &str = "metadata.name";
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Delete(deleted)) = change.claim() else { return Vec::new() };
-    // What controllers take away, somebody else has decided; nobody reads what they are warned of.
+    // A controller deletes on behalf of a user, and does not read warnings.
     if !is_advised(change) {
         return Vec::new();
     }
@@ -92,14 +85,17 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Lookup::Absent => Vec::new(),
         Lookup::Present(volume) => {
             let found = destroyed(claim, volume, evidence);
-            found.map(|found| found.depending_on(Dependency::on(read, lookup))).into_iter().collect()
+            found
+                .map(|found| found.depending_on(Dependency::on(read, lookup)))
+                .into_iter()
+                .collect()
         }
     }
 }
 
 fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let what = match volume.policy {
-        ReclaimPolicy::Delete => "destroyed",
+        ReclaimPolicy::Delete => "deleted",
         ReclaimPolicy::Recycle => "wiped",
         ReclaimPolicy::Retain | ReclaimPolicy::Newer(_) => return None,
     };
@@ -108,7 +104,7 @@ fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<
     }
     let (users, dependency) = users(&claim.key, evidence);
     let text = format!(
-        "{} on volume \"{}\" (policy {}) are {what} once claim \"{}\" is gone{users}; set \
+        "{} on PV \"{}\" (policy {}) would be {what} with PVC \"{}\"{users}; set \
          persistentVolumeReclaimPolicy to Retain first",
         volume.capacity, volume.name, volume.policy, claim.key.name
     );
@@ -116,8 +112,8 @@ fn destroyed(claim: &Claim, volume: &Volume, evidence: &Evidence<'_>) -> Option<
     Some(dependency.into_iter().fold(violation, Violation::depending_on))
 }
 
-/// The pods that use the claim, as the text tells them. What is lost does not depend on them: where they cannot be
-/// read, that is said, and nothing rests on it.
+/// The pods that use the claim, for the text. The loss does not depend on them: if they cannot be read, the text
+/// says so.
 fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Dependency>) {
     let read = Read::LivePods(key.clone());
     match (evidence.live_pods(key), evidence.confirmation(&read)) {
@@ -128,7 +124,7 @@ fn users(key: &ClaimKey, evidence: &Evidence<'_>) -> (String, Option<Dependency>
             (String::new(), Some(Dependency { read, certainty: Certainty::Assumed }))
         }
         (Lookup::Absent | Lookup::Unknown, Confirmation::Settled | Confirmation::Failed) => {
-            (" (which pods use it is not known)".to_owned(), None)
+            (" (its pods are unknown)".to_owned(), None)
         }
     }
 }
@@ -162,18 +158,15 @@ mod tests {
 
     #[test]
     fn pods_are_named_as_far_as_there_is_room() {
-        let told = |names: &[&str]| {
-            let pod = |name: &&str| Pod {
-                key: PodKey::new("db", *name),
-                node: None,
-                claims: Vec::new(),
-            };
+        let text = |names: &[&str]| {
+            let pod =
+                |name: &&str| Pod { key: PodKey::new("db", *name), node: None, claims: Vec::new() };
             named(&names.iter().map(pod).collect::<Vec<_>>())
         };
         let long = "a".repeat(25);
-        assert_eq!(told(&[]), "");
-        assert_eq!(told(&["main", "web-1"]), " (used by main, web-1)");
-        assert_eq!(told(&["main", &long, "web-1"]), " (used by main and 2 more)");
-        assert_eq!(told(&[&long]), " (pods that use it: 1)");
+        assert_eq!(text(&[]), "");
+        assert_eq!(text(&["main", "web-1"]), " (used by main, web-1)");
+        assert_eq!(text(&["main", &long, "web-1"]), " (used by main and 2 more)");
+        assert_eq!(text(&[&long]), " (pods that use it: 1)");
     }
 }

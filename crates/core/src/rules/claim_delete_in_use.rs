@@ -15,50 +15,44 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfClaim(going),
     page: Page {
-        hazard: "A claim is deleted while a pod uses it.",
-        consequence: "It goes the moment the last of its pods does, at the next restart at the latest, and \
-            with the policy Delete its data with it. That cannot be taken back.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the volume if the data is needed. Stop the pods \
-            and look whether anything is missing; then delete the claim.",
+        hazard: "A PVC is deleted while a pod uses it.",
+        consequence: "The PVC is deleted as soon as its last pod ends, at the latest with the next restart. With the \
+            policy Delete its data is deleted too. This cannot be undone.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the PV if the data is needed. Stop the pods and \
+            check that nothing is missing; then delete the PVC.",
     },
-    denied: &[Example {
-        title: "deleting a claim that a pod uses",
-        given: "pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1",
-        by: Persona::Tenant,
-        send: Send::Delete("pvc/db/data"),
-        then: &[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")],
-    }],
+    denied: &[Example::new("deleting a PVC that a pod uses")
+        .given("pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1")
+        .by(Persona::Tenant)
+        .deletes("pvc/db/data")
+        .then(&[Fact::Has("pvc/db/data", "/metadata/deletionTimestamp")])],
     allowed: &[
-        Example {
-            title: "deleting a claim that no pod uses",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
-        Example {
-            title: "deleting a claim beside one that a pod uses",
-            given: "pair pv-a db/data 10Gi RWO\npair pv-b db/more 10Gi RWO\n\
-                pod db/main claim=more node=n1",
-            by: Persona::Tenant,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
-        Example {
-            title: "the garbage collector deleting the claim of a set that is gone before its pod",
-            given: "pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1",
-            by: Persona::GarbageCollector,
-            send: Send::Delete("pvc/db/data"),
-            then: &[],
-        },
+        Example::new("deleting a PVC that no pod uses")
+            .given(PAIR)
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data"),
+        Example::new("deleting a PVC beside one that a pod uses")
+            .given(
+                "pair pv-a db/data 10Gi RWO\n\
+                    pair pv-b db/more 10Gi RWO\n\
+                    pod db/main claim=more node=n1",
+            )
+            .by(Persona::Tenant)
+            .deletes("pvc/db/data"),
+        Example::new(
+            "the garbage collector deleting the PVC of a deleted StatefulSet before its pod",
+        )
+        .given("pair pv-a db/data 10Gi RWO\npod db/main claim=data node=n1")
+        .by(Persona::GarbageCollector)
+        .deletes("pvc/db/data"),
     ],
     check,
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Delete(claim)) = change.claim() else { return Vec::new() };
-    // The control plane takes away what is left of a namespace or of an owner, as somebody else has decided;
-    // a refusal would keep that half gone for ever.
+    // The control plane deletes the claims of a namespace or an owner that was deleted; a denial would keep the
+    // deletion incomplete forever.
     if !is_advised(change) {
         return Vec::new();
     }
@@ -68,9 +62,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Lookup::Unknown => Certainty::Assumed,
     };
     let text = format!(
-        "claim \"{}\" is used by a pod; it goes when the pod does, with its data if the policy is \
-         Delete, and that cannot be taken back; set persistentVolumeReclaimPolicy to Retain if the data is \
-         needed, and stop the pods first",
+        "PVC \"{}\" is in use by a pod; when the pod ends, it would be deleted, with its data if \
+         the policy is Delete; set persistentVolumeReclaimPolicy to Retain if the data is needed, \
+         and stop the pods first",
         claim.key.name
     );
     let dependency = Dependency { read: Read::PodsUsing(claim.key.clone()), certainty };
@@ -87,9 +81,9 @@ fn going(claim: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
         return None;
     }
     let text = format!(
-        "claim \"{}\" is being deleted while a pod uses it; it goes when the pod does, with its data if the \
-         policy is Delete; set persistentVolumeReclaimPolicy to Retain on its volume, or copy the data before \
-         the pod stops",
+        "PVC \"{}\" is being deleted while a pod uses it; when the pod ends, it is deleted, with \
+         its data if the policy is Delete; set persistentVolumeReclaimPolicy of its PV to Retain, \
+         or copy the data before the pod ends",
         claim.key
     );
     let dependency = Dependency::on(Read::PodsUsing(claim.key.clone()), lookup);

@@ -12,89 +12,65 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
-        hazard: "A volume is made on a disk, share or folder on which there is one already, or inside a share \
-            that is deleted with its volume.",
-        consequence: "Two claims get the same files. Nodes that mount one disk twice corrupt it; when one of \
-            the volumes is deleted or emptied, so is the other's data.",
-        instead: "Use storage of its own. Or set persistentVolumeReclaimPolicy of the other volume to Retain, and \
-            delete that volume first; the storage stays. A share inside one that is retained passes; a second volume on one file system (EFS, Filestore, CephFS) is a \
-            warning: it shares the files with another namespace.",
+        hazard: "A PV is created on a disk, share or folder that another PV uses, or inside a share that is \
+            deleted with its PV.",
+        consequence: "Two PVCs get the same files. Two nodes that mount one disk corrupt it. When one of the PVs is \
+            deleted or wiped, so is the data of the other.",
+        instead: "Use separate storage. Or set persistentVolumeReclaimPolicy of the other PV to Retain, and \
+            delete that PV first; the storage stays. A share inside a retained share passes. A second PV \
+            on one file system (EFS, Filestore, CephFS) is a warning, because this is how files are shared \
+            with another namespace.",
     },
     denied: &[
-        Example {
-            title: "making a second volume on one disk",
-            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1"),
-            then: &[Fact::Is("pv/pv-b", "/spec/csi/volumeHandle", "\"vol-1\"")],
-        },
-        Example {
-            title: "making a volume inside a share that is deleted",
-            given: "volume pv-a 10Gi RWX share=/exports policy=Delete phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWX share=/exports/b"),
-            then: &[Fact::Is("pv/pv-b", "/spec/nfs/path", "\"/exports/b\"")],
-        },
-        Example {
-            title: "making a second volume on one path of a node",
-            given: "class local wait\nnode n1\n\
-                volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO class=local local=/mnt/a node=n1"),
-            then: &[Fact::Is("pv/pv-b", "/spec/local/path", "\"/mnt/a\"")],
-        },
+        Example::new("creating a second PV on one disk")
+            .given("volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available")
+            .creates("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1")
+            .then(&[Fact::Is("pv/pv-b", "/spec/csi/volumeHandle", "\"vol-1\"")]),
+        Example::new("creating a PV inside a share that is deleted")
+            .given("volume pv-a 10Gi RWX share=/exports policy=Delete phase=Available")
+            .creates("volume pv-b 10Gi RWX share=/exports/b")
+            .then(&[Fact::Is("pv/pv-b", "/spec/nfs/path", "\"/exports/b\"")]),
+        Example::new("creating a second PV on one path of a node")
+            .given(
+                "class local wait\n\
+                    node n1\n\
+                    volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
+            )
+            .creates("volume pv-b 10Gi RWO class=local local=/mnt/a node=n1")
+            .then(&[Fact::Is("pv/pv-b", "/spec/local/path", "\"/mnt/a\"")]),
     ],
     allowed: &[
-        Example {
-            title: "making a volume on a disk of its own",
-            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-2"),
-            then: &[],
-        },
-        Example {
-            title: "making a volume on the same path of another node",
-            given: "class local wait\nnode n1\nnode n2\n\
-                volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO class=local local=/mnt/a node=n2"),
-            then: &[],
-        },
-        Example {
-            title: "making a volume on the disk of one that is going",
-            given: "volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 terminating",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1"),
-            then: &[],
-        },
-        Example {
-            title: "making a volume inside a share that stays, as nfs-subdir-external-provisioner does",
-            given: "volume root 10Gi RWX share=/exports phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete"),
-            then: &[],
-        },
-        Example {
-            title: "making the volume of a share inside which there are others",
-            given: "volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume root 10Gi RWX share=/exports"),
-            then: &[],
-        },
-        Example {
-            title: "giving a file system to a second namespace, with a warning",
-            given: "volume shared-db 10Gi RWX csi=efs.csi.aws.com handle=fs-1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume shared-qa 10Gi RWO csi=efs.csi.aws.com handle=fs-1"),
-            then: &[],
-        },
-        Example {
-            title: "sharing a disk among readers and writers, with a warning",
-            given: "volume pv-a 10Gi RWX csi=disk.example.com handle=vol-1 phase=Available",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWX csi=disk.example.com handle=vol-1"),
-            then: &[],
-        },
+        Example::new("creating a PV on a disk of its own")
+            .given("volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 phase=Available")
+            .creates("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-2"),
+        Example::new("creating a PV on the same path of another node")
+            .given(
+                "class local wait\n\
+                    node n1\n\
+                    node n2\n\
+                    volume pv-a 10Gi RWO class=local local=/mnt/a node=n1 phase=Available",
+            )
+            .creates("volume pv-b 10Gi RWO class=local local=/mnt/a node=n2"),
+        Example::new("creating a PV on the disk of a PV that is being deleted")
+            .given("volume pv-a 10Gi RWO csi=disk.example.com handle=vol-1 terminating")
+            .creates("volume pv-b 10Gi RWO csi=disk.example.com handle=vol-1"),
+        Example::new(
+            "creating a PV inside a share that stays, as nfs-subdir-external-provisioner does",
+        )
+        .given("volume root 10Gi RWX share=/exports phase=Available")
+        .creates("volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete"),
+        Example::new("creating the PV of a share that contains the shares of others")
+            .given(
+                "volume pvc-1 1Gi RWX share=/exports/db-data-pvc-1 policy=Delete \
+                    phase=Available",
+            )
+            .creates("volume root 10Gi RWX share=/exports"),
+        Example::new("giving a file system to a second namespace, with a warning")
+            .given("volume shared-db 10Gi RWX csi=efs.csi.aws.com handle=fs-1 phase=Available")
+            .creates("volume shared-qa 10Gi RWO csi=efs.csi.aws.com handle=fs-1"),
+        Example::new("sharing a disk among readers and writers, with a warning")
+            .given("volume pv-a 10Gi RWX csi=disk.example.com handle=vol-1 phase=Available")
+            .creates("volume pv-b 10Gi RWX csi=disk.example.com handle=vol-1"),
     ],
     check,
 };
@@ -154,8 +130,8 @@ fn is_harmful(new: &Volume, other: &Volume) -> bool {
 fn text(new: &Volume, other: &Volume) -> String {
     let place = new.storage.as_ref().map_or("", Storage::place);
     format!(
-        "volume \"{}\" would be on the storage of volume \"{}\" ({place}); two claims would write the \
-         same files, and one deletion takes both; use other storage, or set \
+        "PV \"{}\" would use the storage of PV \"{}\" ({place}); two PVCs would write the same \
+         files, and the data of both would be deleted with one; use other storage, or set \
          persistentVolumeReclaimPolicy of \"{}\" to Retain, then delete it",
         new.name, other.name, other.name
     )

@@ -1,4 +1,4 @@
-//! A volume that is reserved for a claim of a namespace that it does not admit, whoever reserves it.
+//! A volume that is reserved for a claim of a namespace that it does not admit.
 
 use super::judging::policy::Unlisted;
 use super::judging::tenancy::{Admission, admission};
@@ -19,94 +19,77 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(standing),
     page: Page {
-        hazard: "A PersistentVolume with the annotation `bindery.dev/allowed-namespaces` or the label \
-            `bindery.dev/tenant` is reserved for a PVC of a namespace that neither admits: by the binder, the \
-            scheduler or a person.",
-        consequence: "Kubernetes knows no tenants: the smallest PersistentVolume that fits is bound, and the \
-            pods of the PVC read what another tenant left on it.",
-        instead: "Add the namespace to `bindery.dev/allowed-namespaces` of the PersistentVolume, or let the \
-            PVC name one that admits it. A binder that is denied tries the same PersistentVolume again: \
-            `tenant-selector`, or Bindery's controller in `full`, makes it choose among those that admit the \
-            PVC.",
+        hazard: "A PV with the annotation `bindery.dev/allowed-namespaces` or the label `bindery.dev/tenant` is \
+            reserved for a PVC of a namespace that neither admits: by the binder, the scheduler or a \
+            person.",
+        consequence: "Kubernetes has no tenants: it binds the smallest PV that fits, and the pods of the PVC read \
+            what another tenant left on it.",
+        instead: "Add the namespace to `bindery.dev/allowed-namespaces` of the PV, or let the PVC name a PV that \
+            admits it. A denied binder tries the same PV again: with `tenant-selector`, or with Bindery's \
+            controller in `full`, it chooses among the PVs that admit the PVC.",
     },
     denied: &[
-        Example {
-            title: "the scheduler giving a volume for another namespace to a claim that fits",
-            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa\n\
-                claim db/data 10Gi RWO class=",
-            by: Persona::Scheduler,
-            send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")],
-        },
-        Example {
-            title: "the scheduler giving a volume of another tenant to a pod's claim",
-            given: "namespace db bindery.dev/tenant:blue\n\
-                volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
-                claim db/data 10Gi RWO class=",
-            by: Persona::Scheduler,
-            send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")],
-        },
-        Example {
-            title: "creating a volume that is reserved for a namespace and admits another",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create(
+        Example::new("the scheduler giving a PV for another namespace to a PVC that fits")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available \
+                    annotation=bindery.dev/allowed-namespaces:qa\n\
+                    claim db/data 10Gi RWO class=",
+            )
+            .by(Persona::Scheduler)
+            .merges("pv/pv-a", RESERVE_WITH_UID)
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")]),
+        Example::new("the scheduler giving a PV of another tenant to a pod's PVC")
+            .given(
+                "namespace db bindery.dev/tenant:blue\n\
+                    volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
+                    claim db/data 10Gi RWO class=",
+            )
+            .by(Persona::Scheduler)
+            .merges("pv/pv-a", RESERVE_WITH_UID)
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")]),
+        Example::new("creating a PV that is reserved for a namespace and admits another")
+            .creates(
                 "volume pv-a 10Gi RWO for=db/data annotation=bindery.dev/allowed-namespaces:qa",
-            ),
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")],
-        },
+            )
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/namespace", "\"db\"")]),
     ],
     allowed: &[
-        Example {
-            title: "creating a volume that is reserved for a namespace that it lists",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create(
-                "volume pv-a 10Gi RWO for=db/data annotation=bindery.dev/allowed-namespaces:db",
+        Example::new("creating a PV that is reserved for a namespace that it lists").creates(
+            "volume pv-a 10Gi RWO for=db/data annotation=bindery.dev/allowed-namespaces:db",
+        ),
+        Example::new("the scheduler giving a PV to a PVC of a namespace that it lists")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available \
+                    annotation=bindery.dev/allowed-namespaces:qa,db\n\
+                    claim db/data 10Gi RWO class=",
+            )
+            .by(Persona::Scheduler)
+            .merges("pv/pv-a", RESERVE_WITH_UID),
+        Example::new("the scheduler giving a PV of the tenant")
+            .given(
+                "namespace db bindery.dev/tenant:red\n\
+                    volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
+                    claim db/data 10Gi RWO class=",
+            )
+            .by(Persona::Scheduler)
+            .merges("pv/pv-a", RESERVE_WITH_UID),
+        Example::new("annotating a PV that a PVC of another namespace has, with a warning")
+            .given(PAIR)
+            .merges(
+                "pv/pv-a",
+                r#"{"metadata":{"annotations":{"bindery.dev/allowed-namespaces":"qa"}}}"#,
             ),
-            then: &[],
-        },
-        Example {
-            title: "the scheduler giving a volume to a claim of a namespace that it lists",
-            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,db\n\
-                claim db/data 10Gi RWO class=",
-            by: Persona::Scheduler,
-            send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
-            then: &[],
-        },
-        Example {
-            title: "the scheduler giving a volume of the tenant",
-            given: "namespace db bindery.dev/tenant:red\n\
-                volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red\n\
-                claim db/data 10Gi RWO class=",
-            by: Persona::Scheduler,
-            send: Send::Merge { target: "pv/pv-a", patch: RESERVE },
-            then: &[],
-        },
-        Example {
-            title: "marking a volume that a claim of another namespace has, with a warning",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"annotations":{"bindery.dev/allowed-namespaces":"qa"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "freeing a volume that was given to another namespace before it was marked",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data \
-                annotation=bindery.dev/allowed-namespaces:qa",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
-            then: &[],
-        },
+        Example::new(
+            "clearing the claimRef of a PV that another namespace got before it was labelled",
+        )
+        .given(
+            "volume pv-a 10Gi RWO phase=Released dead=db/data \
+                    annotation=bindery.dev/allowed-namespaces:qa",
+        )
+        .merges("pv/pv-a", CLEAR_CLAIM_REF),
     ],
     check,
 };
-
-const RESERVE: &str = r#"{"spec":{"claimRef":{"apiVersion":"v1","kind":"PersistentVolumeClaim","namespace":"db","name":"data","uid":"{uid:db/data}"}}}"#;
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let (old, new) = match change.volume() {
@@ -127,7 +110,10 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
 
 /// The claim for which the volume is reserved, if its marks do not admit the claim's namespace, and on what that
 /// rests.
-fn foreign<'a>(volume: &'a Volume, evidence: &Evidence<'_>) -> Option<(&'a ClaimKey, Vec<Dependency>)> {
+fn foreign<'a>(
+    volume: &'a Volume,
+    evidence: &Evidence<'_>,
+) -> Option<(&'a ClaimKey, Vec<Dependency>)> {
     let key = volume.reservation.key().filter(|key| !key.namespace.is_empty())?;
     // Of volumes without a mark this endpoint is not called.
     match admission(volume, &key.namespace, Unlisted::Allow, evidence) {
@@ -150,8 +136,8 @@ fn marks(volume: &Volume) -> [Option<&str>; 2] {
 /// The scheduler and the binder repeat it in events that a tenant reads: no volume is named, and no tenant.
 fn denied(key: &ClaimKey) -> String {
     format!(
-        "the PersistentVolume does not admit namespace \"{}\", and PVC \"{key}\" would get it with what is on \
-         it; let the PVC name a PersistentVolume that does, or add the namespace to {ALLOWED_NAMESPACES} of \
+        "the PV does not admit namespace \"{}\"; PVC \"{key}\" would get it with the data on it; \
+         let the PVC name a PV that admits it, or add the namespace to {ALLOWED_NAMESPACES} of \
          this one",
         key.namespace
     )
@@ -159,8 +145,9 @@ fn denied(key: &ClaimKey) -> String {
 
 fn kept(key: &ClaimKey) -> String {
     format!(
-        "the PersistentVolume is reserved for PVC \"{key}\" and does not admit its namespace; the PVC keeps it, \
-         and no binder gives it back once spec.claimRef is lost; add \"{}\" to {ALLOWED_NAMESPACES}",
+        "the PV is reserved for PVC \"{key}\" but does not admit its namespace; the PVC keeps it, \
+         and no binder gives it back once spec.claimRef is lost; add \"{}\" to \
+         {ALLOWED_NAMESPACES}",
         key.namespace
     )
 }

@@ -1,4 +1,4 @@
-//! A claim that names a volume of somebody else's.
+//! A claim that names a volume of another tenant.
 
 use super::judging::policy::Unlisted;
 use super::judging::prebind::not_available;
@@ -17,47 +17,44 @@ pub(super) static RULE: Rule = Rule {
     reported_as: Some("prebind-taken"),
     scan: ScanCheck::AsCreated,
     page: Page {
-        hazard: "A claim names a volume that does not admit its namespace: the volume's annotation \
-            `bindery.dev/allowed-namespaces` does not list it (names, or beginnings with `*`, separated by \
-            commas), nor is its label `bindery.dev/tenant` that of the namespace. With \
-            `rules.parameters.unlisted: deny`, a volume that carries neither admits nobody.",
-        consequence: "Kubernetes gives the volume to whoever names it first, whatever is on it and whoever \
-            paid for it.",
-        instead: "Name a volume of one's own, or let whoever runs the platform label this one. The refusal \
-            is that of `prebind-taken`, word for word: who guesses names learns nothing.",
+        hazard: "A PVC names a PV that does not admit its namespace. The PV's annotation \
+            `bindery.dev/allowed-namespaces` does not list it (names, or prefixes with `*`, separated by \
+            commas), and the PV's label `bindery.dev/tenant` is not that of the namespace. With \
+            `rules.parameters.unlisted: deny`, a PV without either admits no namespace.",
+        consequence: "Kubernetes gives the PV to the first PVC that names it, whatever is on it.",
+        instead: "Name a PV of your own, or ask your platform team to label this one. The message is that of \
+            `prebind-taken`, word for word: a tenant who guesses names learns nothing.",
     },
     denied: &[
-        Example {
-            title: "naming a volume that is for another namespace",
-            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
-        Example {
-            title: "naming a volume of another tenant",
-            given: "namespace db bindery.dev/tenant:blue\n\
-                volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
+        Example::new("naming a PV that is for another namespace")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available \
+                    annotation=bindery.dev/allowed-namespaces:qa",
+            )
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
+        Example::new("naming a PV of another tenant")
+            .given(
+                "namespace db bindery.dev/tenant:blue\n\
+                    volume pv-a 10Gi RWO phase=Available label=bindery.dev/tenant:red",
+            )
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
     ],
     allowed: &[
-        Example {
-            title: "naming a volume that is for the namespace",
-            given: "volume pv-a 10Gi RWO phase=Available annotation=bindery.dev/allowed-namespaces:qa,d*",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "naming a volume that is for everybody",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: &[],
-        },
+        Example::new("naming a PV that is for the namespace")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available \
+                    annotation=bindery.dev/allowed-namespaces:qa,d*",
+            )
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a"),
+        Example::new("naming a PV that is for every namespace")
+            .given(FREE)
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a"),
     ],
     check,
 };
@@ -80,7 +77,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
                 Admission::Foreign(dependencies) => dependencies,
             }
         }
-        // Where nobody is let in unasked, what does not exist is as foreign as what does.
+        // With `unlisted: deny`, a volume that does not exist is as foreign as one that does.
         Lookup::Absent if unlisted == Unlisted::Allow => return Vec::new(),
         Lookup::Absent | Lookup::Unknown => Vec::new(),
     };

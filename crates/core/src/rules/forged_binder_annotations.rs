@@ -21,63 +21,49 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "bind-completed or bound-by-controller is put on a claim, or taken off it, by \
-            somebody who is not a binder.",
-        consequence: "The binder believes the note: the claim turns Lost, is bound without any \
-            check, or is bound a second time.",
-        instead: "Leave these annotations out of manifests and do not remove them. A new claim's \
-            are stripped. selected-node and the provisioner's keys are the scheduler's and \
-            binder's; setting them draws a warning.",
+        hazard: "bind-completed or bound-by-controller is added to a PVC, or removed from it, by a user that is \
+            not a binder.",
+        consequence: "The binder trusts the annotation. The PVC becomes Lost, is bound without a check, or is bound \
+            a second time.",
+        instead: "Leave these annotations out of manifests, and do not remove them. Bindery removes them from \
+            new PVCs. Setting selected-node or the provisioner's annotations, which the scheduler and the \
+            binder own, is a warning.",
     },
     denied: &[
-        Example {
-            title: "putting bind-completed on a claim that is not bound",
-            given: "claim db/data 10Gi RWO class=none-such",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}"#,
-            },
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")],
-        },
-        Example {
-            title: "making a claim from an exported manifest",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create(
-                "claim db/data 10Gi RWO class=none-such annotation=pv.kubernetes.io/bind-completed:yes",
-            ),
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")],
-        },
+        Example::new("putting bind-completed on a PVC that is not bound")
+            .given("claim db/data 10Gi RWO class=none-such")
+            .by(Persona::Tenant)
+            .merges(
+                "pvc/db/data",
+                r#"{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}}}"#,
+            )
+            .then(&[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")]),
+        Example::new("creating a PVC from an exported manifest")
+            .by(Persona::Tenant)
+            .creates(
+                "claim db/data 10Gi RWO class=none-such \
+                    annotation=pv.kubernetes.io/bind-completed:yes",
+            )
+            .then(&[Fact::Is("pvc/db/data", "/status/phase", "\"Lost\"")]),
     ],
     allowed: &[
-        Example {
-            title: "annotating a claim with a note of one's own",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"annotations":{"example.com/team":"db"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "a driver handing a claim back to the scheduler",
-            given: "claim db/data 10Gi RWO class=none-such annotation=volume.kubernetes.io/selected-node:n1",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "making a claim without the binder's annotations",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=none-such"),
-            then: &[],
-        },
+        Example::new("annotating a PVC with a key of another domain")
+            .given(PAIR)
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", r#"{"metadata":{"annotations":{"example.com/team":"db"}}}"#),
+        Example::new("a driver handing a PVC back to the scheduler")
+            .given(
+                "claim db/data 10Gi RWO class=none-such \
+                    annotation=volume.kubernetes.io/selected-node:n1",
+            )
+            .by(Persona::Driver)
+            .merges(
+                "pvc/db/data",
+                r#"{"metadata":{"annotations":{"volume.kubernetes.io/selected-node":null}}}"#,
+            ),
+        Example::new("creating a PVC without the binder's annotations")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=none-such"),
     ],
     check,
 };
@@ -101,8 +87,8 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
             (true, true) | (false, false) => return None,
         };
         let text = format!(
-            "annotation {key} of claim \"{name}\" would be {how} by hand; the binder takes it for \
-             its own note and may lose or rebind the claim; leave the annotation as it is"
+            "annotation {key} of PVC \"{name}\" would be {how} by hand; the binder would trust it \
+             and may lose or rebind the PVC; leave the annotation as it is"
         );
         Some(Violation::new("metadata.annotations", text))
     });
@@ -112,8 +98,8 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
             return None;
         }
         let text = format!(
-            "annotation {key} of claim \"{name}\" is set by hand; the scheduler and the provisioner \
-             act on it; leave it out unless you mean it"
+            "annotation {key} of PVC \"{name}\" is set by hand; the scheduler and the provisioner \
+             act on it; leave it out unless it is intended"
         );
         Some(Violation::new("metadata.annotations", text).as_warning())
     });

@@ -12,27 +12,17 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
-        hazard: "A hostPath volume has no node affinity.",
-        consequence: "Every node has a folder of its own under that path. When the pod starts on \
-            another node its data seems to have vanished, and two pods that share the claim write to \
-            different folders.",
-        instead: "Use a local volume, which must say its node, or set spec.nodeAffinity. On a cluster \
-            of one node nothing is wrong.",
+        hazard: "A hostPath PV has no node affinity.",
+        consequence: "Every node has its own folder at that path. When the pod starts on another node, its data \
+            seems to vanish. Two pods that share the PVC write to different folders.",
+        instead: "Use a local volume, which names its node, or set spec.nodeAffinity. On a cluster with one node \
+            nothing is wrong.",
     },
-    denied: &[Example {
-        title: "making a hostPath volume for every node",
-        given: "",
-        by: Persona::Admin,
-        send: Send::Create("volume pv-a 10Gi RWO hostPath=/srv/a"),
-        then: &[Fact::Lacks("pv/pv-a", "/spec/nodeAffinity")],
-    }],
-    allowed: &[Example {
-        title: "making a hostPath volume for one node",
-        given: "",
-        by: Persona::Admin,
-        send: Send::Create("volume pv-a 10Gi RWO hostPath=/srv/a node=n1"),
-        then: &[],
-    }],
+    denied: &[Example::new("creating a hostPath PV for every node")
+        .creates("volume pv-a 10Gi RWO hostPath=/srv/a")
+        .then(&[Fact::Lacks("pv/pv-a", "/spec/nodeAffinity")])],
+    allowed: &[Example::new("creating a hostPath PV for one node")
+        .creates("volume pv-a 10Gi RWO hostPath=/srv/a node=n1")],
     check,
 };
 
@@ -42,8 +32,8 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "volume \"{}\" is a folder of whatever node its pod runs on; when the pod moves, its data \
-         seems to have vanished; set spec.nodeAffinity, or make it a local volume",
+        "PV \"{}\" is a hostPath on whichever node its pod runs; when the pod moves, its data \
+         seems to vanish; set spec.nodeAffinity, or use a local volume",
         new.name
     );
     vec![Violation::new("spec.hostPath", text)]

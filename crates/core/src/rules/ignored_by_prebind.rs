@@ -1,4 +1,4 @@
-//! What a claim asks for in vain because it names its volume.
+//! What is ignored in a claim because it names its volume.
 
 use super::prelude::*;
 use crate::model::Content;
@@ -15,43 +15,35 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim names its volume and has a selector or a data source besides.",
-        consequence: "Kubernetes gives it the volume that it names, whatever its labels are and whatever \
-            is on it: the selector is not asked, and nothing is copied.",
+        hazard: "A PVC names its PV and has a selector or a data source as well.",
+        consequence: "Kubernetes gives it the PV that it names, whatever its labels and contents are. The selector \
+            is ignored, and nothing is copied.",
         instead: "Keep one of them: spec.volumeName, or the selector or data source.",
     },
     denied: &[
-        Example {
-            title: "naming a volume and selecting by labels",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO volume=pv-a selector=tier:gold"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
-        Example {
-            title: "naming a volume and asking for a copy of a snapshot",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO volume=pv-a snapshot=monday"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
+        Example::new("naming a PV and selecting by labels")
+            .given(FREE)
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO volume=pv-a selector=tier:gold")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
+        Example::new("naming a PV and requesting a copy of a snapshot")
+            .given(FREE)
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO volume=pv-a snapshot=monday")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
     ],
     allowed: &[
-        Example {
-            title: "selecting by labels alone",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= selector=tier:gold"),
-            then: &[],
-        },
-        Example {
-            title: "labelling a claim that names its volume and selects by labels",
-            given: "volume pv-a 10Gi RWO phase=Available\n\
-                claim db/data 10Gi RWO class= volume=pv-a selector=tier:gold",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
+        Example::new("selecting by labels alone")
+            .given(FREE)
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= selector=tier:gold"),
+        Example::new("labelling a PVC that names its PV and selects by labels")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available\n\
+                    claim db/data 10Gi RWO class= volume=pv-a selector=tier:gold",
+            )
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", LABEL),
     ],
     check,
 };
@@ -66,14 +58,14 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let ignored = match (&new.selector, new.content) {
-        (Some(_), Content::Empty) => "a selector, which is not asked",
-        (None, Content::Copied) => "a data source, of which nothing is copied",
-        (Some(_), Content::Copied) => "a selector and a data source, which both count for nothing",
+        (Some(_), Content::Empty) => "a selector, which is ignored",
+        (None, Content::Copied) => "a data source, which is not copied",
+        (Some(_), Content::Copied) => "a selector and a data source, which are ignored",
         (None, Content::Empty) => return Vec::new(),
     };
     let text = format!(
-        "claim \"{}\" names its volume and has {ignored}; it is given that volume as it is; remove \
-         spec.volumeName, or what does not count",
+        "PVC \"{}\" names its PV and has {ignored}; it gets that PV as it is; remove \
+         spec.volumeName, or what is ignored",
         new.key.name
     );
     vec![Violation::new("spec.volumeName", text)]

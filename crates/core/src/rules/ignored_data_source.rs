@@ -13,46 +13,41 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim asks for a copy of a snapshot or of another claim, and no driver makes its volume: \
-            its StorageClass has none, or a volume that was made by hand fits it.",
-        consequence: "Kubernetes' own binder gives it any volume that fits, empty or with other data on it, and \
-            says nothing. Bindery's binder leaves it Pending.",
-        instead: "Use a StorageClass whose driver can copy, and in which nobody makes volumes by hand. A \
-            volume that holds the data already is reserved by spec.claimRef.",
+        hazard: "A PVC requests a copy of a snapshot or of another PVC, and no driver creates its PV. Its \
+            StorageClass has no provisioner, or a PV that was created by hand fits it.",
+        consequence: "The in-tree binder gives it any PV that fits, empty or with other data on it, without an \
+            event. Bindery's binder leaves it Pending.",
+        instead: "Use a StorageClass whose driver can copy, and for which no PVs are created by hand. Reserve a \
+            PV that already holds the data by spec.claimRef.",
     },
     denied: &[
-        Example {
-            title: "asking for a copy of a snapshot without a StorageClass",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= snapshot=monday"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
-        Example {
-            title: "asking for a copy of a snapshot where a volume made by hand fits",
-            given: "class fast provisioner=disk.example.com\n\
-                volume pv-a 10Gi RWO class=fast csi=disk.example.com phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
+        Example::new("requesting a copy of a snapshot without a StorageClass")
+            .given(FREE)
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= snapshot=monday")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
+        Example::new("requesting a copy of a snapshot where a PV made by hand fits")
+            .given(
+                "class fast provisioner=disk.example.com\n\
+                    volume pv-a 10Gi RWO class=fast csi=disk.example.com phase=Available",
+            )
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast snapshot=monday")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
     ],
     allowed: &[
-        Example {
-            title: "asking a driver for a copy of a snapshot",
-            given: "class fast provisioner=disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
-            then: &[],
-        },
-        Example {
-            title: "asking for a copy that is on a volume reserved for the claim",
-            given: "class fast provisioner=disk.example.com\n\
-                volume pv-a 10Gi RWO class=fast csi=disk.example.com for=db/data phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast snapshot=monday"),
-            then: &[],
-        },
+        Example::new("requesting a copy of a snapshot")
+            .given("class fast provisioner=disk.example.com")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast snapshot=monday"),
+        Example::new("requesting a copy that is on a PV reserved for the PVC")
+            .given(
+                "class fast provisioner=disk.example.com\n\
+                    volume pv-a 10Gi RWO class=fast csi=disk.example.com for=db/data \
+                    phase=Available",
+            )
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast snapshot=monday"),
     ],
     check,
 };
@@ -66,11 +61,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     }
     let is_reserved = evidence.reserved_for(&new.key).next().is_some();
     let without_driver = || by_class(new, evidence);
-    let found = if is_reserved { None } else { without_driver().or_else(|| by_volume(new, evidence)) };
+    let found =
+        if is_reserved { None } else { without_driver().or_else(|| by_volume(new, evidence)) };
     found.into_iter().collect()
 }
 
-/// Nobody makes volumes of its class.
+/// No provisioner creates volumes of its class.
 fn by_class(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let class = match new.class() {
         ClassRequest::Classless => return Some(uncopied(new, "it has no StorageClass")),
@@ -101,13 +97,13 @@ fn by_volume(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let lookup = evidence.volume(&volume.name);
     lookup.present()?;
     let dependency = Dependency::on(Read::Volume(volume.name.clone()), lookup);
-    Some(uncopied(new, "a volume that was made by hand fits it").depending_on(dependency))
+    Some(uncopied(new, "a PV that was created by hand fits it").depending_on(dependency))
 }
 
-/// No volume is named: whoever makes claims may not see which there are.
+/// Names no volume: a user who creates claims may not see them.
 fn uncopied(new: &Claim, why: &str) -> Violation {
     let text = format!(
-        "claim \"{}\" asks for a copy of a data source, and {why}; Kubernetes' own binder gives it a volume \
+        "PVC \"{}\" requests a copy of a data source, but {why}; the in-tree binder gives it a PV \
          without that data; use a StorageClass whose driver can copy, or ask your platform team",
         new.key.name
     );

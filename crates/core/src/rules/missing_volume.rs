@@ -2,8 +2,6 @@
 
 use super::prelude::*;
 
-const PENDING: &[Fact] = &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")];
-
 pub(super) static RULE: Rule = Rule {
     id: "missing-volume",
     mode: Mode::Warn,
@@ -16,65 +14,48 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim names a volume that does not exist. Or it names one that the asker may not read and that \
-            the claim cannot get, whatever the reason.",
-        consequence: "It stays Pending, without a word, until a volume of that name is made; whoever \
-            makes one gives it to this claim.",
-        instead: "Correct the name, or make the volume. When both are restored, either order is fine. Who may read \
-            PersistentVolumes is told the reason; the API server's authorizer decides who may.",
+        hazard: "A PVC names a PV that does not exist. Or it names one that the user may not read and that the \
+            PVC cannot get, for whatever reason.",
+        consequence: "The PVC stays Pending, without an event, until a PV of that name is created. That PV then goes \
+            to this PVC.",
+        instead: "Correct the name, or create the PV. If you restore both, either order is fine. Users who may \
+            read PersistentVolumes see the reason; the API server's authorizer decides who may.",
     },
     denied: &[
-        Example {
-            title: "naming a volume that does not exist",
-            given: "",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO volume=pv-a"),
-            then: PENDING,
-        },
-        Example {
-            title: "naming a volume that does not exist, without the right to read it",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: PENDING,
-        },
-        Example {
-            title: "naming a volume that another claim has, without the right to read it",
-            given: "pair pv-a qa/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: PENDING,
-        },
-        Example {
-            title: "naming a volume that is too small, without the right to read it",
-            given: "volume pv-a 5Gi RWO phase=Available\nclaim db/data 10Gi RWO class=",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: PENDING,
-        },
+        Example::new("naming a PV that does not exist")
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO volume=pv-a")
+            .then(PENDING),
+        Example::new("naming a PV that does not exist, without the right to read it")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a")
+            .then(PENDING),
+        Example::new("naming a PV that another PVC has, without the right to read it")
+            .given("pair pv-a qa/data 10Gi RWO")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a")
+            .then(PENDING),
+        Example::new("naming a PV that is too small, without the right to read it")
+            .given("volume pv-a 5Gi RWO phase=Available\nclaim db/data 10Gi RWO class=")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", NAME_PV_A)
+            .then(PENDING),
     ],
     allowed: &[
-        Example {
-            title: "naming a volume that exists",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "naming a free volume that fits, without the right to read it",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "a claim that waits naming a free volume that fits, without the right to read it",
-            given: "volume pv-a 10Gi RWO phase=Available\nclaim db/data 10Gi RWO class=",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: &[],
-        },
+        Example::new("naming a PV that exists")
+            .given(FREE)
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO volume=pv-a"),
+        Example::new("naming an Available PV that fits, without the right to read it")
+            .given(FREE)
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= volume=pv-a"),
+        Example::new(
+            "a Pending PVC naming an Available PV that fits, without the right to read it",
+        )
+        .given("volume pv-a 10Gi RWO phase=Available\nclaim db/data 10Gi RWO class=")
+        .by(Persona::Tenant)
+        .merges("pvc/db/data", NAME_PV_A),
     ],
     check,
 };
@@ -91,8 +72,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "volume \"{name}\", which claim \"{}\" names, does not exist; the claim stays Pending until \
-         it does; correct spec.volumeName, or make the volume",
+        "PVC \"{}\" names PV \"{name}\", which does not exist; the PVC stays Pending until it \
+         does; correct spec.volumeName, or create the PV",
         new.key.name
     );
     let dependency = Dependency::on(Read::Volume(name.clone()), lookup);

@@ -1,7 +1,7 @@
-//! Verdicts on changes: one file per hazard, one file per repair, and the machinery that runs them.
+//! Verdicts on changes: one file per hazard, one file per mutation, and the machinery that runs them.
 //!
-//! A rule is one file in this folder and one word in the list below; a repair the same under
-//! `edits`. Registrations, reference pages and the tests of every level follow from the values.
+//! A rule is one file in this folder and one word in the list below; a mutation the same under
+//! `mutations`. Registrations, reference pages and the tests of every level follow from the values.
 
 pub mod judging;
 pub mod mutations;
@@ -32,7 +32,7 @@ macro_rules! rules {
     ($($name:ident)*) => {
         $(mod $name;)*
 
-        /// All rules, in the order in which their violations are told.
+        /// All rules, in the order in which their violations are reported.
         pub static RULES: &[&Rule] = &[$(&$name::RULE),*];
     };
 }
@@ -107,10 +107,11 @@ pub fn distance_if_similar(one: &str, other: &str) -> Option<usize> {
 /// What a rule file needs besides the model.
 mod prelude {
     pub(super) use super::judging::change::{Change, ChangedObject, Transition};
+    pub(super) use super::judging::examples::*;
     pub(super) use super::judging::pair::{Pair, bound, pair};
     pub(super) use super::judging::rule::{
         Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource, Rule,
-        ScanCheck, Send, Terminating,
+        ScanCheck, Terminating,
     };
     pub(super) use super::judging::violation::{Dependency, Violation};
     pub(super) use crate::binding::{Evidence, Lookup, Read};

@@ -12,35 +12,27 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A namespace is deleted while claims in it are bound to volumes with the policy Delete or \
-            Recycle.",
-        consequence: "Every claim goes with its namespace, every such volume with its claim, and the data \
-            with the volume. One word on a command line is enough, and nothing of it can be taken back.",
-        instead: "Set persistentVolumeReclaimPolicy to Retain on the volumes whose data is needed, or delete \
-            the claims that are not needed one by one; then delete the namespace.",
+        hazard: "A namespace is deleted while PVCs in it are bound to PVs with the policy Delete or Recycle.",
+        consequence: "Every PVC is deleted with its namespace, every such PV with its PVC, and the data with the PV. \
+            This cannot be undone.",
+        instead: "Set persistentVolumeReclaimPolicy to Retain on the PVs whose data is needed, or delete \
+            unneeded PVCs one by one. Then delete the namespace.",
     },
-    denied: &[Example {
-        title: "deleting a namespace with a claim whose volume is deleted with it",
-        given: "namespace db\npair pv-a db/data 10Gi RWO policy=Delete",
-        by: Persona::Admin,
-        send: Send::Delete("ns/db"),
-        then: &[Fact::Has("ns/db", "/metadata/deletionTimestamp")],
-    }],
+    denied: &[Example::new("deleting a namespace with a PVC whose PV is deleted with it")
+        .given("namespace db\npair pv-a db/data 10Gi RWO policy=Delete")
+        .deletes("ns/db")
+        .then(&[Fact::Has("ns/db", "/metadata/deletionTimestamp")])],
     allowed: &[
-        Example {
-            title: "deleting a namespace whose volumes are kept",
-            given: "namespace db\npair pv-a db/data 10Gi RWO policy=Retain\npair pv-b qa/data 10Gi RWO policy=Delete",
-            by: Persona::Admin,
-            send: Send::Delete("ns/db"),
-            then: &[],
-        },
-        Example {
-            title: "deleting a namespace whose claims have no volume",
-            given: "namespace db\nclaim db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Delete("ns/db"),
-            then: &[],
-        },
+        Example::new("deleting a namespace whose PVs are retained")
+            .given(
+                "namespace db\n\
+                    pair pv-a db/data 10Gi RWO policy=Retain\n\
+                    pair pv-b qa/data 10Gi RWO policy=Delete",
+            )
+            .deletes("ns/db"),
+        Example::new("deleting a namespace whose PVCs have no PV")
+            .given("namespace db\nclaim db/data 10Gi RWO")
+            .deletes("ns/db"),
     ],
     check,
 };
@@ -61,15 +53,16 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         more => format!(" and {more} more"),
     };
     let text = format!(
-        "claim \"{}\"{others} in namespace \"{}\" would go and take the data of the volume along; that \
-         cannot be taken back; set persistentVolumeReclaimPolicy to Retain on what is needed, then retry",
+        "PVC \"{}\"{others} in namespace \"{}\" would be deleted, and the data of its PV with it; \
+         this cannot be undone; set persistentVolumeReclaimPolicy to Retain on the PVs that are \
+         needed, then retry",
         first.key.name, namespace.name
     );
     let violation = Violation::new("metadata.name", text);
     vec![dependencies.into_iter().fold(violation, Violation::depending_on)]
 }
 
-/// The read of a volume that a claim has and nobody has seen: its policy is not known.
+/// The read of a claim's volume that was not seen: its policy is not known.
 fn unseen(claim: &Claim, evidence: &Evidence<'_>) -> Option<Read> {
     let name = claim.volume.as_ref().filter(|_| claim.phase == ClaimPhase::Bound)?;
     (evidence.volume(name) == Lookup::Unknown).then(|| Read::Volume(name.clone()))

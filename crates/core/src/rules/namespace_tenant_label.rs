@@ -1,4 +1,4 @@
-//! A label of a namespace that says whose it is, changed by whoever may not write PersistentVolumes.
+//! The tenant label of a namespace, changed by a user who may not write PersistentVolumes.
 
 use super::judging::namespace_labels::changed;
 use super::prelude::*;
@@ -21,77 +21,49 @@ pub(super) static RULE: Rule = Rule {
     scan: ScanCheck::Unseen,
     page: Page {
         hazard: "The label `bindery.dev/tenant` of a Namespace, or a label by which `overrides` select, is set, \
-            changed or removed by an account that may not update PersistentVolumes. The API server decides \
-            that by its authorizer; accounts that may are not asked about.",
-        consequence: "The label `bindery.dev/tenant` says which tenant's PersistentVolumes the PVCs of the \
-            Namespace may have, and labels of `overrides` say in which modes rules run there. Whoever creates \
-            or updates a Namespace could give itself both.",
-        instead: "Let an account set the label that may update PersistentVolumes, or grant the account that \
-            labels Namespaces the permission for it: verb `update` on the resource `namespacelabels` of the \
-            API group `bindery.dev`. Such a resource does not exist; the permission is all that is read.",
+            changed or removed by an account that may not update PersistentVolumes. The API server's \
+            authorizer decides that; for accounts that may, the webhook is not called.",
+        consequence: "The label `bindery.dev/tenant` decides which tenant's PVs the PVCs of the Namespace may get, \
+            and labels of `overrides` decide the modes of rules there. An account that creates or updates \
+            Namespaces could give itself both.",
+        instead: "Let an account set the label that may update PersistentVolumes. Or grant the account that \
+            labels Namespaces the verb `update` on the resource `namespacelabels` of the API group \
+            `bindery.dev`. No such resource exists; only the permission is read.",
     },
     denied: &[
-        Example {
-            title: "creating a namespace with the label of another tenant",
-            given: "",
-            by: Persona::NamespaceAdmin,
-            send: Send::Create("namespace red bindery.dev/tenant:blue"),
-            then: &[Fact::Is("ns/red", LABEL, "\"blue\"")],
-        },
-        Example {
-            title: "giving a namespace to another tenant",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::NamespaceAdmin,
-            send: Send::Merge { target: "ns/db", patch: BLUE },
-            then: &[Fact::Is("ns/db", LABEL, "\"blue\"")],
-        },
-        Example {
-            title: "the same through the status of the namespace",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::NamespaceAdmin,
-            send: Send::MergeStatus { target: "ns/db", patch: BLUE },
-            then: &[Fact::Is("ns/db", LABEL, "\"blue\"")],
-        },
-        Example {
-            title: "taking a namespace from its tenant",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::NamespaceAdmin,
-            send: Send::Merge { target: "ns/db", patch: NONE },
-            then: &[Fact::Lacks("ns/db", LABEL)],
-        },
+        Example::new("creating a namespace with the label of another tenant")
+            .by(Persona::NamespaceAdmin)
+            .creates("namespace red bindery.dev/tenant:blue")
+            .then(&[Fact::Is("ns/red", LABEL, "\"blue\"")]),
+        Example::new("giving a namespace to another tenant")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::NamespaceAdmin)
+            .merges("ns/db", BLUE)
+            .then(&[Fact::Is("ns/db", LABEL, "\"blue\"")]),
+        Example::new("changing the label through the status of the namespace")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::NamespaceAdmin)
+            .merges_status("ns/db", BLUE)
+            .then(&[Fact::Is("ns/db", LABEL, "\"blue\"")]),
+        Example::new("taking a namespace from its tenant")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::NamespaceAdmin)
+            .merges("ns/db", NONE)
+            .then(&[Fact::Lacks("ns/db", LABEL)]),
     ],
     allowed: &[
-        Example {
-            title: "creating a namespace without a tenant",
-            given: "",
-            by: Persona::NamespaceAdmin,
-            send: Send::Create("namespace red team:qa"),
-            then: &[],
-        },
-        Example {
-            title: "another label of a tenant's namespace",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::NamespaceAdmin,
-            send: Send::Merge {
-                target: "ns/db",
-                patch: r#"{"metadata":{"labels":{"bindery.dev/tenant":"red","team":"qa"}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "an administrator who gives a namespace to a tenant",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::Admin,
-            send: Send::Merge { target: "ns/db", patch: BLUE },
-            then: &[],
-        },
-        Example {
-            title: "an administrator who creates a namespace for a tenant",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("namespace red bindery.dev/tenant:red"),
-            then: &[],
-        },
+        Example::new("creating a namespace without a tenant")
+            .by(Persona::NamespaceAdmin)
+            .creates("namespace red team:qa"),
+        Example::new("another label of a tenant's namespace")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::NamespaceAdmin)
+            .merges("ns/db", r#"{"metadata":{"labels":{"bindery.dev/tenant":"red","team":"qa"}}}"#),
+        Example::new("an administrator gives a namespace to a tenant")
+            .given("namespace db bindery.dev/tenant:red")
+            .merges("ns/db", BLUE),
+        Example::new("an administrator creates a namespace for a tenant")
+            .creates("namespace red bindery.dev/tenant:red"),
     ],
     check,
 };
@@ -108,7 +80,7 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         .collect()
 }
 
-/// Only what the request itself says is repeated: whoever may write a Namespace need not be able to read it.
+/// Repeats only what the request itself says: a user who may write a Namespace need not be able to read it.
 fn denied(namespace: &NamespaceName, key: &str, value: Option<&str>) -> String {
     let fact = match value {
         Some(value) => {
@@ -118,12 +90,10 @@ fn denied(namespace: &NamespaceName, key: &str, value: Option<&str>) -> String {
     };
     let consequence = match value.filter(|value| !value.is_empty()) {
         Some(tenant) if key == TENANT => {
-            format!("its PVCs could take the PersistentVolumes of tenant \"{tenant}\"")
+            format!("its PVCs could get the PVs of tenant \"{tenant}\"")
         }
-        None if key == TENANT => {
-            "its PVCs could no longer have the PersistentVolumes of its tenant".to_owned()
-        }
-        Some(_) | None => "overrides select by it in which modes rules run there".to_owned(),
+        None if key == TENANT => "its PVCs could no longer get the PVs of its tenant".to_owned(),
+        Some(_) | None => "overrides select the modes of rules by it".to_owned(),
     };
-    format!("{fact}; {consequence}; ask somebody who may update PersistentVolumes to do it")
+    format!("{fact}; {consequence}; use an account that may update PersistentVolumes")
 }

@@ -22,75 +22,49 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A claim or a volume is given an owner that does not exist, or that has another uid: an \
-            exported manifest, applied again. Or a volume is given a node as its owner.",
-        consequence: "The garbage collector deletes it within a second or two, a claim with its data if the \
-            policy is Delete. What a node owns goes when the node object does, a bound \
-            volume once its claim is gone.",
-        instead: "Remove metadata.ownerReferences, or name an owner that lives, with its uid. At most 8 owners \
-            that one request adds are looked at; more are denied, and so is, on a bound volume, an owner that \
-            the webhook may not read.",
+        hazard: "A PVC or a PV gets an owner that does not exist, or that has another uid: an exported manifest \
+            is applied again. Or a PV gets a node as its owner.",
+        consequence: "The garbage collector deletes it within a second or two, a PVC with its data if the policy is \
+            Delete. An object that a node owns is deleted with the node object, a bound PV once its PVC is \
+            gone.",
+        instead: "Remove metadata.ownerReferences, or name an existing owner with its uid. The webhook checks at \
+            most 8 owners that one request adds; more are denied. On a bound PV, an owner that the webhook \
+            may not read is denied too.",
     },
     denied: &[
-        Example {
-            title: "making a claim whose owner is gone",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= owner=v1:Pod:main"),
-            then: &[Fact::Gone("pvc/db/data")],
-        },
-        Example {
-            title: "giving a claim an owner that is gone",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"main","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#,
-            },
-            then: &[Fact::Gone("pvc/db/data")],
-        },
-        Example {
-            title: "giving a bound volume a node that is gone as its owner",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#,
-            },
-            then: &[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")],
-        },
+        Example::new("creating a PVC whose owner no longer exists")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= owner=v1:Pod:main")
+            .then(&[Fact::Gone("pvc/db/data")]),
+        Example::new("giving a PVC an owner that no longer exists")
+            .given(PAIR)
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", DEAD_POD)
+            .then(&[Fact::Gone("pvc/db/data")]),
+        Example::new("giving a bound PV a deleted node as its owner")
+            .given(PAIR)
+            .merges("pv/pv-a", DEAD_NODE)
+            .then(&[Fact::Has("pv/pv-a", "/metadata/deletionTimestamp")]),
     ],
     allowed: &[
-        Example {
-            title: "giving a claim an owner that lives",
-            given: "pair pv-a db/data 10Gi RWO\nclaim db/owner 1Gi RWO class=",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"owner","uid":"{uid:db/owner}"}]}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "making a claim without an owner",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 1Gi RWO class="),
-            then: &[],
-        },
-        Example {
-            title: "labelling a claim without an owner",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"labels":{"a":"b"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("giving a PVC an owner that exists")
+            .given("pair pv-a db/data 10Gi RWO\nclaim db/owner 1Gi RWO class=")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", LIVING_CLAIM),
+        Example::new("creating a PVC without an owner")
+            .by(Persona::Tenant)
+            .creates("claim db/data 1Gi RWO class="),
+        Example::new("labelling a PVC without an owner")
+            .given(PAIR)
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", LABEL),
     ],
     check,
 };
+
+const DEAD_POD: &str = r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"main","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#;
+const DEAD_NODE: &str = r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":"dead0000-0000-4000-8000-000000000000"}]}}"#;
+const LIVING_CLAIM: &str = r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"PersistentVolumeClaim","name":"owner","uid":"{uid:db/owner}"}]}}"#;
 
 const FIELD: &str = "metadata.ownerReferences";
 
@@ -107,15 +81,15 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     };
     let (what, namespace) = match &change.subject {
         ChangedObject::Volume(transition) => {
-            (format!("volume \"{}\"", transition.latest().name), NamespaceName::default())
+            (format!("PV \"{}\"", transition.latest().name), NamespaceName::default())
         }
         ChangedObject::Claim(transition) => {
             let key = &transition.latest().key;
-            (format!("claim \"{}\"", key.name), key.namespace.clone())
+            (format!("PVC \"{}\"", key.name), key.namespace.clone())
         }
         ChangedObject::Namespace(_) => return Vec::new(),
     };
-    let tell = |owner: &Owner| {
+    let violation = |owner: &Owner| {
         let lookup = evidence.owner(&namespace, owner);
         let dependency = Dependency::on(Read::Owner(namespace.clone(), owner.clone()), lookup);
         let is_node = namespace.is_empty() && &*owner.api_version == "v1" && &*owner.kind == "Node";
@@ -123,7 +97,9 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
             Lookup::Present(OwnerState::Hidden) => {
                 let volume = change.volume().and_then(Transition::proposed)?;
                 let (key, of_pair) = bound(volume, evidence)?;
-                return Some(hidden(owner, &what, key).depending_on(dependency).depending_on(of_pair));
+                return Some(
+                    hidden(owner, &what, key).depending_on(dependency).depending_on(of_pair),
+                );
             }
             Lookup::Present(OwnerState::Alive) if is_node => {
                 return Some(owned_by_node(owner, &what).depending_on(dependency));
@@ -135,23 +111,23 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         let text = if namespace.is_empty() { missing } else { not_there };
         Some(text(owner, &what, lookup)?.depending_on(dependency))
     };
-    owners.iter().filter_map(tell).collect()
+    owners.iter().filter_map(violation).collect()
 }
 
-/// A denial, not a warning: which of them live is not looked at, and nobody needs as many.
+/// A denial, not a warning: the webhook does not check so many, and no object needs them.
 fn too_many() -> Violation {
     let text = format!(
-        "more than {OWNERS_ADDED_MAX} owners would be added at once; whether they live is not looked \
-         at, and the garbage collector deletes what has no living owner; add the owners that are \
-         meant in several requests"
+        "more than {OWNERS_ADDED_MAX} owners would be added at once; the webhook does not check \
+         so many, and the garbage collector deletes objects without an existing owner; add them \
+         in several requests"
     );
     Violation::new(FIELD, text)
 }
 
 fn owned_by_node(owner: &Owner, what: &str) -> Violation {
     let text = format!(
-        "{what} would be owned by node \"{}\"; it is deleted when the node object is; remove \
-         metadata.ownerReferences unless that is meant",
+        "{what} would be owned by node \"{}\"; it is deleted with the node object; remove \
+         metadata.ownerReferences unless that is intended",
         owner.name
     );
     Violation::new(FIELD, text).as_warning()
@@ -160,9 +136,9 @@ fn owned_by_node(owner: &Owner, what: &str) -> Violation {
 /// An owner of a kind that may not be read: whether it lives is not known, and a bound volume is not left to that.
 fn hidden(owner: &Owner, what: &str, key: &ClaimKey) -> Violation {
     let text = format!(
-        "owner {owner} of {what}, which is bound to claim \"{key}\", cannot be seen by this webhook; if it \
-         does not live, the garbage collector deletes the volume within a second; leave \
-         metadata.ownerReferences of a bound volume as it is"
+        "owner {owner} of {what}, which is bound to PVC \"{key}\", is not visible to this \
+         webhook; if it does not exist, the garbage collector deletes the PV within a second; \
+         keep metadata.ownerReferences of a bound PV unchanged"
     );
     Violation::new(FIELD, text)
 }
@@ -176,8 +152,8 @@ fn missing(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Vi
     Some(gone(owner, what, why))
 }
 
-/// What a claim's owner that does not live is told as: whoever writes claims may see nothing beyond their
-/// namespace, so that another uid under the name and no object of the name are one answer.
+/// The violation for a claim's missing owner. Its author may see nothing beyond the namespace, so another uid under
+/// the name and no object of the name give the same answer.
 fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<Violation> {
     missing(owner, what, fate)?;
     Some(gone(owner, what, "does not exist with this uid"))
@@ -185,8 +161,8 @@ fn not_there(owner: &Owner, what: &str, fate: Lookup<'_, OwnerState>) -> Option<
 
 fn gone(owner: &Owner, what: &str, why: &str) -> Violation {
     let text = format!(
-        "owner {owner} of {what} {why}; the garbage collector deletes what has no other owner within \
-         a second; remove metadata.ownerReferences or name an owner that lives"
+        "owner {owner} of {what} {why}; the garbage collector deletes objects without an existing \
+         owner within a second; remove metadata.ownerReferences or name an owner that exists"
     );
     Violation::new(FIELD, text)
 }

@@ -12,44 +12,34 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim names a volume, or has one kept for it, that is many times as large as it asks \
-            for: more than `rules.parameters.maxWaste` times, 10 unless configured.",
-        consequence: "It is given the whole of it for as long as it lives. What it does not use is lost to \
-            everybody else, and its quota is charged for what it asked for only.",
-        instead: "Name a volume of the right size, or ask for what is needed.",
+        hazard: "A PVC names a PV, or has one reserved for it, that is many times as large as it requests: more \
+            than `rules.parameters.maxWaste` times, by default 10.",
+        consequence: "The PVC holds the whole PV for as long as it exists. Nothing else can use the remaining space, \
+            and quota is charged for the request only.",
+        instead: "Name a PV of the right size, or request what is needed.",
     },
     denied: &[
-        Example {
-            title: "naming a volume that is a hundred times too large",
-            given: "volume pv-a 100Gi RWO phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 1Gi RWO volume=pv-a"),
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
-        Example {
-            title: "keeping a volume for a claim that asks for a hundredth of it",
-            given: "claim db/data 1Gi RWO class=none-such",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 100Gi RWO class=none-such for=db/data"),
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\"")],
-        },
+        Example::new("naming a PV that is a hundred times too large")
+            .given("volume pv-a 100Gi RWO phase=Available")
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 1Gi RWO volume=pv-a")
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
+        Example::new("reserving a PV for a PVC that requests a hundredth of it")
+            .given("claim db/data 1Gi RWO class=none-such")
+            .creates("volume pv-a 100Gi RWO class=none-such for=db/data")
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\"")]),
     ],
     allowed: &[
-        Example {
-            title: "naming a volume that is somewhat larger",
-            given: "volume pv-a 12Gi RWO phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "labelling a large volume that is kept for a small claim",
-            given: "claim db/data 1Gi RWO class=none-such\n\
-                volume pv-a 100Gi RWO class=none-such for=db/data",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
+        Example::new("naming a PV that is somewhat larger")
+            .given("volume pv-a 12Gi RWO phase=Available")
+            .by(Persona::VolumeViewer)
+            .creates("claim db/data 10Gi RWO volume=pv-a"),
+        Example::new("labelling a large PV that is reserved for a small PVC")
+            .given(
+                "claim db/data 1Gi RWO class=none-such\n\
+                    volume pv-a 100Gi RWO class=none-such for=db/data",
+            )
+            .merges("pv/pv-a", LABEL),
     ],
     check,
 };
@@ -70,23 +60,23 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         Err(unseen) => return vec![unseen],
     };
     let wasted = prebinds.into_iter().filter(is_wasted);
-    let tell = |prebind: Prebind<'_>| {
+    let describe = |prebind: Prebind<'_>| {
         let (volume, claim) = (prebind.volume, prebind.claim);
         let text = match prebind.side {
             Side::Volume => format!(
-                "volume \"{}\" has {} and claim \"{}\", for which it is kept, asks for {}; the rest is \
-                 lost to everybody; keep it for a larger claim",
+                "PV \"{}\" has {}, but PVC \"{}\", for which it is reserved, requests {}; nothing \
+                 else can use the remaining space; reserve it for a larger PVC",
                 volume.name, volume.capacity, claim.key, claim.request
             ),
             Side::ClaimNames | Side::ClaimFinds => format!(
-                "claim \"{}\" asks for less than a part in {most} of {}; the rest is lost to \
-                 everybody; {}",
+                "PVC \"{}\" requests less than 1/{most} of {}; nothing else can use the remaining \
+                 space; {}",
                 claim.key.name,
                 prebind.the_volume(),
-                prebind.way_out("ask for what is needed")
+                prebind.way_out("request what is needed")
             ),
         };
         Violation::new(prebind.field(), text).depending_on(prebind.dependency)
     };
-    wasted.map(tell).collect()
+    wasted.map(describe).collect()
 }

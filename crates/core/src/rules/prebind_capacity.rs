@@ -1,5 +1,6 @@
 //! Prebinding a volume that is too small.
 
+use super::judging::examples::pairings;
 use super::judging::prebind::{
     Prebind, REQUEST_TYPES, Side, unless_found, unless_mutual, violations,
 };
@@ -16,94 +17,45 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim names a volume that is smaller than its request, or such a volume is kept for the claim.",
-        consequence: "The claim stays Pending for ever; or, where both name each other, it is bound to less than it \
-            asked for.",
-        instead: "Ask for no more than the volume has. Where both name each other, or the class allows expansion and \
-            the volume may follow, it is a warning.",
+        hazard: "A PVC names a PV that is smaller than its request, or such a PV is reserved for the PVC.",
+        consequence: "The PVC stays Pending forever. Or, if both name each other, it gets less than it requested.",
+        instead: "Request no more than the PV has. It is a warning if both name each other, or if the \
+            StorageClass allows expansion and the PV may follow.",
     },
-    denied: &[
-        Example {
-            title: "pairing a volume with a larger request, by a new claim",
-            given: "volume pv-a 5Gi RWO class=none-such phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
-        },
-        Example {
-            title: "pairing a volume with a larger request, by a claim that waits",
-            given: "volume pv-a 5Gi RWO class=none-such phase=Available\nclaim db/data 10Gi RWO class=none-such",
-            by: Persona::VolumeViewer,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
-        },
-        Example {
-            title: "pairing a volume with a larger request, by a new volume",
-            given: "claim db/data 10Gi RWO class=none-such",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 5Gi RWO class=none-such for=db/data"),
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
-        },
-        Example {
-            title: "pairing a volume with a larger request, by a volume that was free",
-            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 5Gi RWO class=none-such phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
-            then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
-        },
-    ],
-    allowed: &[
-        Example {
-            title: "keeping a released volume for the claim that was made anew and asks for more, with a warning",
-            given: "volume pv-a 5Gi RWO class=none-such phase=Released dead=db/data\nclaim db/data 10Gi RWO class=none-such volume=pv-a",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"uid":null}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "a new claim naming a volume that fits",
-            given: "volume pv-a 10Gi RWO class=none-such phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim db/data 10Gi RWO class=none-such volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "a claim that waits naming a volume that fits",
-            given: "volume pv-a 10Gi RWO class=none-such phase=Available\nclaim db/data 10Gi RWO class=none-such",
-            by: Persona::VolumeViewer,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: &[],
-        },
-        Example {
-            title: "a new claim for which a volume that fits is kept beside one that is too small",
-            given: "volume pv-a 5Gi RWO class=none-such phase=Available for=db/data\nvolume pv-b 10Gi RWO class=none-such phase=Available for=db/data",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=none-such"),
-            then: &[],
-        },
-        Example {
-            title: "keeping a new volume that fits",
-            given: "claim db/data 10Gi RWO class=none-such",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO class=none-such for=db/data"),
-            then: &[],
-        },
-        Example {
-            title: "keeping a volume that fits",
-            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-a 10Gi RWO class=none-such phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"# },
-            then: &[],
-        },
-    ],
+    denied: pairings!(
+        "pairing a PV with a larger request",
+        "volume pv-a 5Gi RWO class=none-such",
+        "claim db/data 10Gi RWO class=none-such",
+        PENDING,
+        PENDING
+    ),
+    allowed: pairings!(
+        "pairing a PV and a PVC that match",
+        "volume pv-a 10Gi RWO class=none-such",
+        "claim db/data 10Gi RWO class=none-such",
+        &[],
+        &[],
+        Example::new(
+            "reserving a released PV for the re-created PVC that requests more, with a warning",
+        )
+        .given(
+            "volume pv-a 5Gi RWO class=none-such phase=Released dead=db/data\n\
+             claim db/data 10Gi RWO class=none-such volume=pv-a",
+        )
+        .merges("pv/pv-a", r#"{"spec":{"claimRef":{"uid":null}}}"#),
+        Example::new("a new PVC for which a PV that fits is reserved beside one that is too small")
+            .given(
+                "volume pv-a 5Gi RWO class=none-such phase=Available for=db/data\n\
+                 volume pv-b 10Gi RWO class=none-such phase=Available for=db/data",
+            )
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=none-such"),
+    ),
     check,
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
-    let tell = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
+    let describe = |prebind: &Prebind<'_>, mismatch: &Mismatch| {
         let Mismatch::TooSmall { .. } = mismatch else { return None };
         Some(text(prebind))
     };
@@ -113,15 +65,15 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         }
         unless_found(prebind, unless_it_may_grow(prebind, violation, evidence))
     };
-    violations(change, evidence, tell, weigh)
+    violations(change, evidence, describe, weigh)
 }
 
 fn text(prebind: &Prebind<'_>) -> String {
     let (claim, volume) = (prebind.claim, prebind.volume);
     match prebind.side {
         Side::Volume => format!(
-            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {}; {}; \
-             leave spec.claimRef out or name another claim",
+            "PV \"{}\" has {}, but PVC \"{}\", for which it is reserved, requests {}; {}; remove \
+             spec.claimRef or name another PVC",
             volume.name,
             volume.capacity,
             claim.key,
@@ -129,12 +81,12 @@ fn text(prebind: &Prebind<'_>) -> String {
             prebind.consequence()
         ),
         Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {} but {} is smaller; {}; {}",
+            "PVC \"{}\" requests {}, but {} is smaller; {}; {}",
             claim.key.name,
             claim.request,
             prebind.the_volume(),
             prebind.consequence(),
-            prebind.way_out("ask for less")
+            prebind.way_out("request less")
         ),
     }
 }

@@ -15,48 +15,29 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "spec.claimRef lacks a namespace or a name, or names another kind of object.",
-        consequence: "The volume is kept for nobody and is never bound; with a uid in it, it is \
-            Released at once and reclaimed.",
-        instead: "Give namespace and name of a claim, or no claimRef at all.",
+        hazard: "spec.claimRef has no namespace or no name, or names another kind of object.",
+        consequence: "The PV is reserved for no PVC and is never bound. With a uid in claimRef it is Released at \
+            once and reclaimed.",
+        instead: "Set namespace and name of a PVC, or remove claimRef.",
     },
     denied: &[
-        Example {
-            title: "reserving a volume without a namespace",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO claimRef={\"name\":\"data\"}"),
-            then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/namespace")],
-        },
-        Example {
-            title: "reserving a volume for a pod",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"kind":"Pod","namespace":"db","name":"app"}}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/kind", "\"Pod\"")],
-        },
+        Example::new("reserving a PV without a namespace")
+            .creates("volume pv-a 10Gi RWO claimRef={\"name\":\"data\"}")
+            .then(&[Fact::Lacks("pv/pv-a", "/spec/claimRef/namespace")]),
+        Example::new("reserving a PV for a pod")
+            .given(FREE)
+            .merges(
+                "pv/pv-a",
+                r#"{"spec":{"claimRef":{"kind":"Pod","namespace":"db","name":"app"}}}"#,
+            )
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/kind", "\"Pod\"")]),
     ],
     allowed: &[
-        Example {
-            title: "reserving a volume by namespace and name",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO for=db/data"),
-            then: &[],
-        },
-        Example {
-            title: "reserving an existing volume by namespace and name",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("reserving a PV by namespace and name")
+            .creates("volume pv-a 10Gi RWO for=db/data"),
+        Example::new("reserving an existing PV by namespace and name")
+            .given(FREE)
+            .merges("pv/pv-a", RESERVE),
     ],
     check,
 };
@@ -75,13 +56,13 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         (Reservation::Incomplete(key, _), _) => {
             let missing = if key.name.is_empty() { "name" } else { "namespace" };
             format!(
-                "spec.claimRef of volume \"{name}\" has no {missing}; no claim can ever take the \
-                 volume; give namespace and name, or leave claimRef out"
+                "spec.claimRef of PV \"{name}\" has no {missing}; no PVC could ever use the PV; \
+                 set namespace and name, or remove claimRef"
             )
         }
         (Reservation::Named(_) | Reservation::Held(..), ReservationKind::Other(kind)) => format!(
-            "spec.claimRef of volume \"{name}\" names a {kind}; the binder takes it for a claim of \
-             that name; name a PersistentVolumeClaim, or leave claimRef out"
+            "spec.claimRef of PV \"{name}\" names a {kind}; the binder treats it as a PVC of that \
+             name; name a PersistentVolumeClaim, or remove claimRef"
         ),
         (Reservation::Named(_) | Reservation::Held(..), ReservationKind::Claim)
         | (Reservation::Free, _) => return Vec::new(),

@@ -1,4 +1,4 @@
-//! Prebinding to what somebody else has.
+//! Prebinding to a volume or a claim that is taken.
 
 use super::judging::actor::Actor;
 use super::judging::prebind::{REQUEST_TYPES, is_kept_for, not_available};
@@ -16,73 +16,53 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim names a volume that is kept for another claim, or a volume is kept for a \
-            claim that has another volume.",
-        consequence: "The claim stays Pending for ever, or the volume is kept for nobody.",
-        instead: "Name a free volume, or let the binder choose. A claim's refusal tells nothing \
-            about the volume: ask whoever runs the platform.",
+        hazard: "A PVC names a PV that is reserved for another PVC, or a PV is reserved for a PVC that has \
+            another PV.",
+        consequence: "The PVC stays Pending forever, or the PV stays reserved and unused.",
+        instead: "Name an available PV, or let the binder choose. The message about a PVC does not reveal \
+            anything about the PV: ask your platform team.",
     },
     denied: &[
-        Example {
-            title: "naming a volume that another claim has",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
-            then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
-        },
-        Example {
-            title: "naming a volume that is kept for another claim",
-            given: "volume pv-a 10Gi RWO phase=Available for=db/data\nclaim qa/data 10Gi RWO class=none-such",
-            by: Persona::VolumeViewer,
-            send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: &[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")],
-        },
-        Example {
-            title: "keeping a new volume for a claim that has one",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO for=db/data"),
-            then: &[
+        Example::new("naming a PV that another PVC has")
+            .given(PAIR)
+            .by(Persona::VolumeViewer)
+            .creates("claim qa/data 10Gi RWO volume=pv-a")
+            .then(&[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")]),
+        Example::new("naming a PV that is reserved for another PVC")
+            .given(
+                "volume pv-a 10Gi RWO phase=Available for=db/data\n\
+                    claim qa/data 10Gi RWO class=none-such",
+            )
+            .by(Persona::VolumeViewer)
+            .merges("pvc/qa/data", NAME_PV_A)
+            .then(&[Fact::Is("pvc/qa/data", "/status/phase", "\"Pending\"")]),
+        Example::new("reserving a new PV for a PVC that has one")
+            .given(PAIR)
+            .creates("volume pv-b 10Gi RWO for=db/data")
+            .then(&[
                 Fact::Is("pv/pv-b", "/status/phase", "\"Available\""),
                 Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\""),
-            ],
-        },
-        Example {
-            title: "keeping a volume for a claim that has one",
-            given: "pair pv-a db/data 10Gi RWO\nvolume pv-b 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-b",
-                patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#,
-            },
-            then: &[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")],
-        },
+            ]),
+        Example::new("reserving a PV for a PVC that has one")
+            .given("pair pv-a db/data 10Gi RWO\nvolume pv-b 10Gi RWO phase=Available")
+            .merges("pv/pv-b", RESERVE)
+            .then(&[Fact::Is("pvc/db/data", "/spec/volumeName", "\"pv-a\"")]),
     ],
     allowed: &[
-        Example {
-            title: "naming a free volume",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::VolumeViewer,
-            send: Send::Create("claim qa/data 10Gi RWO volume=pv-a"),
-            then: &[],
-        },
-        Example {
-            title: "naming a volume whose holder is gone",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data\nclaim qa/data 10Gi RWO",
-            by: Persona::VolumeViewer,
-            send: Send::Merge { target: "pvc/qa/data", patch: r#"{"spec":{"volumeName":"pv-a"}}"# },
-            then: &[],
-        },
-        Example {
-            title: "keeping a volume for a claim that waits",
-            given: "claim db/data 10Gi RWO class=none-such\nvolume pv-b 10Gi RWO class=none-such phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-b",
-                patch: r#"{"spec":{"claimRef":{"namespace":"db","name":"data"}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("naming an Available PV")
+            .given(FREE)
+            .by(Persona::VolumeViewer)
+            .creates("claim qa/data 10Gi RWO volume=pv-a"),
+        Example::new("naming a PV whose PVC was deleted")
+            .given("volume pv-a 10Gi RWO phase=Released dead=db/data\nclaim qa/data 10Gi RWO")
+            .by(Persona::VolumeViewer)
+            .merges("pvc/qa/data", NAME_PV_A),
+        Example::new("reserving a PV for a Pending PVC")
+            .given(
+                "claim db/data 10Gi RWO class=none-such\n\
+                    volume pv-b 10Gi RWO class=none-such phase=Available",
+            )
+            .merges("pv/pv-b", RESERVE),
     ],
     check,
 };
@@ -109,8 +89,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     violation.into_iter().collect()
 }
 
-/// A claim that names a volume. The text is the same whoever has it: a refusal tells a tenant
-/// nothing about other namespaces.
+/// A claim that names a volume. The text never depends on who has it: a denial must not reveal anything about other
+/// namespaces to a tenant.
 fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     let name = new.volume.as_ref()?;
     let lookup = evidence.volume(name);
@@ -129,7 +109,8 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
     Some(match &volume.reservation {
         Reservation::Held(key, uid) => {
             let holder = evidence.holder(key, uid);
-            let violation = violation.depending_on(Dependency::on(Read::Claim(key.clone()), holder));
+            let violation =
+                violation.depending_on(Dependency::on(Read::Claim(key.clone()), holder));
             match holder {
                 Lookup::Present(holder) if holder.deletion == Deletion::Terminating => {
                     violation.as_warning()
@@ -138,13 +119,13 @@ fn claim(new: &Claim, evidence: &Evidence<'_>) -> Option<Violation> {
                 Lookup::Present(_) | Lookup::Unknown => violation,
             }
         }
-        // Nobody can take it, so nobody has it: for `prebind-incomplete` to say.
+        // No claim can take it, so none has it: `prebind-incomplete` reports that.
         Reservation::Free | Reservation::Incomplete(..) => violation.as_warning(),
         Reservation::Named(_) => violation,
     })
 }
 
-/// A volume that is kept for a claim which has another volume, or for which another is kept.
+/// A volume that is reserved for a claim which has another volume, or for which another one is reserved.
 fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
     let (key, lookup) = match &new.reservation {
         Reservation::Named(key) => (key, evidence.claim(key)),
@@ -170,8 +151,8 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     {
         let other = claim.volume.as_ref()?;
         let text = format!(
-            "claim \"{key}\" has volume \"{other}\"; volume \"{}\" would be kept for nobody; leave \
-             spec.claimRef out or name another claim",
+            "PVC \"{key}\" already has PV \"{other}\"; PV \"{}\" would stay reserved and unused; \
+             remove spec.claimRef or name another PVC",
             new.name
         );
         let violation = Violation::new("spec.claimRef", text).depending_on(dependency);
@@ -187,8 +168,8 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     }
     let rival = evidence.reserved_for(key).find(|rival| is_rival(rival, new, claim))?;
     let text = format!(
-        "volume \"{}\" is already kept for claim \"{key}\"; one of the two would be kept for \
-         nobody; leave spec.claimRef of \"{}\" out or clear the other",
+        "PV \"{}\" is already reserved for PVC \"{key}\"; one of the two would stay unused; \
+         remove spec.claimRef of \"{}\", or of the other",
         rival.name, new.name
     );
     let read = Read::Volume(rival.name.clone());
@@ -199,7 +180,7 @@ fn volume(old: Option<&Volume>, new: &Volume, evidence: &Evidence<'_>) -> Option
     Some(if going { violation.as_warning() } else { violation })
 }
 
-/// Whether `rival` is kept for the claim that `new` is to be kept for, and still of use to it.
+/// Whether `rival` is reserved for the same claim as `new`, and still of use to it.
 fn is_rival(rival: &Volume, new: &Volume, claim: Option<&Claim>) -> bool {
     let counts = match &rival.reservation {
         Reservation::Named(_) => true,

@@ -24,78 +24,57 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(unprotected),
     page: Page {
-        hazard: "A finalizer that keeps a bound volume, a claim in use, or storage that is still to \
-            be deleted is taken off by hand.",
-        consequence: "An object that is being deleted is gone at once: the claim turns Lost, a pod \
-            loses the volume under its feet, or the disk is left behind and paid for.",
+        hazard: "A finalizer that protects a bound PV, a PVC in use, or storage that is still to be deleted is \
+            removed by hand.",
+        consequence: "An object that is being deleted is gone at once: the PVC becomes Lost, a running pod loses its \
+            PV, or the disk is left behind and costs money.",
         instead: "Let the controller that owns the finalizer remove it: set persistentVolumeReclaimPolicy to \
-            Retain if the data is needed, delete the pods, then the claim, then the volume.",
+            Retain if the data is needed, delete the pods, then the PVC, then the PV.",
     },
     denied: &[
-        Example {
-            title: "taking the protection off a bound volume",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[Fact::Lacks("pv/pv-a", "/metadata/finalizers/0")],
-        },
-        Example {
-            title: "taking the last protection off a bound volume that is being deleted",
-            given: "pair pv-a db/data 10Gi RWO volume-terminating",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[Fact::Gone("pv/pv-a")],
-        },
-        Example {
-            title: "taking the protection off a claim that a pod uses",
-            given: "pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[Fact::Lacks("pvc/db/data", "/metadata/finalizers/0")],
-        },
+        Example::new("removing the protection finalizer of a bound PV")
+            .given(PAIR)
+            .merges("pv/pv-a", NO_FINALIZERS)
+            .then(&[Fact::Lacks("pv/pv-a", "/metadata/finalizers/0")]),
+        Example::new("removing the last finalizer of a bound PV that is being deleted")
+            .given("pair pv-a db/data 10Gi RWO volume-terminating")
+            .merges("pv/pv-a", NO_FINALIZERS)
+            .then(&[Fact::Gone("pv/pv-a")]),
+        Example::new("removing the protection finalizer of a PVC that a pod uses")
+            .given("pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", NO_FINALIZERS)
+            .then(&[Fact::Lacks("pvc/db/data", "/metadata/finalizers/0")]),
     ],
     allowed: &[
-        Example {
-            title: "a driver letting go of a surplus volume, whose claim is bound to another",
-            given: "pair pv-b db/data 10Gi RWO\n\
-                volume pv-a 10Gi RWO policy=Delete phase=Released csi=disk.example.com held=db/data \
-                annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
-                finalizer=external-provisioner.volume.kubernetes.io/finalizer terminating",
-            by: Persona::Driver,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "taking the protection off a claim that no pod uses",
-            given: "pair pv-a db/data 10Gi RWO\npod db/waiting claim=data",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[],
-        },
-        Example {
-            title: "taking the protection off a volume that nobody has",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[],
-        },
-        Example {
-            title: "taking the protection off a released volume that is being deleted",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data terminating",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"finalizers":[]}}"# },
-            then: &[],
-        },
+        Example::new("a driver releasing a surplus PV, whose PVC is bound to another")
+            .given(
+                "pair pv-b db/data 10Gi RWO\n\
+                    volume pv-a 10Gi RWO policy=Delete phase=Released csi=disk.example.com \
+                    held=db/data annotation=pv.kubernetes.io/provisioned-by:disk.example.com \
+                    finalizer=external-provisioner.volume.kubernetes.io/finalizer terminating",
+            )
+            .by(Persona::Driver)
+            .merges("pv/pv-a", r#"{"metadata":{"finalizers":["kubernetes.io/pv-protection"]}}"#),
+        Example::new("removing the protection finalizer of a PVC that no pod uses")
+            .given("pair pv-a db/data 10Gi RWO\npod db/waiting claim=data")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", NO_FINALIZERS),
+        Example::new("removing the protection finalizer of a PV that is not bound")
+            .given(FREE)
+            .merges("pv/pv-a", NO_FINALIZERS),
+        Example::new("removing the protection finalizer of a released PV that is being deleted")
+            .given("volume pv-a 10Gi RWO phase=Released dead=db/data terminating")
+            .merges("pv/pv-a", NO_FINALIZERS),
     ],
     check,
 };
 
 fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     match &change.subject {
-        ChangedObject::Volume(Transition::Update { old, new }) => volume(change, old, new, evidence),
+        ChangedObject::Volume(Transition::Update { old, new }) => {
+            volume(change, old, new, evidence)
+        }
         ChangedObject::Claim(Transition::Update { old, new }) => {
             claim(change.actor, old, new, evidence).into_iter().collect()
         }
@@ -112,8 +91,8 @@ fn volume(change: &Change, old: &Volume, new: &Volume, evidence: &Evidence<'_>) 
         IN_TREE_DELETION | EXTERNAL_DELETION => deletion(change, name, (old, new), evidence),
         name if name.starts_with(ATTACHER_PREFIX) && !change.user.is_service_account() => {
             let text = format!(
-                "finalizer {name} of volume \"{}\" would be removed; it may stay attached to a \
-                 node and be attached to a second one; let its attacher remove it",
+                "finalizer {name} of PV \"{}\" would be removed; the PV may stay attached to one \
+                 node and be attached to a second; leave it to its attacher",
                 old.name
             );
             Some(Violation::new("metadata.finalizers", text).as_warning())
@@ -129,8 +108,8 @@ fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Opt
     }
     let text = |why: String| {
         format!(
-            "finalizer {VOLUME_PROTECTION} of volume \"{}\" would be removed while {why}; once it \
-             is being deleted it is gone at once; leave the finalizer to Kubernetes",
+            "finalizer {VOLUME_PROTECTION} of PV \"{}\" would be removed while {why}; a deleted \
+             PV would then be gone at once; leave the finalizer to Kubernetes",
             old.name
         )
     };
@@ -138,7 +117,7 @@ fn volume_protection(actor: Actor, old: &Volume, evidence: &Evidence<'_>) -> Opt
         return Some(Violation::new("metadata.finalizers", text("it is Bound".to_owned())));
     }
     let (key, dependency) = living_claim(old, evidence)?;
-    let why = format!("its claim \"{key}\" lives");
+    let why = format!("its PVC \"{key}\" exists");
     Some(Violation::new("metadata.finalizers", text(why)).depending_on(dependency))
 }
 
@@ -162,8 +141,9 @@ fn deletion(
         Err(reads) => reads,
     };
     let text = format!(
-        "finalizer {name} of volume \"{}\" would be removed while its claim \"{key}\" lives; the \
-         storage would be left behind when the volume goes; set Retain first or leave it",
+        "finalizer {name} of PV \"{}\" would be removed while its PVC \"{key}\" exists; the \
+         storage would be left behind when the PV is deleted; set persistentVolumeReclaimPolicy \
+         to Retain first, or keep the finalizer",
         old.name
     );
     let violation = Violation::new("metadata.finalizers", text).depending_on(dependency);
@@ -191,15 +171,15 @@ fn claim(actor: Actor, old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Opt
     }
     let lookup = evidence.pod_use(&old.key);
     let user = match lookup {
-        // Not which pod: whoever may write claims need not be allowed to see pods.
+        // Not which pod: a user who may write claims may not be allowed to see pods.
         Lookup::Present(PodUse::Used) => "a pod uses it",
         Lookup::Unknown => "pods may use it",
         Lookup::Present(PodUse::Unused) | Lookup::Absent => return None,
     };
     let text = format!(
-        "finalizer {CLAIM_PROTECTION} of claim \"{}\" would be removed while {user}; a deletion \
-         would take the volume from under it; set persistentVolumeReclaimPolicy to Retain if the data is needed, \
-         and delete the pod first",
+        "finalizer {CLAIM_PROTECTION} of PVC \"{}\" would be removed while {user}; a deletion \
+         would take the PV from a running pod; set persistentVolumeReclaimPolicy to Retain if the \
+         data is needed, and delete the pod first",
         old.key.name
     );
     let dependency = Dependency::on(Read::PodsUsing(old.key.clone()), lookup);
@@ -213,8 +193,8 @@ fn unprotected(volume: &Volume, evidence: &Evidence<'_>) -> Option<Violation> {
         return None;
     }
     let text = format!(
-        "bound volume \"{}\" lacks the finalizer {VOLUME_PROTECTION}; deleted, it is gone at once and claim \
-         \"{key}\" is Lost; put the finalizer back",
+        "bound PV \"{}\" lacks the finalizer {VOLUME_PROTECTION}; once deleted it is gone at \
+         once, and PVC \"{key}\" is Lost; add the finalizer again",
         volume.name
     );
     Some(Violation::new("metadata.finalizers", text).depending_on(dependency))

@@ -16,58 +16,34 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(recycled),
     page: Page {
-        hazard: "A volume is given the reclaim policy Recycle.",
-        consequence: "When its claim goes, a pod deletes every file under the share, whoever put it \
-            there, and the next claimant finds what the pod could not delete. Kubernetes advises \
-            against it, and can recycle NFS and hostPath volumes only; others turn Failed.",
-        instead: "Use Retain and empty the volume by hand, or a class whose driver deletes and makes \
-            volumes.",
+        hazard: "A PV gets the reclaim policy Recycle.",
+        consequence: "When its PVC is deleted, a pod deletes every file under the share, even those of other PVs. The next \
+            PVC finds what the pod could not delete. Kubernetes has deprecated it, and recycles NFS and \
+            hostPath volumes only; others become Failed.",
+        instead: "Use Retain and wipe the PV by hand, or a StorageClass whose driver creates and deletes PVs.",
     },
     denied: &[
-        Example {
-            title: "making a volume that is recycled",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO policy=Recycle"),
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
-        },
-        Example {
-            title: "switching a volume to Recycle",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
-        },
-        Example {
-            title: "switching a volume around the files of another to Recycle",
-            given: "volume pv-a 10Gi RWO share=/exports phase=Available\n\
-                pair pv-b db/data 10Gi RWO share=/exports/b",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Recycle"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")],
-        },
+        Example::new("creating a PV that is recycled")
+            .creates("volume pv-a 10Gi RWO policy=Recycle")
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")]),
+        Example::new("changing the policy of a PV to Recycle")
+            .given(PAIR)
+            .merges("pv/pv-a", POLICY_RECYCLE)
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")]),
+        Example::new("changing the policy of a PV around the files of another to Recycle")
+            .given(
+                "volume pv-a 10Gi RWO share=/exports phase=Available\n\
+                    pair pv-b db/data 10Gi RWO share=/exports/b",
+            )
+            .merges("pv/pv-a", POLICY_RECYCLE)
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Recycle\"")]),
     ],
     allowed: &[
-        Example {
-            title: "labelling a volume that is recycled already",
-            given: "volume pv-a 10Gi RWO policy=Recycle phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
-        Example {
-            title: "making a volume that is kept",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO policy=Retain"),
-            then: &[],
-        },
+        Example::new("labelling a PV that is recycled already")
+            .given("volume pv-a 10Gi RWO policy=Recycle phase=Available")
+            .merges("pv/pv-a", LABEL),
+        Example::new("creating a PV that is retained")
+            .creates("volume pv-a 10Gi RWO policy=Retain"),
     ],
     check,
 };
@@ -100,14 +76,17 @@ fn violation(volume: &Volume, verb: &str, evidence: &Evidence<'_>) -> Violation 
     });
     let other = others.next();
     let of_others = match &other {
-        Some((other, _)) => format!(", those of volume \"{}\" too", other.name),
+        Some((other, _)) => format!(", also those of PV \"{}\"", other.name),
         None => String::new(),
     };
     let text = format!(
-        "policy of volume \"{}\" {verb} Recycle; when its claim goes, a pod deletes every file under \
-         it{of_others}; use Retain, or a class whose driver deletes volumes",
+        "persistentVolumeReclaimPolicy of PV \"{}\" {verb} Recycle; when its PVC is deleted, a \
+         pod deletes every file on it{of_others}; use Retain, or a StorageClass whose driver \
+         deletes PVs",
         volume.name
     );
     let violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
-    other.into_iter().fold(violation, |violation, (_, dependency)| violation.depending_on(dependency))
+    other
+        .into_iter()
+        .fold(violation, |violation, (_, dependency)| violation.depending_on(dependency))
 }

@@ -1,7 +1,7 @@
 //! Switching a volume whose claim is gone or going to a policy that destroys its data.
 
-use super::prelude::*;
 use super::judging::violation::Certainty;
+use super::prelude::*;
 use crate::binding::Confirmation;
 use crate::model::{ClaimKey, Deletion, ReclaimPolicy, Reservation, Volume, VolumePhase};
 
@@ -14,66 +14,37 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "The reclaim policy of a volume whose claim is gone or being deleted is switched to Delete \
-            or Recycle.",
-        consequence: "The storage is deleted or wiped within seconds, or once the last pod that uses the \
-            claim stops. A deletion cannot be taken back.",
-        instead: "Leave persistentVolumeReclaimPolicy at Retain, and copy what is needed. Then delete the volume \
-            object and the storage behind it, or exempt the volume for the clean-up.",
+        hazard: "The reclaim policy of a PV is changed to Delete or Recycle after its PVC was deleted, or while \
+            it is being deleted.",
+        consequence: "The storage is deleted or wiped within seconds, or once the last pod that uses the PVC stops. \
+            A deletion cannot be undone.",
+        instead: "Leave persistentVolumeReclaimPolicy at Retain, and copy what is needed. Then delete the PV and \
+            the storage behind it, or exempt the PV for the clean-up.",
     },
     denied: &[
-        Example {
-            title: "switching a released volume to Delete",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
-        },
-        Example {
-            title: "switching a volume that no claim can have to Delete",
-            given: "volume pv-a 10Gi RWO phase=Released claimRef={\"name\":\"data\",\"uid\":\"dead\"}",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")],
-        },
-        Example {
-            title: "switching a volume whose claim is being deleted to Delete",
-            given: "pair pv-a db/data 10Gi RWO claim-terminating\npod db/main claim=data node=n1",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
-        },
+        Example::new("changing the policy of a released PV to Delete")
+            .given(RELEASED)
+            .merges("pv/pv-a", POLICY_DELETE)
+            .then(&[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")]),
+        Example::new("changing the policy of a PV that no PVC can have to Delete")
+            .given(
+                "volume pv-a 10Gi RWO phase=Released \
+                    claimRef={\"name\":\"data\",\"uid\":\"dead\"}",
+            )
+            .merges("pv/pv-a", POLICY_DELETE)
+            .then(&[Fact::Is("pv/pv-a", "/status/phase", "\"Failed\"")]),
+        Example::new("changing the policy of a PV whose PVC is being deleted to Delete")
+            .given("pair pv-a db/data 10Gi RWO claim-terminating\npod db/main claim=data node=n1")
+            .merges("pv/pv-a", POLICY_DELETE)
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")]),
     ],
     allowed: &[
-        Example {
-            title: "switching a released volume to Retain",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data policy=Delete",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "switching a volume that nobody had to Delete",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-            },
-            then: &[],
-        },
+        Example::new("changing the policy of a released PV to Retain")
+            .given("volume pv-a 10Gi RWO phase=Released dead=db/data policy=Delete")
+            .merges("pv/pv-a", POLICY_RETAIN),
+        Example::new("changing the policy of a PV that was never bound to Delete")
+            .given(FREE)
+            .merges("pv/pv-a", POLICY_DELETE),
     ],
     check,
 };
@@ -87,10 +58,11 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some((key, when, dependency)) = ending(old, new, evidence) else { return Vec::new() };
     let what = if new.policy == ReclaimPolicy::Delete { "deleted" } else { "wiped" };
     let text = format!(
-        "policy of volume \"{}\" would become {} and claim \"{key}\" {}; copy what is needed first, or {}",
+        "persistentVolumeReclaimPolicy of PV \"{}\" would become {}, and PVC \"{key}\" {}; copy \
+         what is needed first, or {}",
         new.name,
         new.policy,
-        when.told(what),
+        when.describe(what),
         harmless(&old.policy)
     );
     let mut violation = Violation::new("spec.persistentVolumeReclaimPolicy", text);
@@ -114,12 +86,14 @@ enum Ends {
 }
 
 impl Ends {
-    /// What becomes of the data, where it is to be `what`.
-    fn told(self, what: &str) -> String {
+    /// What happens to the data, which is to be `what`.
+    fn describe(self, what: &str) -> String {
         match self {
-            Self::Gone => format!("of that uid is gone; its data is {what} within seconds"),
+            Self::Gone => {
+                format!("with that uid no longer exists; its data would be {what} within seconds")
+            }
             Self::Going => {
-                format!("is being deleted; its data is {what} once no pod uses the claim")
+                format!("is being deleted; its data would be {what} once no pod uses the PVC")
             }
         }
     }
@@ -147,7 +121,11 @@ fn ending<'a>(
         Lookup::Present(claim) if claim.deletion == Deletion::Terminating => Ends::Going,
         // A view that still shows the claim of a released volume is an old one.
         Lookup::Present(_) if is_released && !is_settled => {
-            return Some((key, Ends::Gone, Some(Dependency { read, certainty: Certainty::Assumed })));
+            return Some((
+                key,
+                Ends::Gone,
+                Some(Dependency { read, certainty: Certainty::Assumed }),
+            ));
         }
         Lookup::Present(_) => return None,
         Lookup::Absent | Lookup::Unknown => Ends::Gone,

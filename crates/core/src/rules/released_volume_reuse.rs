@@ -1,4 +1,4 @@
-//! Offering a released volume to whoever comes next.
+//! Making a released volume available to any claim.
 
 use super::prelude::*;
 use crate::model::{Reservation, VolumePhase};
@@ -12,41 +12,24 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "The whole claimRef of a released volume is removed.",
-        consequence: "The volume is free again with everything on it: whoever is matched next, in any \
-            namespace, reads the files of the one before.",
-        instead: "Keep the volume for somebody: name the new claim in claimRef in the same change, or \
-            remove only its uid and resourceVersion, so that a new claim of the old name gets it. Or \
-            empty the storage first.",
+        hazard: "The whole claimRef of a released PV is removed.",
+        consequence: "The PV is Available again with all its files. The next PVC that binds it, in any namespace, \
+            reads them.",
+        instead: "Reserve the PV: name the new PVC in claimRef in the same change, or remove only its uid and \
+            resourceVersion, so that a new PVC of the old name gets it. Or wipe the storage first.",
     },
-    denied: &[Example {
-        title: "freeing a released volume for anybody",
-        given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-        by: Persona::Admin,
-        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":null}}"# },
-        then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef")],
-    }],
+    denied: &[Example::new("clearing the claimRef of a released PV")
+        .given(RELEASED)
+        .merges("pv/pv-a", CLEAR_CLAIM_REF)
+        .then(&[Fact::Lacks("pv/pv-a", "/spec/claimRef")])],
     allowed: &[
-        Example {
-            title: "keeping a released volume for a new claim of the old name",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "keeping a released volume for another claim",
-            given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"name":"copy","uid":null,"resourceVersion":null}}}"#,
-            },
-            then: &[],
-        },
+        Example::new("reserving a released PV for a new PVC of the old name")
+            .given(RELEASED)
+            .merges("pv/pv-a", r#"{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}"#),
+        Example::new("reserving a released PV for another PVC").given(RELEASED).merges(
+            "pv/pv-a",
+            r#"{"spec":{"claimRef":{"name":"copy","uid":null,"resourceVersion":null}}}"#,
+        ),
     ],
     check,
 };
@@ -60,14 +43,18 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Reservation::Held(key, _) = &old.reservation else { return Vec::new() };
     let dependency = match pair(old, evidence) {
         // A claim that is still there is for `bound-volume-claim-ref` to speak of.
-        Pair::Bound { claim: Some(_), .. } | Pair::Ending { claim: Some(_), .. } | Pair::Unbound => {
+        Pair::Bound { claim: Some(_), .. }
+        | Pair::Ending { claim: Some(_), .. }
+        | Pair::Unbound => {
             return Vec::new();
         }
-        Pair::Bound { claim: None, dependency, .. } | Pair::Ending { claim: None, dependency, .. } => dependency,
+        Pair::Bound { claim: None, dependency, .. }
+        | Pair::Ending { claim: None, dependency, .. } => dependency,
     };
     let text = format!(
-        "volume \"{}\" would be free with the files of \"{key}\" on it; the next claimant, in any \
-         namespace, reads them; name a claim in spec.claimRef, or empty the volume first",
+        "PV \"{}\" would be Available with the files of PVC \"{key}\" on it; the next PVC that \
+         binds it, in any namespace, reads them; name a PVC in spec.claimRef, or wipe the storage \
+         first",
         new.name
     );
     vec![Violation::new("spec.claimRef", text).depending_on(dependency)]

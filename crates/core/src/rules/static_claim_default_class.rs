@@ -12,33 +12,24 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A claim says nothing of a class, and the cluster has no default class.",
-        consequence: "It waits for a volume without a class. The day somebody marks a class as default, the \
-            claim becomes one of that class, and a provisioner makes an empty volume for it.",
-        instead: "Set spec.storageClassName to \"\" for volumes that are made by hand, or to a class.",
+        hazard: "A PVC does not set a StorageClass, and the cluster has no default StorageClass.",
+        consequence: "The PVC is Pending until a PV without a StorageClass fits. When a StorageClass is marked as \
+            default, the PVC gets that StorageClass, and a provisioner creates an empty PV for it.",
+        instead: "Set spec.storageClassName to \"\" for PVs that are created by hand, or to a StorageClass.",
     },
-    denied: &[Example {
-        title: "asking for no class where there is no default",
-        given: "class fast provisioner=disk.example.com",
-        by: Persona::Tenant,
-        send: Send::Create("claim db/data 10Gi RWO"),
-        then: &[Fact::Lacks("pvc/db/data", "/spec/storageClassName")],
-    }],
+    denied: &[Example::new("requesting no StorageClass where there is no default")
+        .given("class fast provisioner=disk.example.com")
+        .by(Persona::Tenant)
+        .creates("claim db/data 10Gi RWO")
+        .then(&[Fact::Lacks("pvc/db/data", "/spec/storageClassName")])],
     allowed: &[
-        Example {
-            title: "asking for volumes without a class",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class="),
-            then: &[],
-        },
-        Example {
-            title: "asking for a class",
-            given: "class fast provisioner=disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast"),
-            then: &[],
-        },
+        Example::new("requesting PVs without a StorageClass")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class="),
+        Example::new("requesting a StorageClass")
+            .given("class fast provisioner=disk.example.com")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast"),
     ],
     check,
 };
@@ -53,8 +44,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "claim \"{}\" asks for no class and there is no default one; the first that is marked takes \
-         it over; set spec.storageClassName to \"\" or to a class",
+        "PVC \"{}\" requests no StorageClass, and the cluster has no default; the first default \
+         StorageClass takes it over; set spec.storageClassName to \"\" or to a StorageClass",
         new.key.name
     );
     let dependency = Dependency::on(Read::DefaultClass, lookup);

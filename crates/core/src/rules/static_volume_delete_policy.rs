@@ -16,58 +16,30 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
-        hazard: "A volume that no provisioner made is given the policy Delete.",
-        consequence: "A CSI driver deletes the disk when the claim goes, although somebody made it by \
-            hand. Where no driver can, the volume turns Failed and stays.",
-        instead: "Use Retain for what was made by hand.",
+        hazard: "A PV that no provisioner created gets the policy Delete.",
+        consequence: "A CSI driver deletes the disk with the PVC, although the disk was created by hand. Without \
+            such a driver the PV becomes Failed and stays.",
+        instead: "Use Retain for PVs that are created by hand.",
     },
     denied: &[
-        Example {
-            title: "making a volume by hand whose disk its driver will delete",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO csi=disk.example.com policy=Delete"),
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
-        },
-        Example {
-            title: "switching a volume that was made by hand to Delete",
-            given: "volume pv-a 10Gi RWO phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")],
-        },
+        Example::new("creating a PV by hand whose disk its driver will delete")
+            .creates("volume pv-a 10Gi RWO csi=disk.example.com policy=Delete")
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")]),
+        Example::new("changing the policy of a PV that was made by hand to Delete")
+            .given(FREE)
+            .merges("pv/pv-a", POLICY_DELETE)
+            .then(&[Fact::Is("pv/pv-a", "/spec/persistentVolumeReclaimPolicy", "\"Delete\"")]),
     ],
     allowed: &[
-        Example {
-            title: "making a volume by hand that is kept",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO csi=disk.example.com"),
-            then: &[],
-        },
-        Example {
-            title: "switching a volume that was made by hand to Retain",
-            given: "volume pv-a 10Gi RWO policy=Delete phase=Available",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}"#,
-            },
-            then: &[],
-        },
-        Example {
-            title: "restoring a volume that a provisioner had made",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create(
-                "volume pv-a 10Gi RWO csi=disk.example.com policy=Delete \
-                 annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
-            ),
-            then: &[],
-        },
+        Example::new("creating a PV by hand that is retained")
+            .creates("volume pv-a 10Gi RWO csi=disk.example.com"),
+        Example::new("changing the policy of a PV that was made by hand to Retain")
+            .given("volume pv-a 10Gi RWO policy=Delete phase=Available")
+            .merges("pv/pv-a", POLICY_RETAIN),
+        Example::new("restoring a PV that a provisioner had made").creates(
+            "volume pv-a 10Gi RWO csi=disk.example.com policy=Delete \
+                    annotation=pv.kubernetes.io/provisioned-by:disk.example.com",
+        ),
     ],
     check,
 };
@@ -75,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
     let new = match change.volume() {
         Some(Transition::Create(new)) => new,
-        // Whoever holds it is for `bound-volume-reclaim-policy` and `released-volume-policy` to speak of.
+        // `bound-volume-reclaim-policy` and `released-volume-policy` report a volume with a holder.
         Some(Transition::Update { old, new })
             if old.policy != new.policy && new.reservation.uid().is_none() =>
         {
@@ -87,7 +59,7 @@ fn check(change: &Change, _: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "volume \"{}\" was made by hand and has the policy Delete; {} when its claim goes; use Retain",
+        "PV \"{}\" was created by hand with policy Delete; {} when its PVC is deleted; use Retain",
         new.name,
         consequence(new)
     );
@@ -98,7 +70,7 @@ fn consequence(volume: &Volume) -> &'static str {
     match volume.backend {
         Backend::Csi(_) => "its driver deletes the disk",
         Backend::Nfs | Backend::HostPath | Backend::Local | Backend::Other => {
-            "nobody can delete its storage, and it turns Failed"
+            "its storage stays and it becomes Failed"
         }
     }
 }

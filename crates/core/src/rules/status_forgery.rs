@@ -16,49 +16,33 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::OfVolume(contradicted),
     page: Page {
-        hazard: "status.phase of a volume or a claim is written by somebody who is not a binder.",
-        consequence: "The phase alone protects a volume that is being deleted, and opens a claim's \
-            request for edits: a forged one loses the volume or lies about the claim.",
-        instead: "Leave the phase to the binder. A binder of your own is listed under \
-            trusted.binders.",
+        hazard: "status.phase of a PV or a PVC is written by a user that is not a binder.",
+        consequence: "Only the phase protects a PV that is being deleted, and it allows changes of a PVC's request. \
+            A forged phase loses the PV, or is wrong about the PVC.",
+        instead: "Leave the phase to the binder. List a binder of your own under trusted.binders.",
     },
     denied: &[
-        Example {
-            title: "marking a bound volume as released",
-            given: "pair pv-a db/data 10Gi RWO volume-terminating",
-            by: Persona::Admin,
-            send: Send::MergeStatus { target: "pv/pv-a", patch: r#"{"status":{"phase":"Released"}}"# },
-            then: &[Fact::Gone("pv/pv-a")],
-        },
-        Example {
-            title: "marking an unbound claim as bound",
-            given: "claim db/data 10Gi RWO class=none-such",
-            by: Persona::Admin,
-            send: Send::MergeStatus { target: "pvc/db/data", patch: r#"{"status":{"phase":"Bound"}}"# },
-            then: &[
+        Example::new("marking a bound PV as released")
+            .given("pair pv-a db/data 10Gi RWO volume-terminating")
+            .merges_status("pv/pv-a", r#"{"status":{"phase":"Released"}}"#)
+            .then(&[Fact::Gone("pv/pv-a")]),
+        Example::new("marking an unbound PVC as bound")
+            .given("claim db/data 10Gi RWO class=none-such")
+            .merges_status("pvc/db/data", r#"{"status":{"phase":"Bound"}}"#)
+            .then(&[
                 Fact::Is("pvc/db/data", "/status/phase", "\"Bound\""),
                 Fact::Lacks("pvc/db/data", "/spec/volumeName"),
-            ],
-        },
+            ]),
     ],
     allowed: &[
-        Example {
-            title: "a binder of another name completing a bind",
-            given: "claim db/data 10Gi RWO\nvolume pv-a 10Gi RWO phase=Available held=db/data",
-            by: Persona::Driver,
-            send: Send::MergeStatus { target: "pv/pv-a", patch: r#"{"status":{"phase":"Bound"}}"# },
-            then: &[],
-        },
-        Example {
-            title: "writing a condition of a claim",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Driver,
-            send: Send::MergeStatus {
-                target: "pvc/db/data",
-                patch: r#"{"status":{"conditions":[{"type":"Resizing","status":"True"}]}}"#,
-            },
-            then: &[],
-        },
+        Example::new("a binder of another name completing a bind")
+            .given("claim db/data 10Gi RWO\nvolume pv-a 10Gi RWO phase=Available held=db/data")
+            .by(Persona::Driver)
+            .merges_status("pv/pv-a", r#"{"status":{"phase":"Bound"}}"#),
+        Example::new("writing a condition of a PVC").given(PAIR).by(Persona::Driver).merges_status(
+            "pvc/db/data",
+            r#"{"status":{"conditions":[{"type":"Resizing","status":"True"}]}}"#,
+        ),
     ],
     check,
 };
@@ -82,8 +66,8 @@ fn volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Violati
         return None;
     }
     let text = format!(
-        "status.phase of volume \"{}\" would change from {} to {}; the phase protects the volume \
-         and only the binder knows it; leave it to the binder",
+        "status.phase of PV \"{}\" would change from {} to {}; the phase protects the PV, and \
+         only the binder knows it; leave it to the binder",
         old.name, old.phase, new.phase
     );
     let violation = Violation::new("status.phase", text);
@@ -108,8 +92,8 @@ fn claim(old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation>
         return None;
     }
     let text = format!(
-        "status.phase of claim \"{}\" would change from {} to {}; pods and resizers believe it, \
-         right or wrong; leave it to the binder",
+        "status.phase of PVC \"{}\" would change from {} to {}; pods and resizers trust it, right \
+         or wrong; leave it to the binder",
         old.key.name, old.phase, new.phase
     );
     let violation = Violation::new("status.phase", text);
@@ -129,14 +113,14 @@ fn claim(old: &Claim, new: &Claim, evidence: &Evidence<'_>) -> Option<Violation>
     Some(violation)
 }
 
-/// A volume that is Bound to nobody.
+/// A volume that is Bound without a claim.
 fn contradicted(volume: &Volume, _: &Evidence<'_>) -> Option<Violation> {
     if volume.phase != VolumePhase::Bound || volume.reservation != Reservation::Free {
         return None;
     }
     let text = format!(
-        "status.phase of volume \"{}\" is Bound and spec.claimRef names no claim; it is offered to \
-         nobody until the binder looks at it; look who has written its status",
+        "status.phase of PV \"{}\" is Bound, but spec.claimRef names no PVC; no PVC can bind it \
+         until the binder corrects it; check who wrote its status",
         volume.name
     );
     Some(Violation::new("status.phase", text))

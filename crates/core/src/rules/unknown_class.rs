@@ -14,34 +14,25 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::WhileUnbound,
     page: Page {
-        hazard: "A claim asks for a class of which there is neither an object nor a volume.",
-        consequence: "Nobody makes a volume for it. It stays Pending until somebody makes the class, or a \
-            volume that names it.",
-        instead: "Correct the name, or make the class first. A class that is only a name on volumes is \
-            fine once the volumes are there.",
+        hazard: "A PVC requests a StorageClass that does not exist and that no PV has.",
+        consequence: "No PV is created for it. It stays Pending until the StorageClass, or a PV with that name of a \
+            StorageClass, is created.",
+        instead: "Correct the name, or create the StorageClass first. A StorageClass name that only PVs use is \
+            fine once the PVs exist.",
     },
-    denied: &[Example {
-        title: "asking for a class that does not exist",
-        given: "",
-        by: Persona::Tenant,
-        send: Send::Create("claim db/data 10Gi RWO class=none-such"),
-        then: &[Fact::Is("pvc/db/data", "/status/phase", "\"Pending\"")],
-    }],
+    denied: &[Example::new("requesting a StorageClass that does not exist")
+        .by(Persona::Tenant)
+        .creates("claim db/data 10Gi RWO class=none-such")
+        .then(PENDING)],
     allowed: &[
-        Example {
-            title: "asking for a class that exists",
-            given: "class fast provisioner=disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast"),
-            then: &[],
-        },
-        Example {
-            title: "asking for a class that is only a name on volumes",
-            given: "volume pv-a 10Gi RWO class=manual phase=Available",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=manual"),
-            then: &[],
-        },
+        Example::new("requesting a StorageClass that exists")
+            .given("class fast provisioner=disk.example.com")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast"),
+        Example::new("requesting a StorageClass that only PVs name")
+            .given("volume pv-a 10Gi RWO class=manual phase=Available")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=manual"),
     ],
     check,
 };
@@ -50,7 +41,7 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
     let Some(Transition::Create(new)) = change.claim() else { return Vec::new() };
     let ClassRequest::Named(name) = new.class() else { return Vec::new() };
     let lookup = evidence.class(&name);
-    // A volume that does not admit the namespace is none that the claim could get, and not told of.
+    // A volume that does not admit the namespace is one that the claim cannot get and must not learn of.
     let admits = |volume: &Volume| {
         let found = admission(volume, &new.key.namespace, Unlisted::Allow, evidence);
         found == Admission::Admitted
@@ -61,8 +52,8 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "class \"{name}\" of claim \"{}\" does not exist; the claim stays Pending until somebody makes \
-         it; correct spec.storageClassName, or make the class",
+        "StorageClass \"{name}\" of PVC \"{}\" does not exist; the PVC stays Pending until it is \
+         created; correct spec.storageClassName, or create the StorageClass",
         new.key.name
     );
     let dependency = Dependency::on(Read::Class(name.clone()), lookup);

@@ -15,33 +15,22 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::AsCreated,
     page: Page {
-        hazard: "The node affinity of a volume admits none of the nodes that there are.",
-        consequence: "No pod can use it. A claim that is given it is stuck, and so is its pod.",
-        instead: "Correct the label or its value: `kubectl get nodes --show-labels`. If the node joins \
-            later, nothing is wrong.",
+        hazard: "The node affinity of a PV admits no existing node.",
+        consequence: "No pod can use it. A PVC that is bound to it is stuck, and so is its pod.",
+        instead: "Correct the label or its value: `kubectl get nodes --show-labels`. If the node joins later, \
+            nothing is wrong.",
     },
-    denied: &[Example {
-        title: "making a volume for a node that is not there",
-        given: "class local wait\nnode n1",
-        by: Persona::Admin,
-        send: Send::Create("volume pv-a 10Gi RWO class=local local=/mnt/a node=n2"),
-        then: &[Fact::Has("pv/pv-a", "/spec/nodeAffinity")],
-    }],
+    denied: &[Example::new("creating a PV for a node that does not exist")
+        .given("class local wait\nnode n1")
+        .creates("volume pv-a 10Gi RWO class=local local=/mnt/a node=n2")
+        .then(&[Fact::Has("pv/pv-a", "/spec/nodeAffinity")])],
     allowed: &[
-        Example {
-            title: "making a volume for a node that is there",
-            given: "class local wait\nnode n1",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO class=local local=/mnt/a node=n1"),
-            then: &[],
-        },
-        Example {
-            title: "labelling a volume of a node that has gone",
-            given: "class local wait\nvolume pv-a 10Gi RWO class=local local=/mnt/a node=n2",
-            by: Persona::Admin,
-            send: Send::Merge { target: "pv/pv-a", patch: r#"{"metadata":{"labels":{"a":"b"}}}"# },
-            then: &[],
-        },
+        Example::new("creating a PV for a node that exists")
+            .given("class local wait\nnode n1")
+            .creates("volume pv-a 10Gi RWO class=local local=/mnt/a node=n1"),
+        Example::new("labelling a PV of a node that was removed")
+            .given("class local wait\nvolume pv-a 10Gi RWO class=local local=/mnt/a node=n2")
+            .merges("pv/pv-a", LABEL),
     ],
     check,
 };
@@ -52,8 +41,8 @@ const TERMS_COUNT_MAX: usize = 8;
 /// What is said of more.
 fn unread(new: &Volume) -> Violation {
     let text = format!(
-        "spec.nodeAffinity of volume \"{}\" has more than {TERMS_COUNT_MAX} terms; whether it admits a \
-         node was not looked at, and without one no pod can use it; look at it yourself",
+        "spec.nodeAffinity of PV \"{}\" has more than {TERMS_COUNT_MAX} terms; Bindery did not \
+         check them, and unless one admits a node no pod can use the PV; check them yourself",
         new.name
     );
     Violation::new("spec.nodeAffinity", text)
@@ -75,11 +64,12 @@ fn check(change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let text = format!(
-        "spec.nodeAffinity of volume \"{}\" admits no node that there is ({}); no pod can use it; \
+        "spec.nodeAffinity of PV \"{}\" admits no existing node ({}); no pod could use it; \
          correct the label or its value",
         new.name, new.node_affinity
     );
-    let dependencies = terms.iter().map(|term| Dependency::on(Read::AnyNode(term.clone()), lookup(term)));
+    let dependencies =
+        terms.iter().map(|term| Dependency::on(Read::AnyNode(term.clone()), lookup(term)));
     let mut violation = Violation::new("spec.nodeAffinity", text);
     violation.depends_on.extend(dependencies);
     vec![violation]

@@ -13,51 +13,32 @@ pub(super) static RULE: Rule = Rule {
     reported_as: None,
     scan: ScanCheck::Unseen,
     page: Page {
-        hazard: "A volume is made under the name of one that is gone and that a claim still points to, with \
-            another volume mode, other access modes or on other storage.",
-        consequence: "The claim takes it for its own without asking anything: its pods find other files, or \
-            do not start.",
-        instead: "Restore the volume as it was, with policy Retain. Or give the new one another name, and \
-            delete the claim if its data is not needed.",
+        hazard: "A PV is created under the name of a deleted PV that a PVC still names, with another volume \
+            mode, other access modes or on other storage.",
+        consequence: "The PVC takes it for its own without a check: its pods find other files, or do not start.",
+        instead: "Restore the PV as it was, with policy Retain. Or give the new PV another name, and delete the \
+            PVC if its data is not needed.",
     },
     denied: &[
-        Example {
-            title: "making a raw device under the name of a lost file system",
-            given: "lost pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO mode=Block"),
-            then: &[Fact::Is("pv/pv-a", "/spec/volumeMode", "\"Block\"")],
-        },
-        Example {
-            title: "making a volume with other access modes under the name of a lost one",
-            given: "lost pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi ROX"),
-            then: &[Fact::Is("pv/pv-a", "/spec/accessModes", "[\"ReadOnlyMany\"]")],
-        },
+        Example::new("creating a raw device under the name of a lost file system")
+            .given("lost pv-a db/data 10Gi RWO")
+            .creates("volume pv-a 10Gi RWO mode=Block")
+            .then(&[Fact::Is("pv/pv-a", "/spec/volumeMode", "\"Block\"")]),
+        Example::new("creating a PV with other access modes under the name of a lost one")
+            .given("lost pv-a db/data 10Gi RWO")
+            .creates("volume pv-a 10Gi ROX")
+            .then(&[Fact::Is("pv/pv-a", "/spec/accessModes", "[\"ReadOnlyMany\"]")]),
     ],
     allowed: &[
-        Example {
-            title: "restoring a lost volume",
-            given: "lost pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 10Gi RWO"),
-            then: &[],
-        },
-        Example {
-            title: "making a volume under another name",
-            given: "lost pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-b 10Gi RWO mode=Block"),
-            then: &[],
-        },
-        Example {
-            title: "restoring a lost volume somewhat smaller, with a warning",
-            given: "lost pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Create("volume pv-a 9Gi RWO"),
-            then: &[],
-        },
+        Example::new("restoring a lost PV")
+            .given("lost pv-a db/data 10Gi RWO")
+            .creates("volume pv-a 10Gi RWO"),
+        Example::new("creating a PV under another name")
+            .given("lost pv-a db/data 10Gi RWO")
+            .creates("volume pv-b 10Gi RWO mode=Block"),
+        Example::new("restoring a lost PV somewhat smaller, with a warning")
+            .given("lost pv-a db/data 10Gi RWO")
+            .creates("volume pv-a 9Gi RWO"),
     ],
     check,
 };
@@ -95,8 +76,9 @@ fn of_claim(key: &ClaimKey, new: &Volume, evidence: &Evidence<'_>) -> Vec<Violat
 
 fn text(claim: &Claim, new: &Volume, what: &str) -> String {
     format!(
-        "claim \"{}\" has lost volume \"{}\" and takes the new one for it, which has {what}; restore \
-         the volume as it was, or give the new one another name",
+        "PVC \"{}\" has lost PV \"{}\" and would take the new one for it, which has {what}; its \
+         pods would find other data or not start; restore the PV as it was, or give the new one \
+         another name",
         claim.key, new.name
     )
 }
@@ -112,7 +94,7 @@ fn of_mismatch(mismatch: &Mismatch, claim: &Claim, new: &Volume) -> Option<Viola
             Some(Violation::new("spec.accessModes", text(claim, new, &what)))
         }
         Mismatch::TooSmall { requested, offered } => {
-            let what = format!("{offered}, less than the {requested} that it asks for");
+            let what = format!("{offered}, less than the requested {requested}");
             Some(Violation::new("spec.capacity.storage", text(claim, new, &what)).as_warning())
         }
         Mismatch::ReservedForOther { .. }

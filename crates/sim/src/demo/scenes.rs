@@ -218,7 +218,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
             act(Admin, Delete(REPORTS)),
             act(VolumeProtection, Patch(REPORTS, r#"{"metadata":{"finalizers":null}}"#)),
         ],
-        reports: &["[bound-volume-delete]", "gone or going", "deleted"],
+        reports: &["[bound-volume-delete]", "gone or being deleted", "deleted"],
         then: &[Then::Gone(REPORTS)],
     },
     AdmissionScene {

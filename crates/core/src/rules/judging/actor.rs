@@ -22,11 +22,11 @@ pub const CONTROLLERS_PREFIX: &str = "system:serviceaccount:kube-system:";
 pub const NODES: &str = "system:nodes";
 /// What the names of kubelets begin with.
 pub const NODE_PREFIX: &str = "system:node:";
-/// Whoever is in this group may do everything.
+/// The group of users who may do everything.
 ///
 /// Kubernetes: `apiserver/pkg/authentication/user`, `SystemPrivilegedGroup`, which no authorizer is asked about.
 pub const SUPERUSERS: &str = "system:masters";
-/// Whoever is in this group is not judged. Nobody is in it by accident: it has to be impersonated.
+/// The group of users whose requests are not judged. It has to be impersonated, so no user is in it by accident.
 pub const BREAK_GLASS: &str = "bindery.dev:break-glass";
 
 /// The in-tree binder.

@@ -176,15 +176,15 @@ impl Change {
         }
     }
 
-    /// The namespace that it concerns: itself, that of the claim, or of the claim that a volume is kept for as it is
-    /// stored, so that nobody moves a volume to where other rules hold to get past those that hold here.
+    /// The namespace that it concerns: itself, that of the claim, or that of the claim for which the stored volume is
+    /// reserved. So a change of claimRef cannot choose the namespace whose overrides apply to it.
     pub fn namespace(&self) -> Option<&NamespaceName> {
         match &self.subject {
             ChangedObject::Claim(transition) => Some(&transition.latest().key.namespace),
             ChangedObject::Namespace(transition) => Some(&transition.latest().name),
             ChangedObject::Volume(transition) => {
-                let reserved_for = |volume: &'_ Volume| volume.reservation.key().is_some();
-                let stored = transition.stored().filter(|volume| reserved_for(volume));
+                let is_reserved = |volume: &'_ Volume| volume.reservation.key().is_some();
+                let stored = transition.stored().filter(|volume| is_reserved(volume));
                 let volume = stored.or(transition.proposed())?;
                 volume.reservation.key().map(|key| &key.namespace)
             }

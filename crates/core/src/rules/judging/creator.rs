@@ -1,4 +1,4 @@
-//! Who creates a volume: the provisioner that has just made its storage, or somebody who applies a manifest.
+//! Who creates a volume: the provisioner that has just made its storage, or a user who applies a manifest.
 //!
 //! An exported volume has the shape of a provisioned one, so the shape proves nothing. A provisioner is known by
 //! the identity that the API server authenticated, or by a claim that waits for just this volume.
@@ -21,7 +21,7 @@ pub enum Creator {
     Provisioner,
     /// A service account that says it is the provisioner of a driver, without proof so far.
     Unproven(Unproven),
-    /// Anybody else; also where no volume is created.
+    /// Any other user; also where no volume is created.
     Other,
 }
 
@@ -30,14 +30,14 @@ pub enum Creator {
 pub struct Unproven {
     /// The driver, as the volume names it.
     pub driver: String,
-    /// The reads that may prove it and that nobody has made yet.
+    /// The reads that may prove it and were not made yet.
     pub reads: Vec<Read>,
 }
 
 /// Provisioners that run without leader election, by driver and by the name of the service account that their
 /// charts and manifests give them.
 ///
-/// The namespace is free: whoever may create volumes at all is no tenant.
+/// The namespace is free: a user who may create volumes at all is no tenant.
 const WELL_KNOWN: [(&str, &str); 6] = [
     // rancher/local-path-provisioner: deploy/local-path-storage.yaml; k3s: manifests/local-storage.yaml.
     ("rancher.io/local-path", "local-path-provisioner-service-account"),
@@ -55,7 +55,7 @@ const WELL_KNOWN: [(&str, &str); 6] = [
 ///
 /// 1. the user names in `trusted.provisioners`, and the in-tree binder, which provisions too;
 /// 2. the claim of the volume's uid lives, has no volume yet and was handed to this very provisioner: the write is
-///    what everybody waits for, whoever makes it;
+///    the one that the claim needs, whichever account makes it;
 /// 3. the account's namespace holds the Lease by which the driver's provisioners elect their leader;
 /// 4. the account's name is the one that a well-known chart gives the driver's provisioner.
 pub fn creator(change: &Change, evidence: &Evidence<'_>) -> Creator {
@@ -81,12 +81,12 @@ pub fn creator(change: &Change, evidence: &Evidence<'_>) -> Creator {
     }
 }
 
-/// Whether whoever makes `change` is proven to be the provisioner of the volume's driver: by 1, 3 or 4 of
+/// Whether the user of `change` is proven to be the provisioner of the volume's driver: by 1, 3 or 4 of
 /// [`creator`].
 ///
 /// # Errors
 ///
-/// The reads that may prove it and that nobody has made yet: none if it is not so as far as anybody can know.
+/// The reads that may prove it and were not made yet: none if no read can prove it.
 pub fn proof(change: &Change, volume: &Volume, evidence: &Evidence<'_>) -> Result<(), Vec<Read>> {
     if change.actor == Actor::Provisioner {
         return Ok(());

@@ -22,9 +22,9 @@ pub struct Exemption {
     pub reason: String,
 }
 
-/// So many annotations that exempt from nothing are told. 16: the API server cuts all warnings of an answer once
-/// they have 4,096 characters, which are so many of the longest.
-const TOLD_AT_MOST: usize = 16;
+/// The most warnings about exemptions without effect. 16: the API server cuts all warnings of an answer once they
+/// have 4,096 characters, which are 16 of the longest.
+const WARNINGS_MAX: usize = 16;
 
 /// Why the text of an exemption counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -124,15 +124,15 @@ pub fn warnings(
     let explain = |(key, value): (&str, &str)| {
         let id = key.strip_prefix(ALLOW_PREFIX).unwrap_or_default();
         let why = match rules.iter().find(|rule| rule.id == id) {
-            None => "there is no such rule".to_owned(),
+            None => "no such rule exists".to_owned(),
             Some(rule) if rule.exemption == Exemptable::No => {
-                "this rule knows no exemption".to_owned()
+                "this rule has no exemption".to_owned()
             }
             Some(_) => Exemption::parse(value, now, longest).err()?.to_string(),
         };
-        Some(format!("annotation {key} exempts from nothing: {why}"))
+        Some(format!("annotation {key} has no effect: {why}"))
     };
-    written.filter_map(explain).take(TOLD_AT_MOST).collect()
+    written.filter_map(explain).take(WARNINGS_MAX).collect()
 }
 
 /// The read that shows whether a claim's request is exempt: the volume that the claim names.

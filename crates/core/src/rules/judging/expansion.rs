@@ -1,6 +1,6 @@
 //! What drivers write to a bound volume when they expand or modify its disk: as a predicate, and as CEL.
 //!
-//! Which account is the driver's no condition can tell. A program's write of this shape is judged in `advise`, so
+//! No condition can know which account is the driver's. A program's write of this shape is judged in `advise`, so
 //! that no expansion waits for a webhook that is down: neither a larger number nor another attributes class touches
 //! what is on the disk. A person's is sent to `guard`.
 

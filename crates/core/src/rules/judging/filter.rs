@@ -91,7 +91,7 @@ pub struct Setting<'a> {
     pub own_controller: &'a str,
     /// The keys of the labels of namespaces that are guarded.
     pub namespace_labels: &'a [String],
-    /// The word of `tenancy.label`, or what stands for it.
+    /// The value of `tenancy.label`, or a placeholder for it.
     pub tenant_label: &'a str,
 }
 
@@ -151,7 +151,7 @@ pub fn conditions(endpoint: Endpoint, setting: Setting<'_>) -> Vec<Condition> {
 
 /// Whether a registration with these conditions sends `change` to `endpoint`.
 ///
-/// What its asker may read, a request does not tell: `access` does.
+/// A request does not show what its user may read: `access` does.
 pub fn reaches(
     endpoint: Endpoint,
     change: &Change,
@@ -302,7 +302,7 @@ fn dropped<'a>(
 }
 
 /// Whether a program takes off the finalizer of provisioners at the end of a reclaim: which account is the driver's
-/// no condition can tell. It is judged in `advise`, so that no reclaim waits for a webhook that is down.
+/// no condition can know. It is judged in `advise`, so that no reclaim waits for a webhook that is down.
 ///
 /// Kubernetes: `sig-storage-lib-external-provisioner`, `deleteVolumeOperation`.
 fn ends_reclaim(finalizer: &str, change: &Change, old: &Volume) -> bool {

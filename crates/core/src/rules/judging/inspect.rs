@@ -1,4 +1,4 @@
-//! What stands in an object that was written while nobody looked, as every rule sees it.
+//! The hazards in an existing object, by every rule.
 //!
 //! Pure, as judging a change is: what a finding rests on is handed back as reads to make. What the hazard
 //! of a rule looks like afterwards is in the rule's file.
@@ -12,7 +12,7 @@ use crate::binding::Evidence;
 use crate::model::{ClaimPhase, Deletion, VolumePhase};
 
 /// Inspects an object as it stands by every rule of `rules`. The question's change is the object's
-/// creation, by nobody in particular; its endpoint does not matter.
+/// creation by an unknown user; its endpoint does not matter.
 ///
 /// # Guarantees
 ///

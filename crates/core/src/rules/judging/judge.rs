@@ -35,9 +35,9 @@ pub struct Question<'a> {
 ///
 /// 1. All rules look at the change, through the one endpoint to which it is sent: `guard` if it can
 ///    harm bound data, `advise` otherwise. So each change meets each rule once, in one call. Those of `tenancy`
-///    are asked apart: it fails closed for whoever asks.
-/// 2. A violation that would deny and rests on facts that nobody confirmed becomes a read; so does any that
-///    rests on something that nobody has seen.
+///    are evaluated apart: it fails closed for every user.
+/// 2. A violation that would deny and depends on unconfirmed facts becomes a read; so does any that
+///    depends on an object that was not seen.
 /// 3. The caller makes the reads and asks again. A failed read leaves a violation standing only on
 ///    positive evidence: an object that was seen. Otherwise the change passes with a warning.
 ///
@@ -110,8 +110,8 @@ pub(super) struct Found {
     pub(super) effect: Effect,
 }
 
-/// Everything that the rules have against a change. Where one of them must not let a stranger know more, nothing
-/// else that rests on other claims or volumes is said, nor read: both would tell.
+/// Every violation in a change. Where a rule must not reveal more, no violation that depends on other claims or
+/// volumes is reported or read: both would reveal it.
 fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let endpoints = endpoints(question);
@@ -140,10 +140,10 @@ fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_
     let is_veil =
         |found: &Found| found.rule.reported_as.is_some() && found.effect == Effect::Denied;
     if found.iter().any(is_veil) {
-        let tells =
+        let reveals =
             |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
         found.retain(|found| {
-            found.rule.reported_as.is_some() || !found.violation.depends_on.iter().any(tells)
+            found.rule.reported_as.is_some() || !found.violation.depends_on.iter().any(reveals)
         });
     }
     found
@@ -164,7 +164,7 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
     merged
 }
 
-/// The reads behind `rests` that nobody has made yet.
+/// The reads behind `dependencies` that were not made yet.
 pub(super) fn unread(dependencies: &[Dependency], evidence: &Evidence<'_>) -> Vec<Read> {
     let unread = |dependency: &&Dependency| {
         evidence.confirmation(&dependency.read) == Confirmation::NotTried
@@ -226,7 +226,7 @@ pub(super) fn effect_of(
 }
 
 /// The effect of what is said in place of everything that the asker may not learn, if the rule is on. An exemption on
-/// a volume that it may not read does not count: it would tell that the volume exists.
+/// a volume that it may not read does not count: it would reveal that the volume exists.
 fn effect_of_withheld(
     rule: &Rule,
     violation: &Violation,
@@ -265,7 +265,7 @@ fn by_mode(
     }
 }
 
-/// What becomes of a violation whose reads were tried. What nobody can know is not counted either.
+/// The effect of a violation whose reads were tried. An audited one that cannot be known is not counted.
 fn confirmed(effect: Effect, violation: &Violation, evidence: &Evidence<'_>) -> Option<Effect> {
     let guessed = |dependency: &Dependency| {
         dependency.certainty == Certainty::Assumed

@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod change;
 pub mod creator;
+pub mod examples;
 pub mod exemption;
 pub mod expansion;
 pub mod filter;

@@ -13,13 +13,13 @@ use super::verdict::warning;
 use super::violation::{Certainty, Dependency};
 use crate::binding::{Confirmation, Evidence, Read};
 
-/// One repair: what it does, to which requests, and how it is told.
+/// One mutation: what it does, to which requests, and how it is reported.
 pub struct Mutation {
     /// Its stable name, in kebab case.
     pub id: &'static str,
     /// Whether it is made unless the configuration says otherwise.
     pub switch: Switch,
-    /// Whether the asker is warned. The audit log is told in any case.
+    /// Whether the user is warned. An audit annotation is written in any case.
     pub warning: WarningMode,
     /// Whose new volumes it edits.
     pub creators: Creators,
@@ -112,14 +112,14 @@ pub enum FieldMutation {
 pub struct MutationPlan {
     /// The edits, in order.
     pub edits: Vec<FieldMutation>,
-    /// What the asker is told.
+    /// The warning.
     pub warning: String,
     /// The other objects without which it would not be right.
     pub depends_on: Vec<Dependency>,
 }
 
 impl Dependency {
-    /// Whether the fact was only assumed or not confirmed although somebody tried.
+    /// Whether the fact was only assumed, or a read failed to confirm it.
     fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
         self.certainty == Certainty::Assumed
             || evidence.confirmation(&self.read) == Confirmation::Failed
@@ -140,11 +140,11 @@ pub struct PlannedMutations {
 impl PlannedMutations {
     /// The warnings that go with the edits.
     pub fn warnings(&self) -> Vec<String> {
-        let is_told =
+        let is_reported =
             |(repair, _): &&(&Mutation, MutationPlan)| repair.warning == WarningMode::Warned;
-        let told = self.plans.iter().filter(is_told);
-        let told = told.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
-        told.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
+        let reported = self.plans.iter().filter(is_reported);
+        let reported = reported.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
+        reported.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
     }
 }
 
@@ -176,7 +176,7 @@ pub fn mutate(
             && plan.depends_on.iter().any(|dependency| dependency.is_unsure(evidence))
         {
             amendment.unchecked.push(format!(
-                "[{}] not applied: the cluster did not answer in time; the object is left as it is",
+                "[{}] not applied: the cluster did not answer in time; the object is unchanged",
                 repair.id
             ));
             continue;

@@ -1,16 +1,16 @@
 //! The labels of namespaces that rules rest on, and who may change them.
 //!
-//! Whose a namespace is, and which modes hold in it, its labels say; but whoever may write a Namespace sets any
-//! label on it. Whether an asker may write PersistentVolumes as well, only the API server knows: its authorizer
-//! decides in the condition, before anything is sent. Not here: what a namespace's tenant may claim (`tenancy`).
+//! Labels decide the tenant of a namespace and the modes of rules in it, but every user who may write a Namespace
+//! sets any label on it. Only the API server knows whether the user may write PersistentVolumes as well: its
+//! authorizer decides in the condition, before the webhook is called. Not here: what a namespace's tenant may claim (`tenancy`).
 
 use super::actor::SUPERUSERS;
 use super::change::{Change, ChangedObject, Transition};
 use crate::model::Namespace;
 use crate::model::annotations::TENANT;
 
-/// Kubernetes: `core/v1/defaults.go`, `SetDefaults_Namespace`, which writes it over whatever was asked for: nobody
-/// can change it, and every new namespace has it.
+/// Kubernetes: `core/v1/defaults.go`, `SetDefaults_Namespace`, which overwrites it: it cannot be changed, and every
+/// new namespace has it.
 const METADATA_NAME: &str = "kubernetes.io/metadata.name";
 
 /// The permission that stands for this one write, for accounts that label namespaces and have no other business
@@ -44,14 +44,14 @@ pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
         .map(move |key| (&**key, new.and_then(|new| new.labels.get(key))))
 }
 
-/// Whether the API server sends `change` of a namespace, as far as the request tells: of whoever else may write
-/// PersistentVolumes, its authorizer alone knows.
+/// Whether the API server sends `change` of a namespace, as far as the request shows: only its authorizer knows who
+/// else may write PersistentVolumes.
 pub(super) fn are_sent(change: &Change) -> bool {
     changed(change).next().is_some() && !change.user.is_in(SUPERUSERS)
 }
 
-/// [`are_sent`] as CEL, for the guarded `keys`. Whoever may update PersistentVolumes can give any of them away, so
-/// that nothing is protected by keeping a label from it.
+/// [`are_sent`] as CEL, for the guarded `keys`. A user who may update PersistentVolumes can give any of them away, so
+/// the label protects nothing from that user.
 pub(super) fn expression(keys: &[String]) -> String {
     let keys: Vec<String> = keys.iter().map(|key| format!("'{key}'")).collect();
     let may = |(group, resource, verb): (&str, &str, &str)| {

@@ -65,7 +65,7 @@ pub struct Parameters {
     /// Whether a volume that names neither namespaces nor a tenant may be named by any claim
     /// (`foreign-namespace-volume`).
     pub unlisted: Unlisted,
-    /// The keys of the labels of namespaces that tell whose they are or select overrides (`namespace-tenant-label`).
+    /// The keys of the labels of namespaces that name their tenants or select overrides (`namespace-tenant-label`).
     pub namespace_labels: Arc<[String]>,
     /// Who labels volumes with their tenants (`tenant-label`).
     pub tenant_label: TenantLabel,
@@ -76,7 +76,7 @@ pub struct Parameters {
 pub enum Unlisted {
     /// They pass.
     Allow,
-    /// They are refused.
+    /// They are denied.
     Deny,
 }
 
@@ -101,7 +101,7 @@ impl Default for Parameters {
 const LONGEST_EXEMPTION: SignedDuration = SignedDuration::from_hours(168);
 
 impl Default for Policy {
-    /// The profile `baseline`: every rule in its own mode, every edit as it is by default, nobody trusted besides
+    /// The profile `baseline`: every rule in its own mode, every edit as it is by default, no user trusted besides
     /// the control plane.
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Prebinds: a volume kept for a claim, or a claim that names a volume, before a binder has acted.
+//! Prebinds: a volume reserved for a claim, or a claim that names a volume, before a binder has acted.
 //!
 //! From either side and in either order of arrival; what is wrong with one is the list of
 //! mismatches that `fit` gives. Each mismatch has a rule of its own.
@@ -30,11 +30,11 @@ pub struct Prebind<'a> {
 /// The side from which a prebind comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Somebody writes the volume.
+    /// The volume is written.
     Volume,
-    /// Somebody writes a claim that names the volume.
+    /// A claim that names the volume is written.
     ClaimNames,
-    /// Somebody writes a claim for which the volume is kept already.
+    /// A claim is written for which the volume is reserved already.
     ClaimFinds,
 }
 
@@ -47,12 +47,10 @@ impl Prebind<'_> {
     /// What follows from a pair that lacks what the claim asks for.
     pub fn consequence(&self) -> &'static str {
         match self.side {
-            Side::Volume | Side::ClaimNames if self.is_mutual() => {
-                "they would be bound in spite of it"
-            }
-            Side::ClaimNames => "it would stay Pending for ever",
-            Side::Volume => "the claim would not find it",
-            Side::ClaimFinds => "that volume is passed over",
+            Side::Volume | Side::ClaimNames if self.is_mutual() => "they would be bound anyway",
+            Side::ClaimNames => "it would stay Pending forever",
+            Side::Volume => "the PVC would not use it",
+            Side::ClaimFinds => "the binder skips that PV",
         }
     }
 
@@ -65,15 +63,15 @@ impl Prebind<'_> {
         }
     }
 
-    /// How a text about the claim speaks of the volume without telling its name.
+    /// The volume in a message about the claim, which must not name it.
     pub fn the_volume(&self) -> &'static str {
         match self.side {
-            Side::Volume | Side::ClaimNames => "the volume that it names",
-            Side::ClaimFinds => "the volume that is kept for it",
+            Side::Volume | Side::ClaimNames => "the PV that it names",
+            Side::ClaimFinds => "the PV that is reserved for it",
         }
     }
 
-    /// What a claimant can do about it, besides `first`.
+    /// What the author of the claim can do, besides `first`.
     pub fn way_out(&self, first: &str) -> String {
         match self.side {
             Side::Volume | Side::ClaimNames => format!("{first} or remove spec.volumeName"),
@@ -82,10 +80,10 @@ impl Prebind<'_> {
     }
 }
 
-/// What a claimant is told of a volume that it cannot have, whoever has it and whether it exists at all.
+/// The message about a volume that a claim cannot get. It is the same whether the volume exists or not.
 pub fn not_available(volume: &VolumeName, claim: &str) -> String {
     format!(
-        "volume \"{volume}\" is not available to claim \"{claim}\"; the claim would stay Pending; remove \
+        "PV \"{volume}\" is not available to PVC \"{claim}\"; the PVC would stay Pending; remove \
          spec.volumeName or ask your platform team"
     )
 }
@@ -98,12 +96,12 @@ pub const REQUEST_TYPES: &[RequestType] = &[
     RequestType::advise(Resource::Claims, Operation::Update),
 ];
 
-/// One violation per prebind in `change` for which `tell` has something to say, as heavy as
-/// `weigh` makes it; an open one if the other half was not seen.
+/// One violation per prebind in `change` for which `describe` returns a text, with the weight that `weigh` gives it;
+/// an open one if the other half was not seen.
 pub fn violations(
     change: &Change,
     evidence: &Evidence<'_>,
-    tell: impl Fn(&Prebind<'_>, &Mismatch) -> Option<String>,
+    describe: impl Fn(&Prebind<'_>, &Mismatch) -> Option<String>,
     weigh: impl Fn(&Prebind<'_>, Violation) -> Violation,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -112,7 +110,7 @@ pub fn violations(
         Err(unseen) => return vec![unseen],
     };
     for prebind in prebinds {
-        let texts = prebind.mismatches.iter().filter_map(|mismatch| tell(&prebind, mismatch));
+        let texts = prebind.mismatches.iter().filter_map(|mismatch| describe(&prebind, mismatch));
         found.extend(texts.map(|text| {
             let violation = Violation::new(prebind.field(), text);
             weigh(&prebind, violation.depending_on(prebind.dependency.clone()))
@@ -121,8 +119,8 @@ pub fn violations(
     found
 }
 
-/// A warning where a claim merely finds an unfit volume that is kept for it: without being named
-/// such a volume is passed over, and the claim may take or be given another.
+/// A warning if an unfit volume is reserved for a claim that does not name it: the binder skips such a volume, and
+/// the claim may get another.
 pub fn unless_found(prebind: &Prebind<'_>, violation: Violation) -> Violation {
     match prebind.side {
         Side::Volume | Side::ClaimNames => violation,
@@ -135,11 +133,11 @@ pub fn unless_mutual(prebind: &Prebind<'_>, violation: Violation) -> Violation {
     if prebind.is_mutual() { violation.as_warning() } else { violation }
 }
 
-/// What is wrong with a pair whose classes of this `kind` differ; `kept` says what
-/// becomes of a volume that is kept for such a claim.
+/// What is wrong with a pair whose classes of this `kind` differ; `reserved` says what
+/// happens to a volume that is reserved for such a claim.
 pub fn class_text(
     prebind: &Prebind<'_>,
-    (kind, kept): (&str, &str),
+    (kind, reserved): (&str, &str),
     requested: Option<&ClassName>,
     offered: Option<&ClassName>,
 ) -> String {
@@ -151,26 +149,26 @@ pub fn class_text(
     let consequence = match prebind.side {
         Side::Volume | Side::ClaimNames if prebind.is_mutual() => prebind.consequence(),
         Side::ClaimNames => prebind.consequence(),
-        Side::Volume | Side::ClaimFinds => kept,
+        Side::Volume | Side::ClaimFinds => reserved,
     };
     match prebind.side {
         Side::Volume => format!(
-            "volume \"{}\" has {}, but claim \"{}\", for which it is kept, asks for {requested}; \
-             {consequence}; use the claim's {kind} or leave spec.claimRef out",
+            "PV \"{}\" has {}, but PVC \"{}\", for which it is reserved, requests {requested}; \
+             {consequence}; use the {kind} of the PVC or remove spec.claimRef",
             volume.name,
             named(offered),
             claim.key
         ),
         Side::ClaimNames | Side::ClaimFinds => format!(
-            "claim \"{}\" asks for {requested} but {} has another {kind}; {consequence}; {}",
+            "PVC \"{}\" requests {requested}, but {} has another {kind}; {consequence}; {}",
             claim.key.name,
             prebind.the_volume(),
-            prebind.way_out(&format!("use the volume's {kind}"))
+            prebind.way_out(&format!("use the {kind} of the PV"))
         ),
     }
 }
 
-/// Every prebind that `change` makes or worsens and that is nobody else's.
+/// Every prebind that `change` makes or worsens.
 ///
 /// The binder completing a reservation and the scheduler making one are not prebinds.
 ///
@@ -217,7 +215,7 @@ fn from_volume<'a>(
         Lookup::Unknown if old.is_some_and(|old| is_as_fit(old, new)) => return Ok(Vec::new()),
         Lookup::Unknown => return Err(Violation::open("spec.claimRef", Read::Claim(key.clone()))),
     };
-    // Kept for this very claim: a reservation of its name with a former uid was for another.
+    // Reserved for this very claim: a reservation of its name with a former uid was for another.
     let kept_before = old.filter(|old| is_kept_for(old, claim));
     let is_bound =
         |old: &Volume| old.reservation.uid().is_some_and(|uid| Some(uid) == claim.uid.as_ref());
@@ -292,7 +290,7 @@ fn prebind<'a>(
     }
     let pairing = pairing(volume, claim);
     match pairing {
-        // Somebody else's: that is for `prebind-taken` to say, and for nobody to say more about.
+        // The volume of another claim: only `prebind-taken` reports that.
         Pairing::Unrelated | Pairing::ClaimElsewhere | Pairing::VolumeElsewhere => None,
         Pairing::Requested
         | Pairing::Reserved

@@ -25,7 +25,7 @@ pub enum ReadAccess {
 }
 
 /// Whether `change` makes a PVC name a PersistentVolume that an asker of this `access` may not read, as far as the
-/// request tells.
+/// request shows.
 pub(super) fn is_restricted(change: &Change, access: ReadAccess) -> bool {
     match access {
         ReadAccess::Volumes => false,
@@ -61,8 +61,8 @@ fn named(change: &Change) -> Option<(&Claim, &VolumeName)> {
     Some((new, name))
 }
 
-/// The PVC of a question whose asker may not read the volume that it names. Guard does not know who may: there, nobody
-/// does.
+/// The PVC of a question whose user may not read the volume that it names. Guard does not know who may: there, every
+/// user is treated as one who may not.
 pub(super) fn of_question(question: Question<'_>) -> Option<Restricted<'_>> {
     match question.endpoint {
         Endpoint::Guard | Endpoint::Restricted => {
@@ -81,7 +81,7 @@ pub(super) struct Restricted<'a> {
     unlisted: Unlisted,
 }
 
-/// What the asker is told of the volume.
+/// What the user learns of the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     /// Everything.
@@ -90,7 +90,7 @@ enum Shown {
     Silence,
     /// The one answer.
     Unavailable,
-    /// That nothing is known, as nobody could read it.
+    /// That the volume could not be read.
     Unknown,
 }
 
@@ -106,7 +106,7 @@ impl Restricted<'_> {
         reads
     }
 
-    /// The rule in whose mode the one answer is given, and no other: modes of others would tell the cases apart.
+    /// The rule whose mode applies to the one answer. The modes of other rules would reveal which case it is.
     pub(super) fn rule(&self, rules: &[&'static Rule]) -> Option<&'static Rule> {
         let id = match self.unlisted {
             Unlisted::Allow => "missing-volume",
@@ -115,7 +115,7 @@ impl Restricted<'_> {
         rules.iter().find(|rule| rule.id == id).copied()
     }
 
-    /// Takes away what the asker may not learn, and gives back what it is told instead.
+    /// Removes what the user may not learn, and returns what is reported instead.
     pub(super) fn withhold(
         &self,
         found: &mut Vec<Found>,
@@ -125,9 +125,9 @@ impl Restricted<'_> {
         if shown == Shown::All {
             return None;
         }
-        let tells =
+        let reveals =
             |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
-        found.retain(|found| !found.violation.depends_on.iter().any(tells));
+        found.retain(|found| !found.violation.depends_on.iter().any(reveals));
         match shown {
             Shown::All | Shown::Silence => None,
             Shown::Unavailable => Some(self.violation(Certainty::Seen, evidence)),
@@ -135,7 +135,7 @@ impl Restricted<'_> {
         }
     }
 
-    /// Where nobody is let in unasked, what could not be read is as foreign as what does not exist.
+    /// With `unlisted: deny`, a volume that could not be read is treated as one that does not exist.
     fn certainty(&self) -> Certainty {
         match self.unlisted {
             Unlisted::Allow => Certainty::Assumed,
@@ -163,7 +163,7 @@ impl Restricted<'_> {
             return Shown::All;
         }
         match evidence.confirmation(&Read::Volume(self.name.clone())) {
-            // One that exists and cannot be read is not told from one that does not exist.
+            // An unreadable volume must look like one that does not exist.
             Confirmation::Failed if evidence.is_unreadable(self.name) => Shown::Unavailable,
             Confirmation::Failed | Confirmation::NotTried => Shown::Unknown,
             Confirmation::Settled if volume.is_some_and(|volume| self.would_get(volume)) => {
@@ -186,8 +186,8 @@ impl Restricted<'_> {
         is_marked || matches!(pairing(volume, self.claim), Pairing::Agreed | Pairing::Bound)
     }
 
-    /// Whether it is anybody's, and a binder gives it to this PVC: what is marked or reserved fits nobody to whom it is
-    /// not visible.
+    /// Whether it is free for every namespace, and a binder gives it to this PVC. A marked or reserved volume does not
+    /// fit a PVC to which it is not visible.
     fn would_get(&self, volume: &Volume) -> bool {
         self.unlisted == Unlisted::Allow && fit(volume, self.claim, None, FitCheck::Prebind).is_ok()
     }

@@ -9,7 +9,7 @@ use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{Claim, Volume};
 
-/// One hazard: what it is, where it is looked for, and how it is told.
+/// One hazard: what it is, which requests can cause it, and how it is reported.
 pub struct Rule {
     /// Its stable name, in kebab case.
     pub id: &'static str,
@@ -21,16 +21,16 @@ pub struct Rule {
     pub terminating: Terminating,
     /// Whether an annotation can exempt from it.
     pub exemption: Exemptable,
-    /// The rule in whose name it speaks, where its own would tell a stranger too much. If it refuses, nothing else
-    /// is said that rests on other volumes or claims.
+    /// The rule under whose id it reports, where its own would reveal too much. If it denies, no violation that
+    /// depends on other volumes or claims is reported.
     pub reported_as: Option<&'static str>,
-    /// How an object shows it that was written while nobody looked.
+    /// How `scan` finds it in an existing object.
     pub scan: ScanCheck,
     /// Its reference page.
     pub page: Page,
-    /// Changes that it refuses, each with the harm that follows where it is not installed.
+    /// Changes that it denies, each with the harm that follows where it is not installed.
     pub denied: &'static [Example],
-    /// Legitimate twins that pass.
+    /// Allowed counterparts.
     pub allowed: &'static [Example],
     /// Finds every violation in a change.
     pub check: fn(&Change, &Evidence<'_>) -> Vec<Violation>,
@@ -43,13 +43,13 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// Its id as the asker is told it.
+    /// The id in its messages.
     pub fn reported_id(&self) -> &'static str {
         self.reported_as.unwrap_or(self.id)
     }
 
-    /// Whether it is for askers without a permission, of which a request does not tell whether they have it: the
-    /// API server sends what they ask and nothing else.
+    /// Whether it denies users who lack a permission. A request does not show permissions: the API server sends only
+    /// the requests of those users.
     pub fn is_of_permission(&self) -> bool {
         let is_labelling = |request_type: &RequestType| {
             (request_type.endpoint, request_type.resource)
@@ -96,7 +96,7 @@ pub fn address(change: &Change) -> (Resource, Operation) {
 /// What a rule does when it is violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Refuses the change.
+    /// Denies the change.
     Deny,
     /// Lets it pass with a warning.
     Warn,
@@ -164,7 +164,7 @@ pub enum Endpoint {
     /// Fails open; what `advise` would be asked of a claim that names a volume, where the asker may not read that
     /// volume.
     Restricted,
-    /// Fails closed, whoever asks; only requests about what is marked as a tenant's reach it.
+    /// Fails closed for every user; only requests about objects that are marked for a tenant reach it.
     Tenancy,
     /// Edits new objects; fails open.
     Mutate,
@@ -209,7 +209,7 @@ pub enum Operation {
 /// Whether a rule counts on an object that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminating {
-    /// Everything passes: a refusal would only hold up the deletion.
+    /// Everything passes: a denial would only delay the deletion.
     Passes,
     /// It is judged all the same.
     Judged,
@@ -224,7 +224,7 @@ pub enum Exemptable {
     No,
 }
 
-/// How a hazard shows in an object as it stands.
+/// How a hazard is found in an existing object.
 #[derive(Clone, Copy, Debug)]
 pub enum ScanCheck {
     /// It does not: only the change is one.
@@ -244,7 +244,7 @@ pub enum ScanCheck {
 pub struct Page {
     /// What goes wrong.
     pub hazard: &'static str,
-    /// What follows from it.
+    /// Its consequence.
     pub consequence: &'static str,
     /// How to do legitimately what was meant.
     pub instead: &'static str,
@@ -261,8 +261,57 @@ pub struct Example {
     pub by: Persona,
     /// What is sent.
     pub send: Send,
-    /// What is true afterwards where nothing refuses it.
+    /// What is true afterwards if no rule denies it.
     pub then: &'static [Fact],
+}
+
+impl Example {
+    /// An example in which an administrator changes an empty cluster; what is sent has to follow.
+    pub const fn new(title: &'static str) -> Self {
+        Self { title, given: "", by: Persona::Admin, send: Send::Create(""), then: &[] }
+    }
+
+    /// The same in this cluster.
+    pub const fn given(mut self, given: &'static str) -> Self {
+        self.given = given;
+        self
+    }
+
+    /// The same by this user.
+    pub const fn by(mut self, by: Persona) -> Self {
+        self.by = by;
+        self
+    }
+
+    /// Creates the object of one line.
+    pub const fn creates(mut self, line: &'static str) -> Self {
+        self.send = Send::Create(line);
+        self
+    }
+
+    /// Changes `target` by a JSON merge patch.
+    pub const fn merges(mut self, target: &'static str, patch: &'static str) -> Self {
+        self.send = Send::Merge { target, patch };
+        self
+    }
+
+    /// The same through `/status`.
+    pub const fn merges_status(mut self, target: &'static str, patch: &'static str) -> Self {
+        self.send = Send::MergeStatus { target, patch };
+        self
+    }
+
+    /// Deletes `target`.
+    pub const fn deletes(mut self, target: &'static str) -> Self {
+        self.send = Send::Delete(target);
+        self
+    }
+
+    /// What is true afterwards where no rule denies it.
+    pub const fn then(mut self, then: &'static [Fact]) -> Self {
+        self.then = then;
+        self
+    }
 }
 
 /// What an example sends.

@@ -17,7 +17,7 @@ pub enum Admission {
 }
 
 /// Whether `volume` admits claims of `namespace`. One that names neither namespaces nor a tenant is judged as
-/// `unlisted` says; one that names both admits whoever either admits.
+/// `unlisted` says; one that names both admits every namespace that either admits.
 pub fn admission(
     volume: &Volume,
     namespace: &NamespaceName,

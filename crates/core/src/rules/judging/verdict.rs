@@ -11,7 +11,7 @@ use super::rule::{Exemptable, Mode, Rule};
 use super::violation::{Violation, Weight};
 use crate::binding::Read;
 
-/// What a change comes to. It is refused if one of its rulings denies.
+/// The result for a change. It is denied if one of its rulings denies.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     /// One ruling per violation, in the order of the rules.
@@ -29,20 +29,52 @@ pub struct Ruling {
     pub violation: Violation,
     /// What became of it.
     pub effect: Effect,
-    /// How the asker could get past it, if that may be said.
+    /// How a denial can be overridden, if the user may know.
     pub exemption_hint: ExemptionHint,
+}
+
+impl Ruling {
+    /// The violation, followed by the line that overrides its denial.
+    pub fn message(&self) -> String {
+        match self.override_line() {
+            Some(line) => format!("{self}\n{line}"),
+            None => self.to_string(),
+        }
+    }
+
+    /// How to override a denial, as a line of its own.
+    fn override_line(&self) -> Option<String> {
+        let id = self.rule.reported_id();
+        let line = match &self.exemption_hint {
+            _ if self.effect != Effect::Denied => return None,
+            ExemptionHint::Trust { account, driver } => format!(
+                "If \"{account}\" is the provisioner of \"{driver}\", add it to trusted.provisioners in \
+                 Bindery's configuration"
+            ),
+            ExemptionHint::None => return None,
+            _ if self.rule.exemption == Exemptable::No => return None,
+            ExemptionHint::AnnotateStored(name) => format!(
+                "To override: kubectl annotate pv {name} allow.bindery.dev/{id}=\"<until> <reason>\", then retry"
+            ),
+            ExemptionHint::AnnotateNew => format!(
+                "To override: add the annotation allow.bindery.dev/{id}: \"<until> <reason>\" to the PV"
+            ),
+        };
+        // It quotes names of objects and accounts.
+        Some(line.replace(char::is_control, " "))
+    }
 }
 
 /// What becomes of a violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The change is refused.
+    /// The change is denied.
     Denied,
     /// The change passes with a warning.
     Warned,
     /// The change passes; counted and logged.
     Audited,
-    /// The change passes because somebody said so beforehand.
+    /// The change passes because of an exemption.
     Exempted(Exemption),
     /// The change passes because what it rests on could not be read in time.
     Unconfirmed,
@@ -61,7 +93,7 @@ impl Effect {
     }
 }
 
-/// How the asker could get past a denial. Only an administrator's request is told.
+/// How a denial can be overridden. Only administrators learn it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExemptionHint {
     /// Nothing is said: the request is a tenant's, or the rule knows no exemption.
@@ -94,8 +126,7 @@ impl Verdict {
         self.rulings.iter().all(|ruling| ruling.effect != Effect::Denied)
     }
 
-    /// The same, where what would be refused and could not be confirmed is refused: for an endpoint that lets nothing
-    /// pass unread.
+    /// The same, but a violation that would deny and could not be confirmed denies: for an endpoint that fails closed.
     pub fn closed(mut self, policy: &Policy) -> Self {
         for ruling in &mut self.rulings {
             let is_unread = ruling.effect == Effect::Unconfirmed;
@@ -107,33 +138,32 @@ impl Verdict {
         self
     }
 
-    /// The text of a refusal: every denial on a line of its own; empty if the change passes.
-    pub fn refusal(&self) -> String {
+    /// The text of a denial: every violation on a line, each followed by the line that overrides it; empty if the
+    /// change passes.
+    pub fn denial(&self) -> String {
         let denied = self.rulings.iter().filter(|ruling| ruling.effect == Effect::Denied);
-        // How to get past a denial names the object, whatever its name is.
-        let line = |ruling: &Ruling| ruling.to_string().replace(char::is_control, " ");
-        denied.map(line).collect::<Vec<String>>().join("\n")
+        denied.map(Ruling::message).collect::<Vec<String>>().join("\n")
     }
 
-    /// The warnings that go with a change, refused or not.
+    /// The warnings that go with a change, denied or not.
     pub fn warnings(&self) -> Vec<String> {
-        let spoken = |ruling: &Ruling| match &ruling.effect {
+        let text_of = |ruling: &Ruling| match &ruling.effect {
             Effect::Warned => Some(ruling.to_string()),
             Effect::Exempted(exemption) => {
-                let told = format!("exempt from {} until {}", ruling.rule.id, exemption.until);
+                let text = format!("exempt from {} until {}", ruling.rule.id, exemption.until);
                 // An administrator wrote the reason on a volume; it is not for tenants.
                 Some(match ruling.exemption_hint {
-                    ExemptionHint::None => told,
+                    ExemptionHint::None => text,
                     ExemptionHint::AnnotateStored(_)
                     | ExemptionHint::AnnotateNew
                     | ExemptionHint::Trust { .. } => {
-                        format!("{told}: {}", exemption.reason)
+                        format!("{text}: {}", exemption.reason)
                     }
                 })
             }
             Effect::Denied | Effect::Audited | Effect::Unconfirmed => None,
         };
-        let rulings = self.rulings.iter().filter_map(spoken);
+        let rulings = self.rulings.iter().filter_map(text_of);
         let exemptions = self.exemption_warnings.iter().cloned();
         let texts = rulings.chain(self.unconfirmed()).chain(exemptions);
         texts.map(|text| warning(&text)).collect()
@@ -156,7 +186,8 @@ impl Verdict {
             format!("; the same holds for {}", others.join(", "))
         };
         Some(format!(
-            "[{first}] could not be checked, because the cluster could not be read; look at it yourself{others}"
+            "[{first}] could not be checked, because the cluster could not be read; check it \
+             yourself{others}"
         ))
     }
 }
@@ -176,30 +207,7 @@ pub(super) fn warning(text: &str) -> String {
 
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = self.rule.reported_id();
-        write!(f, "[{id}] {}", self.violation.text)?;
-        if self.effect != Effect::Denied {
-            return Ok(());
-        }
-        match &self.exemption_hint {
-            ExemptionHint::Trust { account, driver } => write!(
-                f,
-                "; if \"{account}\" is the provisioner of \"{driver}\", add it to trusted.provisioners \
-                 in Bindery's configuration"
-            ),
-            _ if self.rule.exemption == Exemptable::No => Ok(()),
-            ExemptionHint::None => Ok(()),
-            ExemptionHint::AnnotateStored(name) => write!(
-                f,
-                "; to do it anyway: kubectl annotate pv {name} \
-                 allow.bindery.dev/{id}=\"<until> <reason>\", then retry"
-            ),
-            ExemptionHint::AnnotateNew => write!(
-                f,
-                "; to do it anyway: add the annotation allow.bindery.dev/{id}: \
-                 \"<until> <reason>\" to the volume"
-            ),
-        }
+        write!(f, "[{}] {}", self.rule.reported_id(), self.violation.text)
     }
 }
 

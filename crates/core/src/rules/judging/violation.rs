@@ -1,6 +1,6 @@
-//! One reason to refuse a change, and what it rests on.
+//! One reason to deny a change, and what it depends on.
 //!
-//! Whether it refuses, warns or is only counted is not decided here: see `judge`.
+//! `judge` decides whether it denies, warns or is only counted.
 
 use crate::binding::{Lookup, Read};
 
@@ -11,7 +11,7 @@ pub struct Violation {
     pub field: &'static str,
     /// Fact; consequence; what to do.
     pub text: String,
-    /// How much the rule itself makes of it.
+    /// The most that the rule itself makes of it.
     pub weight: Weight,
     /// The other objects without which it would not hold.
     pub depends_on: Vec<Dependency>,
@@ -24,11 +24,11 @@ pub enum Weight {
     Full,
     /// A warning at most.
     Warning,
-    /// Nothing yet: what it would be about was not seen.
+    /// Nothing yet: the object was not read.
     Open,
 }
 
-/// A fact about another object on which a violation or an edit rests.
+/// A fact about another object on which a violation or a mutation depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// The live read that confirms it.
@@ -37,7 +37,7 @@ pub struct Dependency {
     pub certainty: Certainty,
 }
 
-/// Whether the object that a fact rests on was seen.
+/// Whether the object that a fact is about was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     /// It was seen in the view or live: positive evidence.
@@ -47,7 +47,7 @@ pub enum Certainty {
 }
 
 impl Dependency {
-    /// What rests on `lookup`, which `read` would confirm.
+    /// A dependency on `lookup`, which `read` would confirm.
     pub fn on<T>(read: Read, lookup: Lookup<'_, T>) -> Self {
         let certainty = match lookup {
             Lookup::Present(_) | Lookup::Absent => Certainty::Seen,
@@ -60,7 +60,7 @@ impl Dependency {
 impl Violation {
     /// A reason that counts in full and follows from the request alone.
     ///
-    /// Free text of others may be quoted in it, and must not make lines of its own on a terminal.
+    /// It may quote free text of other users, which must not start a line of its own on a terminal.
     pub fn new(field: &'static str, mut text: String) -> Self {
         if text.contains(char::is_control) {
             text = text.replace(char::is_control, " ");
@@ -68,20 +68,20 @@ impl Violation {
         Self { field, text, weight: Weight::Full, depends_on: Vec::new() }
     }
 
-    /// A question that `read` settles: whether there is anything against the change depends on an object that
-    /// nobody has seen yet. If the read fails, it stays one.
+    /// An open question that `read` answers: whether there is a violation depends on an object that was not read yet.
+    /// If the read fails, it stays open.
     pub fn open(field: &'static str, read: Read) -> Self {
-        let text = "what it depends on was not seen; whether it is right is not known".to_owned();
+        let text = "an object that this depends on was not read; the result is unknown".to_owned();
         let dependency = Dependency { read, certainty: Certainty::Assumed };
         Self { field, text, weight: Weight::Open, depends_on: vec![dependency] }
     }
 
-    /// Whether something that it rests on was not seen.
+    /// Whether an object that it depends on was not seen.
     pub fn is_assumed(&self) -> bool {
         self.depends_on.iter().any(|dependency| dependency.certainty == Certainty::Assumed)
     }
 
-    /// The same, resting on one more fact.
+    /// The same, with one more dependency.
     pub fn depending_on(mut self, dependency: Dependency) -> Self {
         self.depends_on.push(dependency);
         self

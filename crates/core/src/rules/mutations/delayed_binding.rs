@@ -14,19 +14,18 @@ pub(super) static MUTATION: Mutation = Mutation {
         RequestType::mutate(Resource::Claims, Operation::Update),
     ],
     page: Page {
-        hazard: "A claim of a class that delays binding waits, and nothing on it says why.",
-        consequence: "People take it for broken; once the class is changed or gone, nobody can \
-            tell what was meant.",
-        instead: "The claim is annotated with the binding mode, and with the provisioner that is \
-            expected to act. No decision reads it; `explain` and `scan` compare it with the class of today.",
+        hazard: "A PVC with a StorageClass that delays binding is Pending, and nothing on it says why.",
+        consequence: "People take it for broken. Once the StorageClass is changed or deleted, nothing shows what was \
+            requested.",
+        instead: "The PVC gets annotations with the binding mode and with the provisioner that is expected to \
+            act. No decision reads them; `explain` and `scan` compare them with the present StorageClass.",
     },
     mutated: &[
-        Example {
-            title: "a new claim of a class that delays binding",
-            given: "class local wait provisioner=disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=local"),
-            then: &[
+        Example::new("a new PVC of a StorageClass that delays binding")
+            .given("class local wait provisioner=disk.example.com")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=local")
+            .then(&[
                 Fact::Is(
                     "pvc/db/data",
                     "/metadata/annotations/bindery.dev~1volume-binding-mode",
@@ -37,30 +36,25 @@ pub(super) static MUTATION: Mutation = Mutation {
                     "/metadata/annotations/bindery.dev~1volume-provisioner",
                     "\"disk.example.com\"",
                 ),
-            ],
-        },
-        Example {
-            title: "a waiting claim that gets a class that delays binding",
-            given: "class local wait\nclaim db/data 10Gi RWO",
-            by: Persona::Tenant,
-            send: Send::Merge { target: "pvc/db/data", patch: r#"{"spec":{"storageClassName":"local"}}"# },
-            then: &[Fact::Is(
+            ]),
+        Example::new("a Pending PVC that gets a StorageClass that delays binding")
+            .given("class local wait\nclaim db/data 10Gi RWO")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", r#"{"spec":{"storageClassName":"local"}}"#)
+            .then(&[Fact::Is(
                 "pvc/db/data",
                 "/metadata/annotations/bindery.dev~1volume-binding-mode",
                 "\"WaitForFirstConsumer\"",
-            )],
-        },
+            )]),
     ],
-    unchanged: &[Example {
-        title: "a new claim of a class that binds at once",
-        given: "class fast provisioner=disk.example.com",
-        by: Persona::Tenant,
-        send: Send::Create("claim db/data 10Gi RWO class=fast"),
-        then: &[Fact::Lacks(
+    unchanged: &[Example::new("a new PVC of a StorageClass that binds at once")
+        .given("class fast provisioner=disk.example.com")
+        .by(Persona::Tenant)
+        .creates("claim db/data 10Gi RWO class=fast")
+        .then(&[Fact::Lacks(
             "pvc/db/data",
             "/metadata/annotations/bindery.dev~1volume-binding-mode",
-        )],
-    }],
+        )])],
     plan,
 };
 
@@ -98,7 +92,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     Some(MutationPlan {
         edits: notes.into_iter().map(set).collect(),
         warning: format!(
-            "class \"{name}\" binds claim \"{}\" only when a pod that uses it has a node",
+            "StorageClass \"{name}\" binds PVC \"{}\" only when a pod that uses it has a node",
             claim.key.name
         ),
         depends_on: vec![Dependency::on(Read::Class(name), lookup)],
@@ -108,7 +102,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
 /// What has become of the class of a claim that is not bound, by what was noted when the claim was made; nothing if
 /// that is still true, or was not noted. `class` is the class of today, if there is one.
 ///
-/// Kubernetes: mode and provisioner of a class cannot be changed; somebody deleted it and made another.
+/// Kubernetes: mode and provisioner of a class cannot be changed; it was deleted and created again.
 pub fn changed_since(claim: &Claim, class: Option<&Class>) -> Option<String> {
     claim.annotations.get(BINDING_MODE_NOTE)?;
     if claim.stage() == Stage::Completed || claim.volume.is_some() {
@@ -129,8 +123,9 @@ pub fn changed_since(claim: &Claim, class: Option<&Class>) -> Option<String> {
         },
     };
     Some(format!(
-        "when PVC \"{}\" was made, StorageClass \"{name}\" waited for a pod's node; today it {today}; the PVC \
-         may get another volume than was meant; create the StorageClass again as it was, or leave it if that is right",
+        "when PVC \"{}\" was created, StorageClass \"{name}\" waited for the node of a pod; now \
+         it {today}; the PVC may get another PV than intended; create the StorageClass again as \
+         it was, or leave it if that is right",
         claim.key
     ))
 }

@@ -14,40 +14,29 @@ pub(super) static MUTATION: Mutation = Mutation {
         RequestType::mutate(Resource::Volumes, Operation::Create),
     ],
     page: Page {
-        hazard: "A new claim or volume gives its class by the annotation of old only.",
-        consequence: "The binder honours it, but quotas, dashboards and people read the field and \
-            see no class.",
-        instead: "The class is copied into spec.storageClassName; the annotation stays and wins.",
+        hazard: "A new PVC or PV sets its StorageClass by the legacy annotation only.",
+        consequence: "The binder honours it, but quotas, dashboards and people read the field and see no \
+            StorageClass.",
+        instead: "The name is copied to spec.storageClassName; the annotation stays and takes precedence.",
     },
     mutated: &[
-        Example {
-            title: "a new claim with the annotation only",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create(
+        Example::new("a new PVC with the annotation only")
+            .by(Persona::Tenant)
+            .creates(
                 "claim db/data 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast",
-            ),
-            then: &[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\"")],
-        },
-        Example {
-            title: "a new volume with the annotation only",
-            given: "",
-            by: Persona::Admin,
-            send: Send::Create(
-                "volume pv-a 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast",
-            ),
-            then: &[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"fast\"")],
-        },
+            )
+            .then(&[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"fast\"")]),
+        Example::new("a new PV with the annotation only")
+            .creates("volume pv-a 10Gi RWO annotation=volume.beta.kubernetes.io/storage-class:fast")
+            .then(&[Fact::Is("pv/pv-a", "/spec/storageClassName", "\"fast\"")]),
     ],
-    unchanged: &[Example {
-        title: "a new claim that has both",
-        given: "",
-        by: Persona::Tenant,
-        send: Send::Create(
-            "claim db/data 10Gi RWO class=slow annotation=volume.beta.kubernetes.io/storage-class:slow",
-        ),
-        then: &[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")],
-    }],
+    unchanged: &[Example::new("a new PVC that has both")
+        .by(Persona::Tenant)
+        .creates(
+            "claim db/data 10Gi RWO class=slow \
+                    annotation=volume.beta.kubernetes.io/storage-class:slow",
+        )
+        .then(&[Fact::Is("pvc/db/data", "/spec/storageClassName", "\"slow\"")])],
     plan,
 };
 
@@ -61,7 +50,7 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
         }
         _ => None,
     }
-    // The annotation is free text, the field is not: a copy of what is no name would be refused.
+    // The annotation is free text, the field is not: the API server would deny a copy that is not a name.
     .filter(|class| class.is_empty() || is_class_name(class))?;
     Some(MutationPlan {
         edits: vec![FieldMutation::SetClass(class.to_owned())],

@@ -1,4 +1,4 @@
-//! Repairs: what the mutating endpoint puts right before a rule would have to refuse it.
+//! Mutations: what the mutating endpoint corrects before a rule would have to deny it.
 //!
 //! One file each and one word in the list below.
 
@@ -6,12 +6,12 @@ use super::judging::mutation::{Mutation, Switch};
 use super::judging::policy::Policy;
 use crate::model::TenantLabel;
 
-/// Declares the modules of the repairs and lists their values in the same order.
+/// Declares the modules of the mutations and lists their values in the same order.
 macro_rules! mutations {
     ($($name:ident)*) => {
         $(mod $name;)*
 
-        /// All repairs, in the order in which they are made.
+        /// All mutations, in the order in which they are made.
         pub static MUTATIONS: &[&Mutation] = &[$(&$name::MUTATION),*];
     };
 }
@@ -29,28 +29,29 @@ mutations! {
 pub use delayed_binding::changed_since;
 pub use tenant_label::newly_reserved;
 
-/// The repair of this id.
+/// The mutation of this id.
 pub fn find(id: &str) -> Option<&'static Mutation> {
-    MUTATIONS.iter().find(|repair| repair.id == id).copied()
+    MUTATIONS.iter().find(|mutation| mutation.id == id).copied()
 }
 
-/// The default policy with every repair on.
+/// The default policy with every mutation on.
 pub fn all_on() -> Policy {
-    let edits = MUTATIONS.iter().map(|repair| (repair.id.to_owned(), Switch::On)).collect();
+    let edits = MUTATIONS.iter().map(|mutation| (mutation.id.to_owned(), Switch::On)).collect();
     let mut policy = Policy { edits, ..Policy::default() };
     policy.label_volumes(TenantLabel::Auto);
     policy
 }
 
-/// What a repair's file needs besides the model.
+/// What the file of a mutation needs besides the model.
 mod prelude {
     pub(super) use crate::binding::{Evidence, Lookup, Read};
     pub(super) use crate::rules::judging::change::{Change, Transition};
+    pub(super) use crate::rules::judging::examples::*;
     pub(super) use crate::rules::judging::mutation::{
         Creators, FieldMutation, Mutation, MutationPlan, Switch, WarningMode,
     };
     pub(super) use crate::rules::judging::rule::{
-        Example, Fact, Operation, Page, Persona, RequestType, Resource, Send,
+        Example, Fact, Operation, Page, Persona, RequestType, Resource,
     };
     pub(super) use crate::rules::judging::violation::Dependency;
 }

@@ -20,38 +20,34 @@ pub(super) static MUTATION: Mutation = Mutation {
             resource: Resource::Volumes,
             operation: Operation::Update,
         },
-        RequestType { endpoint: Endpoint::Restore, resource: Resource::Claims, operation: Operation::Update },
+        RequestType {
+            endpoint: Endpoint::Restore,
+            resource: Resource::Claims,
+            operation: Operation::Update,
+        },
     ],
     page: Page {
-        hazard: "A manifest of a bound volume or claim is applied or replaced again, without what the binder \
-            has written since.",
-        consequence: "The volume loses its owner; the claim turns Lost and the next claimant reads \
-            its files. A claim is taken for one that was never bound.",
-        instead: "The uid of claimRef is put back while its name stays, or the reverse; and, where a \
-            manifest drops them all together, claimRef, the protection finalizer and the \
-            annotations under pv.kubernetes.io/. A claim gets these annotations and its protection finalizer back. \
-            Removing or re-pointing claimRef alone is refused, not repaired; so is removing bind-completed alone.",
+        hazard: "A manifest of a bound PV or PVC is applied or replaced again, without what the binder has \
+            written since.",
+        consequence: "The PV loses its PVC: the PVC becomes Lost, and the next PVC reads its files. A PVC is treated \
+            as never bound.",
+        instead: "The uid of claimRef is restored while its name stays, or the reverse. If a manifest drops them \
+            all together, claimRef, the protection finalizer and the annotations under pv.kubernetes.io/ \
+            are restored. A PVC gets these annotations and its protection finalizer back. To remove or \
+            change claimRef alone is denied, not mutated; so is to remove bind-completed alone.",
     },
     mutated: &[
-        Example {
-            title: "a manifest that names the claim without its uid",
-            given: "pair pv-a db/data 10Gi RWO",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}"#,
-            },
-            then: &[Fact::Is("pv/pv-a", "/spec/claimRef/uid", "\"{uid:db/data}\"")],
-        },
-        Example {
-            title: "a manifest that drops everything the binder wrote",
-            given: "pair pv-a db/data 10Gi RWO annotation=pv.kubernetes.io/bound-by-controller:yes",
-            by: Persona::Admin,
-            send: Send::Merge {
-                target: "pv/pv-a",
-                patch: r#"{"metadata":{"finalizers":null,"annotations":null},"spec":{"claimRef":null}}"#,
-            },
-            then: &[
+        Example::new("a manifest that names the PVC without its uid")
+            .given(PAIR)
+            .merges("pv/pv-a", r#"{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}"#)
+            .then(&[Fact::Is("pv/pv-a", "/spec/claimRef/uid", "\"{uid:db/data}\"")]),
+        Example::new("a manifest that drops everything the binder wrote")
+            .given("pair pv-a db/data 10Gi RWO annotation=pv.kubernetes.io/bound-by-controller:yes")
+            .merges(
+                "pv/pv-a",
+                r#"{"metadata":{"finalizers":null,"annotations":null},"spec":{"claimRef":null}}"#,
+            )
+            .then(&[
                 Fact::Is("pv/pv-a", "/spec/claimRef/uid", "\"{uid:db/data}\""),
                 Fact::Is("pv/pv-a", "/spec/claimRef/name", "\"data\""),
                 Fact::Is("pv/pv-a", "/metadata/finalizers/0", "\"kubernetes.io/pv-protection\""),
@@ -60,17 +56,12 @@ pub(super) static MUTATION: Mutation = Mutation {
                     "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
                     "\"yes\"",
                 ),
-            ],
-        },
-        Example {
-            title: "a manifest of a claim that drops everything the binder wrote",
-            given: "pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1",
-            by: Persona::Tenant,
-            send: Send::Merge {
-                target: "pvc/db/data",
-                patch: r#"{"metadata":{"finalizers":null,"annotations":null}}"#,
-            },
-            then: &[
+            ]),
+        Example::new("a manifest of a PVC that drops everything the binder wrote")
+            .given("pair pv-a db/data 10Gi RWO\npod db/app claim=data node=n1")
+            .by(Persona::Tenant)
+            .merges("pvc/db/data", r#"{"metadata":{"finalizers":null,"annotations":null}}"#)
+            .then(&[
                 Fact::Is(
                     "pvc/db/data",
                     "/metadata/annotations/pv.kubernetes.io~1bind-completed",
@@ -81,17 +72,17 @@ pub(super) static MUTATION: Mutation = Mutation {
                     "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
                     "\"yes\"",
                 ),
-                Fact::Is("pvc/db/data", "/metadata/finalizers/0", "\"kubernetes.io/pvc-protection\""),
-            ],
-        },
+                Fact::Is(
+                    "pvc/db/data",
+                    "/metadata/finalizers/0",
+                    "\"kubernetes.io/pvc-protection\"",
+                ),
+            ]),
     ],
-    unchanged: &[Example {
-        title: "clearing the uid of a volume whose claim is gone",
-        given: "volume pv-a 10Gi RWO phase=Released dead=db/data",
-        by: Persona::Admin,
-        send: Send::Merge { target: "pv/pv-a", patch: r#"{"spec":{"claimRef":{"uid":null}}}"# },
-        then: &[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")],
-    }],
+    unchanged: &[Example::new("clearing the uid of a PV whose PVC was deleted")
+        .given(RELEASED)
+        .merges("pv/pv-a", r#"{"spec":{"claimRef":{"uid":null}}}"#)
+        .then(&[Fact::Lacks("pv/pv-a", "/spec/claimRef/uid")])],
     plan,
 };
 
@@ -110,7 +101,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
 
 /// The binder's annotations of a bound claim, if all are dropped together, as by `kubectl replace`.
 ///
-/// Kubernetes: `pv_controller.go`, `syncClaim`: without bind-completed, a claim is bound anew, or never if its
+/// Kubernetes: `pv_controller.go`, `syncClaim`: without bind-completed, a claim is bound again, or never if its
 /// volume is not free.
 fn of_claim(old: &Claim, new: &Claim) -> Option<MutationPlan> {
     let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
@@ -118,14 +109,16 @@ fn of_claim(old: &Claim, new: &Claim) -> Option<MutationPlan> {
     if old.phase != ClaimPhase::Bound || !old.annotations.has(BIND_COMPLETED) || keeps_note {
         return None;
     }
-    let restored = notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned()));
+    let restored =
+        notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned()));
     let drops_protection =
         old.finalizers.has(CLAIM_PROTECTION) && !new.finalizers.has(CLAIM_PROTECTION);
     let protection = drops_protection.then_some(FieldMutation::RestoreFinalizer(CLAIM_PROTECTION));
     Some(MutationPlan {
         edits: protection.into_iter().chain(restored).collect(),
         warning: format!(
-            "what the manifest drops of the binder's annotations of claim \"{}\" was put back; it is bound",
+            "the annotations of the binder that the manifest drops from PVC \"{}\" were restored: \
+             it is bound",
             old.key.name
         ),
         depends_on: Vec::new(),
@@ -149,7 +142,7 @@ fn of_volume(old: &Volume, new: &Volume, evidence: &Evidence<'_>) -> Option<Muta
     whole.then(|| MutationPlan {
         edits,
         warning: format!(
-            "what the manifest drops from bound volume \"{}\" was put back; claim \"{key}\" has it",
+            "what the manifest drops from bound PV \"{}\" was restored: PVC \"{key}\" has it",
             old.name
         ),
         depends_on: vec![dependency],
@@ -166,9 +159,9 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     let Reservation::Held(key, uid) = &old.reservation else { return None };
     match &new.reservation {
         // The name stays, the uid goes.
-        Reservation::Named(same) if same == key => {
-            Some(dropped_together(old, new).unwrap_or_else(|| vec![FieldMutation::RestoreReservation]))
-        }
+        Reservation::Named(same) if same == key => Some(
+            dropped_together(old, new).unwrap_or_else(|| vec![FieldMutation::RestoreReservation]),
+        ),
         // The uid stays, the name or the namespace goes.
         Reservation::Incomplete(_, Some(same)) if same == uid => {
             Some(vec![FieldMutation::RestoreReservation])
@@ -179,7 +172,7 @@ fn dropped(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
 }
 
 /// claimRef, protection and notes, if all that were there are dropped by one request: that is a
-/// manifest from before the binding. claimRef alone is somebody's will.
+/// manifest from before the binding. To drop claimRef alone is intended.
 fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     let notes: Vec<(&str, &str)> = old.annotations.with_prefix(VOLUME_PREFIX).collect();
     let protected = old.finalizers.has(VOLUME_PROTECTION);
@@ -192,6 +185,7 @@ fn dropped_together(old: &Volume, new: &Volume) -> Option<Vec<FieldMutation>> {
     if protected {
         edits.push(FieldMutation::RestoreFinalizer(VOLUME_PROTECTION));
     }
-    edits.extend(notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
+    edits
+        .extend(notes.into_iter().map(|(key, _)| FieldMutation::RestoreAnnotation(key.to_owned())));
     Some(edits)
 }

@@ -1,4 +1,4 @@
-//! Removes the binder's notes from a new claim: an exported manifest carries those of another life.
+//! Removes the binder annotations from a new claim: an exported manifest carries those of the old object.
 
 use super::prelude::*;
 use crate::model::annotations::{
@@ -13,49 +13,39 @@ pub(super) static MUTATION: Mutation = Mutation {
     creators: Creators::NotProvisioners,
     request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
     page: Page {
-        hazard: "A claim is made from an exported manifest, with the binder's annotations in it.",
-        consequence: "The binder believes that it has bound the claim before and declares it Lost, \
-            or binds it without any check.",
-        instead: "The annotations are removed. selected-node and the provisioner's keys are removed \
-            only from exported objects: backup tools and other schedulers set them on purpose.",
+        hazard: "A PVC is created from an exported manifest that carries the binder's annotations.",
+        consequence: "The binder concludes that it bound the PVC before. It declares the PVC Lost, or binds it \
+            without a check.",
+        instead: "The annotations are removed. selected-node and the provisioner's annotations are removed from \
+            exported objects only: backup tools and other schedulers set them on purpose.",
     },
-    mutated: &[
-        Example {
-            title: "a claim from an exported manifest",
-            given: "",
-            by: Persona::Tenant,
-            send: Send::Create(
-                "claim db/data 10Gi RWO class=none-such \
-                 annotation=pv.kubernetes.io/bind-completed:yes \
-                 annotation=pv.kubernetes.io/bound-by-controller:yes \
-                 annotation=volume.kubernetes.io/selected-node:n1",
+    mutated: &[Example::new("a PVC from an exported manifest")
+        .by(Persona::Tenant)
+        .creates(
+            "claim db/data 10Gi RWO class=none-such \
+                    annotation=pv.kubernetes.io/bind-completed:yes \
+                    annotation=pv.kubernetes.io/bound-by-controller:yes \
+                    annotation=volume.kubernetes.io/selected-node:n1",
+        )
+        .then(&[
+            Fact::Lacks("pvc/db/data", "/metadata/annotations/pv.kubernetes.io~1bind-completed"),
+            Fact::Lacks(
+                "pvc/db/data",
+                "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
             ),
-            then: &[
-                Fact::Lacks("pvc/db/data", "/metadata/annotations/pv.kubernetes.io~1bind-completed"),
-                Fact::Lacks(
-                    "pvc/db/data",
-                    "/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
-                ),
-                Fact::Lacks(
-                    "pvc/db/data",
-                    "/metadata/annotations/volume.kubernetes.io~1selected-node",
-                ),
-            ],
-        },
-    ],
-    unchanged: &[Example {
-        title: "a new claim that a scheduler gave a node on purpose",
-        given: "",
-        by: Persona::Tenant,
-        send: Send::Create(
-            "claim db/data 10Gi RWO class=none-such annotation=volume.kubernetes.io/selected-node:n1",
-        ),
-        then: &[Fact::Is(
+            Fact::Lacks("pvc/db/data", "/metadata/annotations/volume.kubernetes.io~1selected-node"),
+        ])],
+    unchanged: &[Example::new("a new PVC that a scheduler gave a node on purpose")
+        .by(Persona::Tenant)
+        .creates(
+            "claim db/data 10Gi RWO class=none-such \
+                    annotation=volume.kubernetes.io/selected-node:n1",
+        )
+        .then(&[Fact::Is(
             "pvc/db/data",
             "/metadata/annotations/volume.kubernetes.io~1selected-node",
             "\"n1\"",
-        )],
-    }],
+        )])],
     plan,
 };
 
@@ -71,8 +61,12 @@ fn plan(change: &Change, _: &Evidence<'_>) -> Option<MutationPlan> {
     let keys = always.iter().chain(of_exports).copied();
     let keys: Vec<&'static str> = keys.filter(|key| claim.annotations.has(key)).collect();
     let first = keys.first()?;
-    let others = if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
-    let warning = format!("{first}{others} removed from new claim \"{}\": the binder sets it", claim.key.name);
+    let others =
+        if keys.len() > 1 { format!(" and {} more", keys.len() - 1) } else { String::new() };
+    let warning = format!(
+        "{first}{others} removed from new PVC \"{}\": only the binder sets it",
+        claim.key.name
+    );
     let edits = keys.into_iter().map(FieldMutation::RemoveAnnotation).collect();
     Some(MutationPlan { edits, warning, depends_on: Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! Keeps the claims of a tenant's namespaces among the volumes of that tenant, whoever binds them.
+//! Restricts the claims of a tenant's namespaces to the volumes of that tenant.
 
 use super::prelude::*;
 use crate::model::annotations::TENANT;
@@ -11,66 +11,55 @@ pub(super) static MUTATION: Mutation = Mutation {
     creators: Creators::NotProvisioners,
     request_types: &[RequestType::mutate(Resource::Claims, Operation::Create)],
     page: Page {
-        hazard: "A claim of a tenant is matched to whatever volume fits, whoever it belongs to.",
-        consequence: "Kubernetes knows no tenants: the first claim that fits gets the volume, and what is on \
-            it.",
-        instead: "A claim in a namespace with the label `bindery.dev/tenant` gets a selector for volumes with \
-            the same label. Not one that names its volume, which `foreign-namespace-volume` judges, nor one \
-            of a class with a provisioner, which makes a volume of its own and takes no selector.",
+        hazard: "A PVC of a tenant is matched to any PV that fits, whichever tenant it belongs to.",
+        consequence: "Kubernetes has no tenants: the first PVC that fits gets the PV with its data.",
+        instead: "A PVC in a namespace with the label `bindery.dev/tenant` gets a selector for PVs with the same \
+            label. A PVC that names its PV stays unchanged (see `foreign-namespace-volume`), and so does \
+            one whose StorageClass has a provisioner, which creates a PV and takes no selector.",
     },
     mutated: &[
-        Example {
-            title: "a claim of a tenant",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class="),
-            then: &[Fact::Is(
+        Example::new("a PVC of a tenant")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=")
+            .then(&[Fact::Is(
                 "pvc/db/data",
                 "/spec/selector/matchLabels/bindery.dev~1tenant",
                 "\"red\"",
-            )],
-        },
-        Example {
-            title: "a claim that selects by something else already",
-            given: "namespace db bindery.dev/tenant:red\nclass local wait",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=local selector=tier:gold"),
-            then: &[
+            )]),
+        Example::new("a PVC that selects by something else already")
+            .given("namespace db bindery.dev/tenant:red\nclass local wait")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=local selector=tier:gold")
+            .then(&[
                 Fact::Is(
                     "pvc/db/data",
                     "/spec/selector/matchLabels/bindery.dev~1tenant",
                     "\"red\"",
                 ),
                 Fact::Is("pvc/db/data", "/spec/selector/matchLabels/tier", "\"gold\""),
-            ],
-        },
-        Example {
-            title: "a claim that selects the volumes of another tenant",
-            given: "namespace db bindery.dev/tenant:red",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class= selector=bindery.dev/tenant:blue"),
-            then: &[Fact::Is(
+            ]),
+        Example::new("a PVC that selects the PVs of another tenant")
+            .given("namespace db bindery.dev/tenant:red")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class= selector=bindery.dev/tenant:blue")
+            .then(&[Fact::Is(
                 "pvc/db/data",
                 "/spec/selector/matchLabels/bindery.dev~1tenant",
                 "\"red\"",
-            )],
-        },
+            )]),
     ],
     unchanged: &[
-        Example {
-            title: "a claim of a namespace that belongs to no tenant",
-            given: "namespace db",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class="),
-            then: &[Fact::Lacks("pvc/db/data", "/spec/selector")],
-        },
-        Example {
-            title: "a claim whose volume a provisioner makes",
-            given: "namespace db bindery.dev/tenant:red\nclass fast provisioner=disk.example.com",
-            by: Persona::Tenant,
-            send: Send::Create("claim db/data 10Gi RWO class=fast"),
-            then: &[Fact::Lacks("pvc/db/data", "/spec/selector")],
-        },
+        Example::new("a PVC of a namespace that belongs to no tenant")
+            .given("namespace db")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=")
+            .then(&[Fact::Lacks("pvc/db/data", "/spec/selector")]),
+        Example::new("a PVC whose PV a provisioner makes")
+            .given("namespace db bindery.dev/tenant:red\nclass fast provisioner=disk.example.com")
+            .by(Persona::Tenant)
+            .creates("claim db/data 10Gi RWO class=fast")
+            .then(&[Fact::Lacks("pvc/db/data", "/spec/selector")]),
     ],
     plan,
 };
@@ -91,7 +80,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     let tenant = match lookup {
         Lookup::Present(namespace) => namespace.tenant()?,
         Lookup::Absent => return None,
-        // Whose it is, the live read tells; until then nobody's.
+        // The live read shows the tenant; until then there is none.
         Lookup::Unknown => "",
     };
     // A label's value is one that a selector can name.
@@ -104,7 +93,7 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
     Some(MutationPlan {
         edits: vec![FieldMutation::Select { key: TENANT, value: tenant.to_owned() }],
         warning: format!(
-            "claim \"{}\" is given volumes with the label {TENANT}={tenant} only, as its namespace has it",
+            "PVC \"{}\" gets only PVs with the label {TENANT}={tenant}, which its namespace has",
             new.key.name
         ),
         depends_on: of_class.into_iter().chain([of_namespace]).collect(),

@@ -26,7 +26,7 @@ const ROUNDS_COUNT_MAX: usize = 20;
 /// What is wrong with a case; nothing if it ends as the data says.
 pub(crate) fn run(table: &Table, case: &Case) -> Option<String> {
     if case.calls.is_empty() {
-        let is_reported = case.verdict == Verdict::SkipReason && case.here.is_none();
+        let is_reported = case.verdict == Verdict::NotOurs && case.here.is_none();
         return (!is_reported)
             .then(|| "no call, and it is not said that it is not ours".to_owned());
     }
@@ -139,7 +139,7 @@ fn judge(case: &Case, world: &World) -> Option<String> {
         Verdict::Differs => {
             (is_same && case.reported.is_none()).then(|| "it does not differ".to_owned())
         }
-        Verdict::SkipReason => None,
+        Verdict::NotOurs => None,
     }
 }
 

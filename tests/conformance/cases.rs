@@ -110,7 +110,7 @@ pub(crate) enum Verdict {
     /// Otherwise, on purpose.
     Differs,
     /// It is about something that is not done here; what of it is, is checked.
-    SkipReason,
+    NotOurs,
 }
 
 /// Questions of one kind about objects.

@@ -43,7 +43,7 @@ fn reported(case: &Listed<'_>) -> String {
     match case.verdict {
         Verdict::Same => "same".to_owned(),
         Verdict::Differs => format!("differs: {reason}"),
-        Verdict::SkipReason => format!("not ours: {reason}"),
+        Verdict::NotOurs => format!("not ours: {reason}"),
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(table: &Questions, question: &Question) -> Option<String> {
     match question.verdict {
         Verdict::Same => (!is_same).then(|| "same, and yet another answer is given".to_owned()),
         Verdict::Differs => is_same.then(|| "it does not differ".to_owned()),
-        Verdict::SkipReason => None,
+        Verdict::NotOurs => None,
     }
 }
 

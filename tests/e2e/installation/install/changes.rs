@@ -93,7 +93,7 @@ fn a_wrong_configuration_changes_nothing(site: &Site) {
     await_denial(site);
     write(&right);
     await_metric(site, "bindery_configuration_last_reload_successful", "1");
-    reported("ConfigurationLoaded", "counts");
+    reported("ConfigurationLoaded", "in use");
 }
 
 /// Waits until webhook and controller of every pod count so.

@@ -36,7 +36,7 @@ fn again(namespaces: &[&str], mark: &str) -> Output {
         .args(namespaces)
         .arg("--")
         .arg(env::current_exe().expect("the system knows its programs"))
-        .args(["--strict", "--exact", "install::helm_installs_what_refuses"])
+        .args(["--strict", "--exact", "installation::install::helm_installs_what_denies"])
         .env(MARK, mark)
         .output()
         .expect("unshare is there: with it this network was made")

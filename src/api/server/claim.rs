@@ -67,9 +67,17 @@ pub fn default_class<'a>(claim: &mut Value, classes: impl Iterator<Item = &'a Va
     }
 }
 
-/// Fills `dataSource` and `dataSourceRef` from each other, for kinds that both can name.
-pub fn copy_source(claim: &mut Value) {
+/// Drops a new `dataSource` that is neither a claim nor a snapshot, then fills `dataSource` and `dataSourceRef` from
+/// each other, for kinds that both can name. `existing` is the stored claim, if there is one.
+///
+/// Kubernetes: `EnforceDataSourceBackwardsCompatibility` and `NormalizeDataSources` of
+/// `pkg/api/persistentvolumeclaim/util.go`.
+pub fn copy_source(claim: &mut Value, existing: Option<&Value>) {
     let (old, new) = (["spec", "dataSource"], ["spec", "dataSourceRef"]);
+    let is_stored = existing.is_some_and(|existing| at(existing, &old).is_some());
+    if !is_stored && at(claim, &old).is_some_and(|source| !is_core_source(source)) {
+        remove(claim, &old);
+    }
     let is_foreign = !text(claim, &["spec", "dataSourceRef", "namespace"]).is_empty();
     match (at(claim, &old).cloned(), at(claim, &new).cloned()) {
         (Some(source), None) => set(claim, &new, source),

@@ -34,12 +34,12 @@ impl Strategy for ClaimStrategy {
 
     fn prepare_create(&self, object: &mut Value, _now: &str) {
         set(object, &["status"], json!({}));
-        claim::copy_source(object);
+        claim::copy_source(object, None);
     }
 
     fn prepare_update(&self, object: &mut Value, existing: &Value) {
         copy(object, existing, &["status"]);
-        claim::copy_source(object);
+        claim::copy_source(object, Some(existing));
     }
 
     fn validate(&self, object: &Value) -> Vec<Cause> {

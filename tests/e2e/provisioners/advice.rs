@@ -244,7 +244,7 @@ impl Held<'_> {
     /// Keeps the data of the volume, or of all that is needed.
     fn retain(&self, said: &str) -> Reply {
         let policy = json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}});
-        if said.contains("on what is needed") {
+        if said.contains("on the PVs that are needed") {
             for volume in &self.needed {
                 let reply = self.scene.world.patch(STORAGE_ADMIN, &volume_path(volume), &policy);
                 // The object of one went, as was meant.

@@ -3,8 +3,8 @@
 //!
 //! It exists so that the demo and the simulation can drive the real shells, through kube's own
 //! client, over a cluster whose every answer repeats under the same seed. [`ClusterState`] is a plain
-//! state machine: [`Cluster::begin`] takes a request and either answers or hands out the
-//! `AdmissionReview` that must be judged first; [`Cluster::resume`] goes on with the verdict. Nothing
+//! state machine: [`ClusterState::begin`] takes a request and either answers or hands out the
+//! `AdmissionReview` that must be judged first; [`ClusterState::resume`] goes on with the verdict. Nothing
 //! here calls a webhook, so an asynchronous caller can do that in between, and other requests may
 //! arrive meanwhile. [`ApiServer`] is the thin asynchronous adapter over it.
 //!

@@ -11,7 +11,7 @@ use super::watch::Watch;
 pub enum Progress {
     /// It is answered.
     Done(Response),
-    /// It waits for a verdict: hand it to [`Cluster::resume`](super::Cluster::resume).
+    /// It waits for a verdict: hand it to [`ClusterState::resume`](super::ClusterState::resume).
     Review(Box<Review>),
 }
 
@@ -66,7 +66,7 @@ pub struct Response {
 pub enum Body {
     /// One object, list or `Status`.
     Json(Value),
-    /// A stream of events: ask [`Cluster::events`](super::Cluster::events).
+    /// A stream of events: ask [`ClusterState::events`](super::ClusterState::events).
     Watch(Box<Watch>),
 }
 

@@ -3,7 +3,7 @@
 //!
 //! It translates HTTP, asks the webhooks through a function of the caller's, and delivers watch
 //! events after every write. No sockets, no timers: a watch lives until its client drops it, or
-//! [`Server::end_watches`] cuts it.
+//! [`ApiServer::end_watches`] cuts it.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -104,7 +104,7 @@ fuzz:
 	@test -d tests/fuzz/corpus/$(TARGET) -a -n "$(TARGET)" || { echo "TARGET=$(TARGET) is no decoder; name one of `ls tests/fuzz/corpus | xargs`." >&2; exit 2; }
 	cp Cargo.lock fuzz/Cargo.lock
 	mkdir -p fuzz/corpus/$(TARGET)
-	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
+	DECODER=$(TARGET) cargo +nightly fuzz run decoder fuzz/corpus/$(TARGET) tests/fuzz/corpus/$(TARGET)
 
 # Every suite twenty times beside a load of twice the cores, of which half are other suites: no run may fail. An hour.
 # ROUNDS=2 makes it short, STRESSED="webhook simulation" picks suites. The end-to-end one is left out: it measures latencies, which a loaded machine does not have.

@@ -4,21 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::{fs, str};
 
-use crate::decoders::Outcome;
+use crate::decoders::{Decoder, Outcome};
 use crate::mutate::{Chance, Mutator};
 
 /// Inputs of each decoder by default: a few seconds in all.
 const USUAL: u64 = 20_000;
-
-/// A decoder and what its inputs are made of.
-pub(crate) struct Decoder {
-    /// Its name; the corpus is in the folder of that name.
-    pub(crate) name: &'static str,
-    /// What must hold.
-    pub(crate) check: fn(&[u8]) -> Outcome,
-    /// Words of its format.
-    pub(crate) words: &'static [&'static str],
-}
 
 /// Runs the corpus as it is, then inputs that are made of it. Of both kinds of outcome there must be
 /// enough: a run that rejects everything at its first byte proves nothing.
@@ -58,9 +48,23 @@ fn executions() -> u64 {
     count
 }
 
+/// The folder of every corpus.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus")
+}
+
+/// The names of all corpora, in order.
+pub(crate) fn corpora() -> Vec<String> {
+    let entries = fs::read_dir(folder()).expect("there are corpora");
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("a name");
+    let mut names: Vec<String> = entries.map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
 /// The entries of a corpus, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
+    let folder = folder().join(name);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();

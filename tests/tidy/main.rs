@@ -1,6 +1,6 @@
 //! The rules of this repository that a program can check: who may import whom, what the pure core
 //! never sees, sizes, headers, words, the lists of rules, what the package depends on, the floors of
-//! the benchmark, the mutants, the targets of cargo-fuzz, and what the image is built from.
+//! the benchmark, the mutants, and what the image is built from.
 //!
 //! They are a test because what no test checks is no rule. Each finding says file, line and what to
 //! do. Each check has a bad sample beside it that it must find. Not here: what clippy checks.
@@ -11,7 +11,6 @@
 
 mod bench;
 mod code;
-mod fuzz;
 mod image;
 mod layers;
 mod lists;
@@ -177,13 +176,6 @@ fn every_mutant_says_what_it_is_and_still_applies() {
     expect_none(&mutants::heads(&files, &tree::file("tests/simulation/invariants/mod.rs")));
     expect_none(&mutants::applicable(&files));
     expect_none(&mutants::rows(&files, &tree::file("docs/reference/mutants.md")));
-}
-
-#[test]
-fn every_decoder_is_fuzzed() {
-    let files = tree::files();
-    assert!(fuzz::count(&files) > 0, "no decoder was found: the check would check nothing");
-    expect_none(&fuzz::check(&files));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //! failures at the end.
 //!
 //! It exists because the built-in harness has no "after the last test", and a plane must be stopped
-//! then. Not here: the cases (`cases`) and what they talk to (`plane`).
+//! then. libtest-mimic is not used: it knows no case that runs beside no other ([`Case::is_alone`]) and rejects
+//! `--strict`, `--full` and `--seeds`, so that its arguments would be read twice and its summary be printed twice.
+//! Not here: the cases (`cases`) and what they talk to (`plane`).
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::RefCell;

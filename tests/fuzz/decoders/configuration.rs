@@ -8,12 +8,41 @@ use bindery::document::{self, Shape, TreeNode};
 use serde_json::Value;
 
 use super::places::Lines;
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "configuration",
+    check,
+    words: &[
+        "deny",
+        "warn",
+        "audit",
+        "off",
+        "strict",
+        "baseline",
+        "168h",
+        "1s",
+        "-1h",
+        "prebind-class",
+        "modes",
+        "rules",
+        "list",
+        "In",
+        "2030-01-31T18:00:00Z",
+        "podTemplate",
+        "containers",
+        "readOnly",
+        "image",
+        "{}",
+        "[]",
+    ],
+};
 
 const FILE: &str = "bindery.yaml";
 
 /// The bytes of a configuration file.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let read = config::read_bytes(input, FILE);
     assert_eq!(read, config::read_bytes(input, FILE), "the same bytes mean the same");
     match read {

@@ -14,14 +14,46 @@ use bindery::model::{ClaimKey, Uid};
 use serde_json::Value;
 
 use super::places::Lines;
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "dump",
+    check,
+    words: &[
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "Pod",
+        "Node",
+        "List",
+        "items",
+        "Bound",
+        "Released",
+        "Available",
+        "Pending",
+        "Lost",
+        "Delete",
+        "Recycle",
+        "pv-a",
+        "pv-b",
+        "data",
+        "db",
+        "u-data",
+        "claimRef",
+        "volumeName",
+        "5Gi",
+        "10Gi",
+        "deletionTimestamp",
+    ],
+};
 
 /// How many writes one object may cost until nothing is left to do: being made free, found, bound and given
 /// back once each.
 const WRITES_EACH_MAX: usize = 12;
 
 /// A dump.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let Ok(text) = document::text(input.to_vec()) else { return Outcome::Rejected };
     if is_json(&text) {
         check_texts(&text);

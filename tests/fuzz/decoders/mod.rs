@@ -1,15 +1,40 @@
-//! What must hold for every input of every decoder, however it was made: the same functions serve the seeded
-//! runs beside this folder and cargo-fuzz (`fuzz/`).
+//! What must hold for every input of every decoder, however it was made. This is the one list of decoders: the seeded
+//! runs of `cargo test` and the target of cargo-fuzz (`fuzz/`) both take theirs from here.
 //!
 //! A function panics where a property does not hold. Not here: where inputs come from.
 
-pub(crate) mod configuration;
-pub(crate) mod dump;
+mod configuration;
+mod dump;
 mod places;
-pub(crate) mod quantity;
-pub(crate) mod review;
-pub(crate) mod selector;
-pub(crate) mod yaml;
+mod quantity;
+mod review;
+mod selector;
+mod yaml;
+
+/// A decoder and what its inputs are made of.
+pub(crate) struct Decoder {
+    /// Its name, which the folder of its corpus has too.
+    pub(crate) name: &'static str,
+    /// Panics where a property does not hold.
+    pub(crate) check: fn(&[u8]) -> Outcome,
+    /// Words of its format.
+    pub(crate) words: &'static [&'static str],
+}
+
+/// Every decoder.
+pub(crate) const ALL: [Decoder; 6] = [
+    configuration::DECODER,
+    dump::DECODER,
+    quantity::DECODER,
+    review::DECODER,
+    selector::DECODER,
+    yaml::DECODER,
+];
+
+/// The decoder of this name.
+pub(crate) fn named(name: &str) -> Option<Decoder> {
+    ALL.into_iter().find(|decoder| decoder.name == name)
+}
 
 /// What a decoder made of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,32 @@ use std::cmp::Ordering;
 use bindery::model::{Quantity, QuantityError};
 use num_bigint::{BigInt, Sign};
 
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "quantity",
+    check,
+    words: &[
+        "Ki",
+        "Mi",
+        "Gi",
+        "Pi",
+        "Ei",
+        "E",
+        "m",
+        "n",
+        "e",
+        "E-",
+        "e9",
+        "+",
+        "-",
+        ".",
+        "\n",
+        "00",
+        "9999999999",
+    ],
+};
 
 /// Suffix, power of ten, power of two.
 const SUFFIXES: [(&str, i64, u32); 16] = [
@@ -50,7 +75,7 @@ enum Fault {
 }
 
 /// Two amounts, a line each; the second is optional.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(input);
     let (one, other) = text.split_once('\n').unwrap_or((&text, "1Gi"));
     let (one, other) = (agreed(one), agreed(other));

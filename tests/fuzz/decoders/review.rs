@@ -24,7 +24,40 @@ use bindery::webhook::read_dispatcher::ReadDispatcher;
 use bindery::webhook::service::Service;
 use serde_json::Value;
 
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "review",
+    check,
+    words: &[
+        "CREATE",
+        "UPDATE",
+        "DELETE",
+        "status",
+        "pv-a",
+        "pv-b",
+        "data",
+        "db",
+        "Bound",
+        "Released",
+        "Delete",
+        "Recycle",
+        "10Gi",
+        "5Gi",
+        "ReadWriteOnce",
+        "Block",
+        "std",
+        "object",
+        "oldObject",
+        "claimRef",
+        "metadata",
+        "annotations",
+        "finalizers",
+        "pv.kubernetes.io/bind-completed",
+        "u-data",
+    ],
+};
 
 /// How often one review may wait for live reads: four rounds for each endpoint that it is judged for.
 const ROUNDS_MAX: usize = 8;
@@ -66,7 +99,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
 });
 
 /// The body of a review.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let service = &*SERVICE;
     let judged = |endpoint| {
         answered(input, |body, left| {

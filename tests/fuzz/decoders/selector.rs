@@ -7,13 +7,36 @@ use bindery::document;
 use bindery::model::{Labels, Selector};
 use serde_json::Value;
 
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "selector",
+    check,
+    words: &[
+        "In",
+        "NotIn",
+        "Exists",
+        "DoesNotExist",
+        "tier",
+        "zone",
+        "fast",
+        "a/b",
+        "matchLabels",
+        "matchExpressions",
+        "key",
+        "operator",
+        "values",
+        "[\"fast\"]",
+        "{\"a\":\"b\"}",
+    ],
+};
 
 /// A term as it is written: key, operator, values.
 type Term = (String, String, Vec<String>);
 
 /// A selector as JSON on the first line, labels as JSON on the second.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(input);
     let (selector, labels) = text.split_once('\n').unwrap_or((&text, "{\"tier\":\"fast\"}"));
     let stored = format!(r#"{{"metadata":{{"name":"a"}},"spec":{{"selector":{selector}}}}}"#);

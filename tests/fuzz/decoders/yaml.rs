@@ -5,10 +5,35 @@ use bindery::document::{self, Entry, Position, Shape, TreeNode, is_json};
 use serde_json::Value;
 
 use super::places::Lines;
-use super::{Outcome, check_reason};
+use super::{Decoder, Outcome, check_reason};
+
+/// The decoder, with words of its format.
+pub(crate) const DECODER: Decoder = Decoder {
+    name: "yaml",
+    check,
+    words: &[
+        "a: 1\n",
+        "- a\n",
+        "  ",
+        "'a'",
+        "\"a\"",
+        "{a: b}",
+        "[a, b]",
+        "yes",
+        "0777",
+        "0x1F",
+        ".5",
+        "!!int ",
+        "%YAML 1.2\n",
+        "...\n",
+        "> a\n",
+        "\"a\":",
+        "\n\n",
+    ],
+};
 
 /// A file of manifests.
-pub(crate) fn check(input: &[u8]) -> Outcome {
+fn check(input: &[u8]) -> Outcome {
     let text = match document::text(input.to_vec()) {
         Ok(text) => text,
         Err(error) => {

@@ -1,4 +1,0 @@
-//! cargo-fuzz: inputs of `tests/fuzz/decoders/review.rs`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| bindery_fuzz::review(input));

@@ -1,4 +1,0 @@
-//! cargo-fuzz: inputs of `tests/fuzz/decoders/selector.rs`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|input: &[u8]| bindery_fuzz::selector(input));

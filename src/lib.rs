@@ -182,8 +182,8 @@
 //!
 //! let rule = find("bound-volume-delete").expect("it is in the list");
 //! assert_eq!(rule.mode, Mode::Deny);
-//! assert!(!rule.refuses.is_empty() && !rule.allows.is_empty());
-//! assert!(RULES.iter().all(|rule| !rule.request types.is_empty()));
+//! assert!(!rule.denied.is_empty() && !rule.allowed.is_empty());
+//! assert!(RULES.iter().all(|rule| !rule.request_types.is_empty()));
 //! ```
 pub use bindery_core::{binding, model, rules};
 

@@ -256,7 +256,7 @@ fn a_tenant_gets_the_binders_event_and_how_far_to_trust_it() {
     forge("forged", "run curl evil.example", &claim["metadata"]["uid"]);
     let explanation = reported("run curl evil.example");
     let notes = explanation["notes"].to_string();
-    assert!(notes.contains("you may not list the volumes"), "{notes}");
+    assert!(notes.contains("you may not list the PersistentVolumes"), "{notes}");
     let worth = format!(
         "any account that may write events in namespace \\\"{namespace}\\\" could have written it"
     );

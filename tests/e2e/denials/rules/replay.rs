@@ -122,7 +122,7 @@ fn check(stage: &Stage<'_>, rule: &Rule, example: &Example, live: Live) -> Resul
     // Whether the asker has a permission, the cluster is not asked.
     let (result, code) = if rule.is_of_permission() { ("unverified", 0) } else { ("denied", 1) };
     let reported = findings(&arguments, result, code)?;
-    Ok(reported.replace("; whether whoever makes the change may is not known here", ""))
+    Ok(reported.replace("; whether the requester has the permission is not known here", ""))
 }
 
 /// The messages of the findings with this result, if the exit code is this.

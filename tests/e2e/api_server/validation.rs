@@ -49,7 +49,9 @@ fn what_the_api_server_rejects_is_predicted_and_simulated() {
         let answered = answer.object().cloned().unwrap_or_default();
         let ours = rejected_fields(answer.code, &answered);
         let theirs = rejected_fields(reply.code, &reply.json);
-        if (answer.code < 300, &ours) != (!is_denied, &theirs) && reply.code != 400 {
+        // Of an object that cannot be decoded the real server names no field.
+        let is_same = (answer.code >= 300) == is_denied && (reply.code == 400 || ours == theirs);
+        if !is_same {
             wrong.push(format!("seed {seed}: {what}\n simulated: {ours:?}\n happened: {theirs:?}"));
         }
     }

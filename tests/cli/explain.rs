@@ -58,16 +58,16 @@ fn explained(state: &str, object: &str) -> Value {
 fn a_stuck_claim_gets_every_reason_the_nearest_first_and_a_command() {
     let run = explain(STATE, &["pvc/data"]);
     let expected = "\
-PVC \"db/data\" cannot bind: 0/6 volumes fit: 3 other class, 2 kept for another claim, 1 too small
+PVC \"db/data\" cannot bind: 0/6 volumes fit: 3 other class, 2 reserved for another PVC, 1 too small
   other class (1)
     slow: class \"slow\" is not class \"fast\"
   too small (1)
     small: 5Gi is less than the requested 10Gi
   too small, other class (1)
     local-a: 5Gi is less than the requested 10Gi; class \"local\" is not class \"fast\"
-  kept for another claim, not available (2)
-    had: kept for claim \"qa/old\"; phase is Bound, not Available
-    left: kept for claim \"qa/gone\"; phase is Released, not Available
+  reserved for another PVC, not available (2)
+    had: reserved for PVC \"qa/old\"; phase is Bound, not Available
+    left: reserved for PVC \"qa/gone\"; phase is Released, not Available
   and 1 more for other reasons (-o wide shows all)
 fix (PV \"slow\" gets the StorageClass \"fast\"):
 kubectl patch pv slow --type=merge -p '{\"spec\":{\"storageClassName\":\"fast\"}}'
@@ -318,7 +318,7 @@ fn a_claim_that_names_the_wrong_volume_is_to_be_re_created() {
     assert_eq!(
         run.stdout,
         "PVC \"db/data\" is in conflict: PV \"v\", which it names, is reserved for PVC \"db/other\"\n  \
-         kept for another claim (1)\n    v: kept for claim \"db/other\"\n\
+         reserved for another PVC (1)\n    v: reserved for PVC \"db/other\"\n\
          note: no command fixes it; delete the PVC and re-create it without spec.volumeName, and add a volume of no class \
          with 5Gi and access modes RWX, volume mode Filesystem\n"
     );

@@ -59,7 +59,7 @@ db/lost        lost        it was bound to PV \"pv-gone\", which does not exist
 db/greedy      conflict    PV \"pv-bound\", which it names, is bound to PVC \"db/bound\"
 web/pod-first  waits       it binds once a pod that uses it is scheduled
 web/made       provisions  waiting for provisioner \"csi.example\" to create a PV
-db/late        unmatched   0/5 volumes fit: 4 kept for another claim, 1 other volume mode; PV \"pv-a\" would match, but binds to PVC \"db/z-first\"
+db/late        unmatched   0/5 volumes fit: 4 reserved for another PVC, 1 other volume mode; PV \"pv-a\" would match, but binds to PVC \"db/z-first\"
 PV pv-block: free, no PVC binds to it
 PV pv-kept: reserved, for PVC \"db/to-come\", which does not exist
 PV pv-left: released, its PVC is deleted
@@ -299,7 +299,7 @@ fn a_reserved_volume_shows_why_its_claim_does_not_have_it() {
         + &asking("waits", "1Gi");
     let expected = "\
 db/first  binds       v-first
-db/waits  unmatched   0/5 volumes fit: 4 kept for another claim, 1 other volume mode
+db/waits  unmatched   0/5 volumes fit: 4 reserved for another PVC, 1 other volume mode
 PV v-absent: reserved, for PVC \"db/absent\", which does not exist
 PV v-block: reserved, for PVC \"db/waits\", which does not bind to it
 PV v-more: reserved, for PVC \"db/first\", which has PV \"v-first\"
@@ -317,7 +317,7 @@ fn a_pending_claim_is_shown_the_claim_that_named_the_volume() {
     let text = plan(&Folder::new(), &state, &[]).stdout;
     let expected = "\
 db/a  binds       v
-db/b  unmatched   0/1 volumes fit: 1 kept for another claim; PV \"v\" would match, but binds to PVC \"db/a\"
+db/b  unmatched   0/1 volumes fit: 1 reserved for another PVC; PV \"v\" would match, but binds to PVC \"db/a\"
 ";
     assert!(text.starts_with(expected), "{text}");
 }
@@ -396,7 +396,7 @@ fn a_difference_shows_what_changed_came_and_went() {
     let expected = "\
 changed  db/hosts      binds b -> binds a
 changed  db/unmatched  unmatched -> binds b
-new      db/zzz        unmatched: 0/2 volumes fit: 2 kept for another claim; PV \"a\" would match, but binds to PVC \"db/hosts\"
+new      db/zzz        unmatched: 0/2 volumes fit: 2 reserved for another PVC; PV \"a\" would match, but binds to PVC \"db/hosts\"
 gone     db/gone       binds a
 since the earlier plan: 2 changed, 1 new, 1 gone, 1 as before
 to get the fix for a PVC: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster

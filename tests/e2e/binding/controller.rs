@@ -52,7 +52,7 @@ fn pairs_are_bound_in_either_order_and_a_pending_claim_gets_an_event() {
     let reported = eventually("the claim gets an event", PATIENCE, || {
         let describe = ["-n", namespace, "describe", "pvc", "large"];
         let text = plane.kubectl(TENANT, &describe, "").expect_ok();
-        if text.contains("0/2 volumes fit: 2 kept for another claim") {
+        if text.contains("0/2 volumes fit: 2 reserved for another PVC") {
             Ok(text)
         } else {
             Err(text)

@@ -117,7 +117,7 @@ mod tests {
             [small(), small(), taken(), of_class(small(), "fast"), of_class(volume(), "slow")];
         let view = view(volumes);
         let none = count_fits(&view, &claim(), IMMEDIATE);
-        let expected = "0/5 volumes fit: 2 other class, 1 kept for another claim, 2 too small";
+        let expected = "0/5 volumes fit: 2 other class, 1 reserved for another PVC, 2 too small";
         assert_eq!((none.to_string().as_str(), none.total()), (expected, 5));
         assert_eq!(none.by_label()["class"], 2);
         let class_field = ClassRequest::Named(ClassName::new("slow"));

@@ -103,7 +103,7 @@ impl Mismatch {
     /// What is said of many volumes that fail for it, after their number: `5 other class`.
     pub fn in_short(&self) -> &'static str {
         match self {
-            Self::ReservedForOther { .. } => "kept for another claim",
+            Self::ReservedForOther { .. } => "reserved for another PVC",
             Self::ClaimElsewhere => "not the one that the claim has",
             Self::ForeignNamespace => "for other namespaces",
             Self::TooSmall { .. } => "too small",
@@ -124,7 +124,7 @@ impl Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ReservedForOther { holder } => write!(f, "kept for claim \"{holder}\""),
+            Self::ReservedForOther { holder } => write!(f, "reserved for PVC \"{holder}\""),
             Self::ClaimElsewhere => f.write_str("the claim has another volume"),
             Self::ForeignNamespace => {
                 f.write_str("the PersistentVolume does not admit the namespace of the PVC")

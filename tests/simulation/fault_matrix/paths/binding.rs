@@ -76,7 +76,7 @@ pub(super) fn paths() -> Vec<Path> {
             .then(vec![claim("data", &json!({"spec": {"volumeName": "pv-a"}}))])
             .then(change_volume("pv-a", &size("9Gi")))
             .writes(&[AVAILABLE, RESERVE, BOUND, NAME, CLAIM_BOUND]),
-        Path::from("kept-for-a-claim-to-come", vec![volume("pv-a", &reserved(&named("data")))])
+        Path::from("reserved-for-a-claim-to-come", vec![volume("pv-a", &reserved(&named("data")))])
             .then(vec![claim("data", &none)])
             .writes(&[AVAILABLE, COMPLETE, BOUND, NAME, CLAIM_BOUND]),
         Path::from("delayed-by-the-scheduler", vec![volume("pv-a", &on_node)])

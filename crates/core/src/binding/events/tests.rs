@@ -108,7 +108,7 @@ fn pending_claims_report_the_reason() {
         event_line(&view, &claim(), &ClaimOutcome::Taken(pv())),
     ];
     insta::assert_snapshot!(rows.join("\n"), @r#"
-    claim db/data Normal FailedBinding no persistent volumes available for this claim and no storage class is set; 0/4 volumes fit: 1 other class, 1 kept for another claim, 2 too small
+    claim db/data Normal FailedBinding no persistent volumes available for this claim and no storage class is set; 0/4 volumes fit: 1 other class, 1 reserved for another PVC, 2 too small
     claim db/data Normal FailedBinding no persistent volumes available for this claim and storage class "fast" has no provisioner; 0/4 volumes fit: 3 other class, 1 not available
     claim db/data Warning ProvisioningFailed storageclass.storage.k8s.io "fast" not found; 0/4 volumes fit: 3 other class, 1 not available
     claim db/data Normal WaitForFirstConsumer waiting for first consumer to be created before binding

@@ -106,8 +106,8 @@
 //!
 //! # One binding, from watch event to PATCH
 //!
-//! The way of a new PersistentVolumeClaim: 33 calls in 15 files. What [`binding::View`] and [`binding::decide_claim`] do
-//! inside the core is not counted.
+//! The functions through which a new PersistentVolumeClaim passes. What [`binding::View`] and [`binding::decide_claim`]
+//! call inside the core is left out.
 //!
 //! 1. `client/watch.rs`: `Watcher::run` receives bytes, `Watcher::read_lines` cuts them into lines, `Watcher::read_line`
 //!    reads one event, `Watcher::observe` passes its object on.

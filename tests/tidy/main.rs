@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod call_paths;
 mod code;
 mod image;
 mod layers;
@@ -72,6 +73,16 @@ fn the_core_knows_no_wire_format_and_no_runtime() {
     let core = manifest::crates(&tree::file("crates/core/Cargo.toml"));
     let expected = ["arcstr", "hashbrown", "jiff", "strsim", "thiserror"];
     assert_eq!(core.normal, expected, "a library more is more that a decision may depend on");
+}
+
+#[test]
+fn the_call_paths_of_the_code_map_exist_and_are_short() {
+    let map = tree::file("src/lib.rs");
+    let paths = [
+        call_paths::CallPath { title: "One review", calls_max: 35, files_max: 18 },
+        call_paths::CallPath { title: "One binding", calls_max: 35, files_max: 15 },
+    ];
+    expect_none(&paths.iter().flat_map(|path| call_paths::check(&map, path)).collect::<Vec<_>>());
 }
 
 #[test]

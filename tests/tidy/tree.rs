@@ -75,10 +75,15 @@ pub(crate) fn files() -> Vec<File> {
     found
 }
 
+/// A file, if there is one of that path.
+pub(crate) fn find(path: &str) -> Option<File> {
+    let text = fs::read_to_string(root().join(path)).ok()?;
+    Some(File { path: path.to_owned(), text })
+}
+
 /// The file at `path`.
 pub(crate) fn file(path: &str) -> File {
-    let text = fs::read_to_string(root().join(path)).expect("the repository has it");
-    File { path: path.to_owned(), text }
+    find(path).expect("the repository has it")
 }
 
 fn root() -> &'static Path {

@@ -29,7 +29,7 @@ pub(crate) fn check(map: &File, path: &CallPath) -> Vec<Finding> {
     let (mut findings, mut files, mut calls, mut current) = (Vec::new(), BTreeSet::new(), 0, None);
     for (index, line) in steps {
         for word in line.split('`').skip(1).step_by(2) {
-            if word.ends_with(".rs") {
+            if word.strip_suffix(".rs").is_some() {
                 current = ROOTS.iter().find_map(|root| tree::find(&format!("{root}{word}")));
                 match &current {
                     Some(file) => drop(files.insert(file.path.clone())),

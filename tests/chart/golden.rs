@@ -1,25 +1,42 @@
 //! Each set of values renders what is recorded, twice the same, on every version of Kubernetes.
 //!
-//! The record of `defaults` is whole. That of any other set holds what is otherwise than there, and the names
-//! of what is not there, so that it shows what its values do. `BINDERY_GENERATE=1` writes the records; a
-//! change of the chart is read in their difference.
+//! Three records are whole: what the chart renders by itself, with everything on, and under other names. That of any
+//! other set is the difference from the first, so that it shows what its values do. `BINDERY_GENERATE=1` writes the
+//! records; a change of the chart is read in their difference.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
 use bindery::document::{self, TreeNode};
+use similar::TextDiff;
 
 use super::helm::{Helm, is_generating, rendered, root, set, sets, template_by, text};
 
 /// Fewer sets than this would leave branches of the templates without a record.
 const SETS_COUNT_MIN: usize = 12;
 
+/// The set from which the others differ.
+const BASE: &str = "defaults";
+/// The sets whose renderings are recorded whole.
+const WHOLE: [&str; 3] = [BASE, "monitoring-full", "named"];
+
+/// The record of a set.
+fn record_path(name: &str) -> String {
+    let ending = if WHOLE.contains(&name) { "yaml" } else { "diff" };
+    format!("tests/chart/golden/{name}.{ending}")
+}
+
 #[test]
 fn every_recorded_rendering_is_current() {
     assert!(sets().len() >= SETS_COUNT_MIN, "{} sets", sets().len());
     for (name, rendering) in sets() {
-        let path = format!("tests/chart/golden/{name}.yaml");
-        let made = record(name, &rendering.text);
+        let path = record_path(name);
+        let made = if WHOLE.contains(&name.as_str()) {
+            rendering.text.clone()
+        } else {
+            difference(&rendering.text)
+        };
         if is_generating() {
             fs::write(root(&path), &made).expect("the record can be written");
         }
@@ -35,28 +52,36 @@ fn every_recorded_rendering_is_current() {
     }
 }
 
-/// The text of each object, with its kind and name.
-fn objects(text: &str) -> Vec<(String, &str)> {
-    let mut found = Vec::new();
-    for object in text.split("---\n").map(str::trim).filter(|object| !object.is_empty()) {
+/// The text of each object, by its kind and name.
+fn objects(text: &str) -> BTreeMap<String, &str> {
+    let texts = text.split("---\n").map(str::trim_end).filter(|object| !object.is_empty());
+    let named = texts.map(|object| {
         let read = document::read(object).expect("it is YAML");
         let read = read.first().map(TreeNode::to_json).expect("it is an object");
         let part = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        found
-            .push((format!("{} {}", part(&read["kind"]), part(&read["metadata"]["name"])), object));
-    }
-    found
+        (format!("{} {}", part(&read["kind"]), part(&read["metadata"]["name"])), object)
+    });
+    named.collect()
 }
 
-fn record(name: &str, text: &str) -> String {
-    let (these, usual) = (objects(text), objects(&set("defaults").text));
-    let is_whole = name == "defaults";
+/// What is otherwise than in [`BASE`], object by object.
+fn difference(text: &str) -> String {
+    let (these, usual) = (objects(text), objects(&set(BASE).text));
     let mut out = String::new();
-    for (what, _) in usual.iter().filter(|(what, _)| these.iter().all(|(other, _)| other != what)) {
-        let _ = writeln!(out, "# Not there: {what}");
-    }
-    for (_, object) in these.iter().filter(|these| is_whole || !usual.contains(these)) {
-        let _ = writeln!(out, "---\n{object}");
+    for what in these.keys().chain(usual.keys()).collect::<BTreeSet<_>>() {
+        let of = |objects: &BTreeMap<String, &str>| {
+            objects.get(what).copied().unwrap_or_default().to_owned()
+        };
+        let (old, new) = (of(&usual), of(&these));
+        if old.is_empty() || new.is_empty() {
+            let _ = writeln!(out, "{} {what}", if new.is_empty() { "Without" } else { "With" });
+            for line in new.lines() {
+                let _ = writeln!(out, "+{line}");
+            }
+        } else if old != new {
+            let diff = TextDiff::from_lines(&old, &new);
+            let _ = write!(out, "In {what}\n{}", diff.unified_diff().context_radius(1));
+        }
     }
     out
 }
@@ -65,7 +90,8 @@ fn record(name: &str, text: &str) -> String {
 fn every_record_has_its_set() {
     for entry in fs::read_dir(root("tests/chart/golden")).expect("there are records") {
         let name = entry.expect("it can be listed").file_name().into_string().expect("a name");
-        let is_known = sets().iter().any(|(set, _)| format!("{set}.yaml") == name);
+        let is_known =
+            sets().iter().any(|(set, _)| record_path(set).ends_with(&format!("/{name}")));
         assert!(is_known, "tests/chart/golden/{name} has no set of values any more; delete it");
     }
 }

@@ -9,10 +9,10 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::API_VERSION;
 use super::exit::Failure;
 use super::files::{self, Readers};
 use super::notation;
+use super::notation::API_VERSION;
 use super::report::{Exempt, Finding, FindingResult, Report, ResultCounts};
 use crate::document;
 

@@ -40,7 +40,7 @@ pub fn run(arguments: &CertsArgs) -> Result<Exit, Failure> {
     files::write(certificate, &pair.cert_pem, Readers::Everybody)?;
     files::write(authority, &pair.ca_pem, Readers::Everybody)?;
     for path in &paths {
-        super::eprint_line(&format!("wrote {}", path.display()));
+        super::output::eprint_line(&format!("wrote {}", path.display()));
     }
     Ok(Exit::Clean)
 }

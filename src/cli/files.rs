@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::exit::Failure;
+use crate::config::{self, Configuration};
 use crate::document::{self, UnreadableError};
 use crate::telemetry::logging::cause;
 
@@ -29,6 +30,14 @@ pub fn read(path: &Path) -> Result<String, Failure> {
             Failure::usage(format!("{path}: cannot be read: {reason}; check the path"))
         })
         .and_then(|bytes| text(bytes, &path.display().to_string()))
+}
+
+/// The configuration in `path`, or the default one.
+pub(super) fn configuration(path: Option<&Path>) -> Result<Configuration, Failure> {
+    let Some(path) = path else { return Ok(Configuration::default()) };
+    let text = read(path)?;
+    config::read(&text, &path.display().to_string())
+        .map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// The text on standard input; an error if there is none.

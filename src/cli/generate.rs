@@ -33,7 +33,7 @@ pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
 }
 
 fn webhooks(arguments: &WebhooksArgs) -> Result<String, Failure> {
-    let configuration = super::configuration(arguments.config.as_deref())?;
+    let configuration = files::configuration(arguments.config.as_deref())?;
     let registration = Registration {
         target: target(arguments)?,
         ca_pem: ca_pem(arguments)?,

@@ -30,7 +30,6 @@ mod table;
 pub mod webhook;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
 
 use clap::error::ErrorKind;
@@ -38,13 +37,10 @@ use clap::{CommandFactory, FromArgMatches};
 
 use self::args::{Bindery, Command};
 use self::exit::{Exit, Failure};
-use crate::config::{self, Configuration};
+use self::output::{eprint_line, one_line};
 
 /// The name under which kubectl finds the binary: `kubectl bindery …`.
 const PLUGIN_NAME: &str = "kubectl-bindery";
-
-/// The version of every report that programs read.
-pub(crate) const API_VERSION: &str = "bindery.dev/v1";
 
 /// Runs the command that `arguments` name; the first is the name of the program.
 pub fn run(arguments: Vec<OsString>) -> Exit {
@@ -123,30 +119,4 @@ fn command(arguments: &[OsString]) -> clap::Command {
         Some(name) if name == PLUGIN_NAME => command.bin_name("kubectl bindery"),
         _ => command.bin_name("bindery"),
     }
-}
-
-/// The configuration in `path`, or the default one.
-pub(crate) fn configuration(path: Option<&Path>) -> Result<Configuration, Failure> {
-    let Some(path) = path else { return Ok(Configuration::default()) };
-    let text = files::read(path)?;
-    config::read(&text, &path.display().to_string())
-        .map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// Letters of one line. A sentence quotes values that may be as long as a file.
-const LINE_CHARS_MAX: usize = 1_000;
-
-/// The line without control characters, and shortened to [`LINE_CHARS_MAX`].
-pub(crate) fn one_line(line: &str) -> String {
-    let flat = |letter: char| if output::is_unsafe(letter) { ' ' } else { letter };
-    let mut out: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
-    if line.chars().nth(LINE_CHARS_MAX).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-/// Prints a line to standard error.
-pub(crate) fn eprint_line(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use super::exit::Failure;
 
+/// The version of every report that programs read.
+pub(super) const API_VERSION: &str = "bindery.dev/v1";
+
 /// The report as indented JSON with an end of line.
 pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(report);

@@ -1,4 +1,4 @@
-//! Writes the output of a command to standard output or to a path, safe for a terminal, and never lost silently.
+//! Writes the output of a command to standard output, to standard error or to a path, safe for a terminal, and never lost silently.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -85,6 +85,24 @@ pub(super) fn readable(text: &str) -> String {
 pub(super) fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Letters of one line. A sentence quotes values that may be as long as a file.
+const LINE_CHARS_MAX: usize = 1_000;
+
+/// The line without control characters, and shortened to [`LINE_CHARS_MAX`].
+pub(super) fn one_line(line: &str) -> String {
+    let flat = |letter: char| if is_unsafe(letter) { ' ' } else { letter };
+    let mut out: String = line.chars().take(LINE_CHARS_MAX).map(flat).collect();
+    if line.chars().nth(LINE_CHARS_MAX).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Prints a line to standard error.
+pub(super) fn eprint_line(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 #[cfg(test)]

@@ -34,6 +34,6 @@ pub(super) fn start_logging(format: Option<LogFormat>, level: &LogLevel) {
     let fitting =
         || if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
     if let Err(error) = logging::start(format.unwrap_or_else(fitting), level) {
-        super::eprint_line(&format!("logging is as it was before: {error}"));
+        super::output::eprint_line(&format!("logging is as it was before: {error}"));
     }
 }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::API_VERSION;
 use super::args::SnapshotArgs;
 use super::exit::{Exit, Failure};
 use super::files::Readers;
 use super::input::cluster::{ClusterClient, listed};
 use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
 use super::notation;
+use super::notation::API_VERSION;
 use super::output::deliver;
 use crate::api::pods::any_pod;
 use crate::model::ClaimKey;

@@ -42,6 +42,7 @@
 //!       nodeSelector: {storage.example.com/zone: a}
 //! ```
 
+mod configuration;
 mod exemptions;
 mod overrides;
 mod read;
@@ -50,61 +51,9 @@ mod recycler;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
+pub use self::configuration::{Configuration, ConfigurationError, ConfigurationProblem};
 pub use self::recycler::{PodTemplate, Recycler, Timeout};
 use crate::document::{self, Position};
-use crate::rules::Policy;
-use crate::rules::judging::filter::OWN_CONTROLLER;
-
-/// A configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Configuration {
-    /// The policy of verdicts and mutations.
-    pub policy: Policy,
-    /// The user name of our own controller, whose requests are not judged.
-    pub own_controller: String,
-    /// How the controller recycles volumes.
-    pub recycler: Recycler,
-}
-
-impl Default for Configuration {
-    fn default() -> Self {
-        Self {
-            policy: Policy::default(),
-            own_controller: OWN_CONTROLLER.to_owned(),
-            recycler: Recycler::default(),
-        }
-    }
-}
-
-/// One thing that is wrong with a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigurationProblem {
-    /// Where.
-    pub at: Position,
-    /// What is wrong and what to do, without a full stop.
-    pub text: String,
-}
-
-/// Everything that is wrong with a configuration, in the order of the file; a line each.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct ConfigurationError {
-    /// The name of the file, as messages give it.
-    pub file: String,
-    /// What is wrong.
-    pub problems: Vec<ConfigurationProblem>,
-}
-
-impl fmt::Display for ConfigurationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{}:{}: {}", self.file, problem.at, problem.text)?;
-        }
-        Ok(())
-    }
-}
 
 /// Parses a configuration from the bytes of a file.
 pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Configuration, ConfigurationError> {

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Span};
 
-use super::{Configuration, ConfigurationProblem};
+use super::configuration::{Configuration, ConfigurationProblem};
 use crate::document::{Entry, Position, Shape, TreeNode, quoted};
 use crate::model::TenantLabel;
 use crate::rules::mutations::{self, MUTATIONS};

@@ -10,10 +10,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::UnreadableError;
-use super::tree::{Entry, Position, Shape, TreeNode};
-use super::twice;
-use super::yaml::{DEPTH_MAX, TOO_DEEP};
+use super::tree::{DEPTH_MAX, Entry, Position, Shape, TOO_DEEP, TreeNode, UnreadableError, twice};
 
 /// Reads every value.
 pub(super) fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {

@@ -11,17 +11,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use tree::{Entry, Position, Shape, TreeNode};
-
-/// Text that is no document.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{at}: {reason}")]
-pub struct UnreadableError {
-    /// Where.
-    pub at: Position,
-    /// What is wrong, without a full stop.
-    pub reason: String,
-}
+pub use tree::{Entry, Position, Shape, TreeNode, UnreadableError, quoted};
 
 /// Reads every document of `text`: multi-document YAML, or JSON values one after another.
 ///
@@ -50,22 +40,4 @@ pub fn text(bytes: Vec<u8>) -> Result<String, UnreadableError> {
 pub fn is_json(text: &str) -> bool {
     let inside = text.trim_start().strip_prefix('{').map(str::trim_start);
     inside.is_some_and(|inside| inside.starts_with(['"', '}']))
-}
-
-/// What is said of a key that a map has already.
-fn twice(key: &str, first: Position) -> String {
-    format!("key {} is given twice, first at {first}", quoted(key))
-}
-
-/// So many characters of a stranger's word are repeated in a sentence.
-const QUOTED_CHARS_MAX: usize = 120;
-
-/// A word of a file in quotes, on one line and not longer than a sentence bears.
-pub fn quoted(word: &str) -> String {
-    let mut told = format!("{word:?}");
-    if let Some((end, _)) = told.char_indices().nth(QUOTED_CHARS_MAX) {
-        told.truncate(end);
-        told.push_str("…\"");
-    }
-    told
 }

@@ -145,3 +145,37 @@ impl TreeNode {
         }
     }
 }
+
+/// Text that is no document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub struct UnreadableError {
+    /// Where.
+    pub at: Position,
+    /// What is wrong, without a full stop.
+    pub reason: String,
+}
+
+/// How deep values may nest. The JSON reader behind this stops at 128; no manifest has 30.
+pub(super) const DEPTH_MAX: usize = 100;
+
+/// What is said beyond it.
+pub(super) const TOO_DEEP: &str = "values nest deeper than 100 levels";
+
+/// What is said of a key that a map has already.
+pub(super) fn twice(key: &str, first: Position) -> String {
+    format!("key {} is given twice, first at {first}", quoted(key))
+}
+
+/// So many characters of a stranger's word are repeated in a sentence.
+const QUOTED_CHARS_MAX: usize = 120;
+
+/// A word of a file in quotes, on one line and not longer than a sentence bears.
+pub fn quoted(word: &str) -> String {
+    let mut quoted = format!("{word:?}");
+    if let Some((end, _)) = quoted.char_indices().nth(QUOTED_CHARS_MAX) {
+        quoted.truncate(end);
+        quoted.push_str("…\"");
+    }
+    quoted
+}

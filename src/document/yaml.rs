@@ -8,17 +8,10 @@ use std::collections::BTreeMap;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
 use super::scalar::scalar;
-use super::tree::{Entry, Position, Shape, TreeNode};
-use super::{UnreadableError, twice};
+use super::tree::{DEPTH_MAX, Entry, Position, Shape, TOO_DEEP, TreeNode, UnreadableError, twice};
 
 /// What the tags of YAML itself begin with.
 const TAGS: &str = "tag:yaml.org,2002:";
-
-/// How deep values may nest. The JSON reader behind this stops at 128; no manifest has 30.
-pub(super) const DEPTH_MAX: usize = 100;
-
-/// What is said beyond it.
-pub(super) const TOO_DEEP: &str = "values nest deeper than 100 levels";
 
 /// How many values aliases may add. Aliases of aliases multiply: without a limit, one kilobyte
 /// becomes all memory.

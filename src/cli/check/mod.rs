@@ -21,7 +21,7 @@ use super::report::{self, ResultCounts};
 /// Runs the command.
 pub fn run(arguments: &CheckArgs) -> Result<Exit, Failure> {
     reject_contradictions(arguments)?;
-    let configuration = super::configuration(arguments.report.config.as_deref())?;
+    let configuration = super::files::configuration(arguments.report.config.as_deref())?;
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
     let sources = |paths| Sources {
         paths,

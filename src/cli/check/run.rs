@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{stateful_set, unverified};
 use crate::api::review::ReviewError;
 use crate::api::server::claim::default_class;
-use crate::cli::API_VERSION;
 use crate::cli::args::CheckArgs;
 use crate::cli::exit::Failure;
 use crate::cli::input::listing::lacks;
@@ -20,6 +19,7 @@ use crate::cli::judge::findings::{FindingSubject, Origin, of_api, of_verdict};
 use crate::cli::judge::live::Source;
 use crate::cli::judge::proposed::{created, replaced, stored, updated};
 use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
+use crate::cli::notation::API_VERSION;
 use crate::cli::report::{
     EditEntry, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
 };

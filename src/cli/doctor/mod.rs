@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::args::{DoctorArgs, Notation};
 use super::exit::{Exit, Failure};
 use super::input::cluster::{ClusterClient, ReadError};
+use super::notation::{self, API_VERSION};
 use super::output::{print, readable};
-use super::{API_VERSION, notation};
 use crate::api::installation::Installation;
 use crate::config::{self, Configuration};
 
@@ -106,7 +106,7 @@ impl Finding {
             Outcome::Bad => "BAD    ",
             Outcome::Unknown => "unknown",
         };
-        super::one_line(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
+        super::output::one_line(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
     }
 }
 

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::binding::Mismatch;
-use crate::cli::API_VERSION;
+use crate::cli::notation::API_VERSION;
 use crate::cli::preview::planned::ClaimFate;
 
 /// The state of an object and its reasons.

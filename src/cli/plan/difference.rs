@@ -7,9 +7,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::API_VERSION;
 use crate::cli::exit::Failure;
 use crate::cli::input::text::{name_of, read_text};
+use crate::cli::notation::API_VERSION;
 use crate::cli::preview::planned::PlannedClaim;
 use crate::document::{self, Position, Shape, TreeNode};
 

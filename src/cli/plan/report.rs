@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::alternatives::alternatives;
 use super::difference::{Difference, KIND};
-use crate::cli::API_VERSION;
 use crate::cli::input::dump::PodCoverage;
+use crate::cli::notation::API_VERSION;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::preview::settled::SettledCluster;

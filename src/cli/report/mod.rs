@@ -17,8 +17,8 @@ use serde_json::Value;
 use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
 use super::files::Readers;
-use super::output::{Colour, deliver, is_standard, readable};
-use super::{notation, one_line};
+use super::notation;
+use super::output::{Colour, deliver, eprint_line, is_standard, one_line, readable};
 
 /// The report in this form.
 pub(in crate::cli) fn render(
@@ -62,7 +62,7 @@ pub(in crate::cli) fn write(
     let silent = outputs.iter().all(|output| output.format != Format::Text);
     if silent && report.summary.objects == 0 {
         // The formats for programs have no place for this sentence.
-        super::eprint_line(&tally(report));
+        eprint_line(&tally(report));
     }
     Ok(())
 }

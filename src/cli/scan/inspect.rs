@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use super::stock::ScannedCluster;
 use crate::binding::{Collection, Evidence, LiveReads, Read, View};
-use crate::cli::API_VERSION;
 use crate::cli::input::listing::labels;
 use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
 use crate::cli::judge::findings::FindingSubject;
 use crate::cli::judge::similar_name::with_similar_name;
+use crate::cli::notation::API_VERSION;
 use crate::cli::report::{
     AtStake, Exempt, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
 };

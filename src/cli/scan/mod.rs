@@ -19,7 +19,7 @@ use super::report::{self, ResultCounts};
 /// Runs the command.
 pub fn run(arguments: &ScanArgs) -> Result<Exit, Failure> {
     report::reject_collisions(&arguments.report.output)?;
-    let configuration = super::configuration(arguments.report.config.as_deref())?;
+    let configuration = super::files::configuration(arguments.report.config.as_deref())?;
     let now = Timestamp::now();
     let baseline = arguments.report.baseline.as_deref().map(Baseline::read).transpose()?;
     let stock = ScannedCluster::read(&arguments.filename, &arguments.cluster)?;

@@ -5,7 +5,7 @@ use http::Request;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::DemoError;
+use super::error::DemoError;
 use super::examples::{ExampleFile, collection};
 use crate::RequestUser;
 use bindery::rules::judging::actor::BREAK_GLASS;

@@ -18,7 +18,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
-use super::DemoError;
+use super::error::DemoError;
 use crate::{Phase, Review, ReviewOutcome, Reviewer};
 use bindery::api::registration::{Registration, WebhookTarget, is_registered, name};
 use bindery::api::review;

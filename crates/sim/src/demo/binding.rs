@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::DemoError;
 use super::act::Caller::{self, Admin, Tenant};
+use super::error::DemoError;
 use super::examples::{
     CLAIM_TOO_LARGE, CLAIMS, ExampleFile, VOLUME_ARCHIVE_1, VOLUMES, collection,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::DemoError;
+use super::error::DemoError;
 use crate::{ApiRequest, ApiServer, Method};
 use bindery::document;
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::DemoError;
+use super::error::DemoError;
 
 /// An existing folder of this process alone. Removed when it is dropped.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::DemoError;
 use super::act::{Act, Caller};
 use super::admission::ReviewTally;
+use super::error::DemoError;
 use super::print::{Printer, Word};
 use super::scenes::{AdmissionScene, Then};
 use super::setup::DemoSetup;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::DemoError;
+use super::error::DemoError;
 use super::folder::Folder;
 use super::print::Printer;
 use super::setup::DemoSetup;

@@ -10,9 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use serde_json::Value;
 
-use super::DemoError;
 use super::act::{Caller, DeedTarget};
 use super::admission::AdmissionChain;
+use super::error::DemoError;
 use super::examples;
 use super::folder::Folder;
 use crate::{ApiRequest, ApiServer, ClusterState, Method};

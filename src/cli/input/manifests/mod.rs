@@ -17,7 +17,7 @@ use self::stateful_set::{STATEFUL_SET, SetMember, StatefulSet, TemplatedClaim};
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::cli::input::object_id::{ObjectId, ObjectKind};
-use crate::cli::{eprint_line, one_line};
+use crate::cli::output::{eprint_line, one_line};
 use crate::document::{self, Position, Shape, TreeNode, UnreadableError};
 use crate::telemetry::logging;
 

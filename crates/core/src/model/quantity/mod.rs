@@ -80,25 +80,6 @@ impl Quantity {
     /// No storage at all; what a missing capacity or request counts as.
     pub const ZERO: Self = Self(Stored::Units { units: 0, family: Family::Decimal });
 
-    /// Reads an amount as the API server does.
-    ///
-    /// A value between two billionths of a unit is rounded away from zero, so that a request
-    /// for something gets something. An amount with a binary suffix is capped at 2⁶³−1 units in
-    /// either direction; other amounts have no upper limit. A spelling without any digit (`+`,
-    /// `Gi`, `.`) is zero, except with the suffixes `Pi` and `Ei` and with exponents below −9,
-    /// where it is invalid. An exponent counts modulo 2³², as it does in Kubernetes, which keeps
-    /// the low 32 bits.
-    ///
-    /// **Differs from Kubernetes**: next to ±2³¹ Kubernetes' 32-bit sum of exponent and decimal
-    /// places overflows (`1.5e-2147483648` becomes astronomically large); here it is exact.
-    ///
-    /// # Errors
-    ///
-    /// Says what is wrong with the spelling, and at which byte.
-    pub fn parse(text: &str) -> Result<Self, QuantityError> {
-        parse::parse(text)
-    }
-
     /// Whether there is more than nothing.
     pub fn is_positive(&self) -> bool {
         match self.amount() {
@@ -143,14 +124,6 @@ impl Quantity {
             }
             Amount::Large(_) => self,
         }
-    }
-
-    /// The amount as a person says it: the largest binary suffix that leaves at least 1, at most
-    /// two decimals, and a `~` in front when those are not the whole value: `10Gi`, `~9.31Gi`.
-    ///
-    /// For sentences only. Requests to the API server use `Display`.
-    pub fn bytes_display(&self) -> impl fmt::Display + '_ {
-        print::Bytes(self)
     }
 
     /// An amount of so many billionths of a unit.

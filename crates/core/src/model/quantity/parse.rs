@@ -80,18 +80,34 @@ enum Unit {
     Binary(u32),
 }
 
-/// See [`Quantity::parse`].
-pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
-    let spelling = scan(text)?;
-    let unit = unit(&spelling)?;
-    if !spelling.has_digits && !reads_without_digits(unit) {
-        return Err(QuantityError::NoDigits { position: spelling.suffix_at });
+impl Quantity {
+    /// Reads an amount as the API server does.
+    ///
+    /// A value between two billionths of a unit is rounded away from zero, so that a request
+    /// for something gets something. An amount with a binary suffix is capped at 2⁶³−1 units in
+    /// either direction; other amounts have no upper limit. A spelling without any digit (`+`,
+    /// `Gi`, `.`) is zero, except with the suffixes `Pi` and `Ei` and with exponents below −9,
+    /// where it is invalid. An exponent counts modulo 2³², as it does in Kubernetes, which keeps
+    /// the low 32 bits.
+    ///
+    /// **Differs from Kubernetes**: next to ±2³¹ Kubernetes' 32-bit sum of exponent and decimal
+    /// places overflows (`1.5e-2147483648` becomes astronomically large); here it is exact.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the spelling, and at which byte.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        let spelling = scan(text)?;
+        let unit = unit(&spelling)?;
+        if !spelling.has_digits && !reads_without_digits(unit) {
+            return Err(QuantityError::NoDigits { position: spelling.suffix_at });
+        }
+        Ok(match unit {
+            Unit::Decimal(power) => decimal(&spelling, power, Family::Decimal),
+            Unit::Exponent(power) => decimal(&spelling, power, Family::Exponent),
+            Unit::Binary(power) => binary(&spelling, power),
+        })
     }
-    Ok(match unit {
-        Unit::Decimal(power) => decimal(&spelling, power, Family::Decimal),
-        Unit::Exponent(power) => decimal(&spelling, power, Family::Exponent),
-        Unit::Binary(power) => binary(&spelling, power),
-    })
 }
 
 /// Splits the text; knows which characters may stand where, but not which suffixes exist.

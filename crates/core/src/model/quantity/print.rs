@@ -90,8 +90,18 @@ fn suffix(formatter: &mut fmt::Formatter<'_>, exponent: i64, family: Family) -> 
     formatter.write_str(suffix)
 }
 
+impl Quantity {
+    /// The amount as a person says it: the largest binary suffix that leaves at least 1, at most
+    /// two decimals, and a `~` in front when those are not the whole value: `10Gi`, `~9.31Gi`.
+    ///
+    /// For sentences only. Requests to the API server use `Display`.
+    pub fn bytes_display(&self) -> impl fmt::Display + '_ {
+        Bytes(self)
+    }
+}
+
 /// See [`Quantity::bytes_display`].
-pub(super) struct Bytes<'a>(pub(super) &'a Quantity);
+struct Bytes<'a>(&'a Quantity);
 
 impl fmt::Display for Bytes<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

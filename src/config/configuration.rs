@@ -1,0 +1,57 @@
+//! The configuration, and what is wrong with a file of it.
+
+use std::fmt;
+
+use super::recycler::Recycler;
+use crate::document::Position;
+use crate::rules::Policy;
+use crate::rules::judging::filter::OWN_CONTROLLER;
+
+/// A configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// The policy of verdicts and mutations.
+    pub policy: Policy,
+    /// The user name of our own controller, whose requests are not judged.
+    pub own_controller: String,
+    /// How the controller recycles volumes.
+    pub recycler: Recycler,
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            own_controller: OWN_CONTROLLER.to_owned(),
+            recycler: Recycler::default(),
+        }
+    }
+}
+
+/// One thing that is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigurationProblem {
+    /// Where.
+    pub at: Position,
+    /// What is wrong and what to do, without a full stop.
+    pub text: String,
+}
+
+/// Everything that is wrong with a configuration, in the order of the file; a line each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigurationError {
+    /// The name of the file, as messages give it.
+    pub file: String,
+    /// What is wrong.
+    pub problems: Vec<ConfigurationProblem>,
+}
+
+impl fmt::Display for ConfigurationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}:{}: {}", self.file, problem.at, problem.text)?;
+        }
+        Ok(())
+    }
+}

@@ -148,8 +148,7 @@ const WORLD: [&str; 7] = ["fs", "net", "env", "process", "thread", "io", "os"];
 const ADDRESSES: [&str; 4] = ["IpAddr", "Ipv4Addr", "Ipv6Addr", "SocketAddr"];
 
 /// Words by which a clock or chance is asked.
-const CHANCE: [&str; 7] =
-    ["SystemTime", "Instant", "RandomState", "UNIX_EPOCH", "HashMap", "HashSet", "Stopwatch"];
+const CHANCE: [&str; 5] = ["SystemTime", "Instant", "RandomState", "UNIX_EPOCH", "Stopwatch"];
 
 /// Calls that ask a clock.
 const CLOCKS: [(&str, &str); 3] = [("Timestamp", "now"), ("Zoned", "now"), ("Date", "today")];

@@ -114,11 +114,6 @@ fn files_are_short() {
 }
 
 #[test]
-fn functions_are_short() {
-    check_all(Kind::Rust, shape::functions);
-}
-
-#[test]
 fn types_are_named_after_the_domain() {
     check_all(Kind::Rust, shape::names);
 }

@@ -1,14 +1,11 @@
-//! The shape of files: a header, a length, short functions, names of the domain.
+//! The shape of files: a header, a length, names of the domain. Not here: the length of functions, which clippy checks.
 
 use super::Finding;
-use super::code::{Token, blank, tokens};
+use super::code::{blank, tokens};
 use super::tree::File;
 
 /// Lines a file may have: what a person reads at a sitting.
 const FILE_LINES_MAX: usize = 500;
-
-/// Lines of code a function may have, counted as clippy's `too_many_lines` counts.
-const FUNCTION_LINES_MAX: usize = 70;
 
 /// Endings of names that say nothing about the domain.
 const EMPTY_NAMES: [&str; 6] = ["Manager", "Helper", "Util", "Utils", "Info", "Data"];
@@ -33,62 +30,6 @@ pub(crate) fn length(file: &File) -> Vec<Finding> {
         return Vec::new();
     }
     vec![finding(file, lines, format!("{lines} lines, at most {FILE_LINES_MAX}; split the file"))]
-}
-
-/// A function is short, or says why not.
-pub(crate) fn functions(file: &File) -> Vec<Finding> {
-    let code = blank(&file.text);
-    let lines: Vec<&str> = code.lines().collect();
-    let tokens = tokens(&code);
-    let mut findings = Vec::new();
-    for at in 0..tokens.len() {
-        if tokens[at].text != "fn" || is_excused(&tokens, at) {
-            continue;
-        }
-        let Some((open, close)) = body(&tokens, at) else { continue };
-        let inner = lines.get(open..close.saturating_sub(1)).unwrap_or_default();
-        let count = inner.iter().filter(|line| !line.trim().is_empty()).count();
-        if count > FUNCTION_LINES_MAX {
-            let name = tokens.get(at + 1).map_or("", |token| token.text.as_str());
-            let text = format!("function {name} has {count} lines, at most {FUNCTION_LINES_MAX}");
-            findings.push(finding(file, tokens[at].line, text));
-        }
-    }
-    findings
-}
-
-/// Whether the attributes of the item that holds `at` expect its length.
-fn is_excused(tokens: &[Token], at: usize) -> bool {
-    let of_item = tokens[..at].iter().rev();
-    let mut attributes =
-        of_item.take_while(|token| !matches!(token.text.as_str(), ";" | "{" | "}"));
-    attributes.any(|token| token.text == "too_many_lines")
-}
-
-/// The lines on which the body of the function at `at` opens and closes.
-fn body(tokens: &[Token], at: usize) -> Option<(usize, usize)> {
-    let mut brackets = 0_i32;
-    let mut braces = 0_i32;
-    let mut open = None;
-    for token in &tokens[at..] {
-        match token.text.as_str() {
-            "(" | "[" => brackets += 1,
-            ")" | "]" => brackets -= 1,
-            ";" if brackets == 0 && braces == 0 => return None,
-            "{" => {
-                open.get_or_insert(token.line);
-                braces += 1;
-            }
-            "}" => {
-                braces -= 1;
-                if braces == 0 {
-                    return Some((open?, token.line));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// A type is named after what it is in the domain.
@@ -131,18 +72,6 @@ mod tests {
     fn a_long_file_is_found() {
         assert_eq!(lines(&length(&file(&"\n".repeat(501)))), [501]);
         assert!(length(&file(&"\n".repeat(500))).is_empty());
-    }
-
-    #[test]
-    fn a_long_function_is_found() {
-        let long = |count: usize, before: &str| {
-            let body = "    call();\n\n    // a comment\n".repeat(count);
-            file(&format!("struct A;\n{before}fn f(a: [u8; 2]) {{\n{body}}}\nfn g() {{}}\n"))
-        };
-        assert_eq!(lines(&functions(&long(71, ""))), [2]);
-        assert!(functions(&long(70, "")).is_empty());
-        let excuse = "#[expect(clippy::too_many_lines, reason = \"a list\")]\n";
-        assert!(functions(&long(71, excuse)).is_empty());
     }
 
     #[test]

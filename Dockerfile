@@ -11,7 +11,7 @@ FROM scratch AS outside
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="bindery" \
-      org.opencontainers.image.description="Keeps PersistentVolumes and PersistentVolumeClaims correctly married" \
+      org.opencontainers.image.description="Stops Kubernetes changes that would lose or mis-bind persistent storage, and explains why a PersistentVolumeClaim is Pending" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
@@ -31,7 +31,7 @@ FROM scratch
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="bindery" \
-      org.opencontainers.image.description="Keeps PersistentVolumes and PersistentVolumeClaims correctly married" \
+      org.opencontainers.image.description="Stops Kubernetes changes that would lose or mis-bind persistent storage, and explains why a PersistentVolumeClaim is Pending" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"

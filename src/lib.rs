@@ -160,7 +160,7 @@
 //! and no object has two writes in flight.
 //!
 //! **Architecture invariant:** admission has no side effects. The webhook writes nothing to the cluster, and no rule
-//! can tell a dry run from a real request.
+//! can distinguish a dry run from a real request.
 //!
 //! **Architecture invariant:** [`api`] converts every volume and claim on its way in. No rule names an API type.
 //!

@@ -1,6 +1,6 @@
 //! JSON to trees.
 //!
-//! Each level is read with its values still as text; where a value's text lies in the whole tells
+//! Each level is read with its values still as text; where a value's text lies in the whole gives
 //! its place. That reads deep values several times, which manifests are small enough for.
 
 use std::cell::Cell;
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
-    /// The place that was told last, and its offset: the next is mostly a little further on, and a dump may be
+    /// The place that was asked for last, and its offset: the next is mostly a little further on, and a dump may be
     /// one line of megabytes.
     last: Cell<(usize, Position)>,
 }
@@ -47,9 +47,9 @@ impl<'a> Lines<'a> {
     fn place_at(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
-        let (told, last) = self.last.get();
-        let is_further = (start..=offset).contains(&told);
-        let (from, before) = if is_further { (told, last.column) } else { (start, 1) };
+        let (known, last) = self.last.get();
+        let is_further = (start..=offset).contains(&known);
+        let (from, before) = if is_further { (known, last.column) } else { (start, 1) };
         let between = self.text.get(from..offset).unwrap_or_default().chars().count();
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         let column = before.saturating_add(number(between));
@@ -72,21 +72,21 @@ impl<'a> Lines<'a> {
         if depth > DEPTH_MAX {
             return Err(UnreadableError { at, reason: TOO_DEEP.to_owned() });
         }
-        let refused = |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
+        let invalid = |error: serde_json::Error| UnreadableError { at, reason: reason(&error) };
         let shape = match part.as_bytes().first() {
             Some(b'{') => {
-                let Fields(fields) = serde_json::from_str(part).map_err(refused)?;
+                let Fields(fields) = serde_json::from_str(part).map_err(invalid)?;
                 Shape::Map(self.entries(fields, depth)?)
             }
             Some(b'[') => {
-                let items: Vec<&RawValue> = serde_json::from_str(part).map_err(refused)?;
+                let items: Vec<&RawValue> = serde_json::from_str(part).map_err(invalid)?;
                 let nodes = items.into_iter().map(|item| self.node(item.get(), depth + 1));
                 Shape::List(nodes.collect::<Result<_, _>>()?)
             }
-            Some(b'"') => Shape::Text(serde_json::from_str(part).map_err(refused)?),
-            Some(b't' | b'f') => Shape::Bool(serde_json::from_str(part).map_err(refused)?),
+            Some(b'"') => Shape::Text(serde_json::from_str(part).map_err(invalid)?),
+            Some(b't' | b'f') => Shape::Bool(serde_json::from_str(part).map_err(invalid)?),
             Some(b'n') => Shape::Null,
-            _ => Shape::Number(serde_json::from_str(part).map_err(refused)?),
+            _ => Shape::Number(serde_json::from_str(part).map_err(invalid)?),
         };
         Ok(TreeNode { at, shape })
     }
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The sentence of an error without the place, which is told by us.
+/// The sentence of an error without the place, which the caller adds.
 fn reason(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     error.to_string().replace(&place, "")

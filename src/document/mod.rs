@@ -1,7 +1,7 @@
 //! Manifests and configuration as people write them: YAML and JSON as trees that know the line and
 //! column of everything in them.
 //!
-//! Whoever finds something wrong in a file can say where. Nothing here knows what a field means.
+//! An error in a file has its place. Nothing here knows what a field means.
 
 mod json;
 mod scalar;
@@ -15,7 +15,7 @@ pub use tree::{Entry, Position, Shape, TreeNode, UnreadableError, quoted};
 
 /// Reads every document of `text`: multi-document YAML, or JSON values one after another.
 ///
-/// JSON is told from YAML by its first character. Empty documents are left out.
+/// JSON differs from YAML by its first character. Empty documents are left out.
 pub fn read(text: &str) -> Result<Vec<TreeNode>, UnreadableError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let documents = if is_json(text) { json::read(text)? } else { yaml::read(text)? };

@@ -1,7 +1,7 @@
 //! What a scalar of YAML means.
 //!
 //! kubectl reads YAML 1.1 (`sigs.k8s.io/yaml` over `yaml/v2`, `resolve.go`): `yes` is true, `0777`
-//! is 511. A checker that read `yes` as text would pass what the API server refuses.
+//! is 511. A checker that read `yes` as text would pass what the API server rejects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -68,7 +68,7 @@ pub(super) fn resolve(text: &str) -> Shape {
     number.map_or_else(|| Shape::Text(text.to_owned()), Shape::Number)
 }
 
-/// Go: `strconv.ParseInt(text, 0, 64)`: the base is told by the prefix, a leading zero means octal.
+/// Go: `strconv.ParseInt(text, 0, 64)`: the prefix gives the base, a leading zero means octal.
 /// What is larger comes out of kubectl as a floating-point number.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {

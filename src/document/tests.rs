@@ -1,4 +1,4 @@
-//! Places, bare words and refusals of documents.
+//! Places, bare words and errors of documents.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ fn value(text: &str) -> Value {
     documents[0].to_json()
 }
 
-fn refusal(text: &str) -> String {
+fn reason_of(text: &str) -> String {
     read(text).expect_err("it does not read").to_string()
 }
 
@@ -98,25 +98,25 @@ fn aliases_and_merges_are_resolved() {
 
 #[test]
 fn refusals_name_the_place() {
-    assert_eq!(refusal("a: 1\nb: 2\na: 3\n"), "3:1: key \"a\" is given twice, first at 1:1");
-    assert_eq!(refusal("{\"a\": 1,\n \"a\": 2}"), "2:2: key \"a\" is given twice, first at 1:2");
-    assert!(refusal("a: [1, 2\nb: 3\n").starts_with("2:"), "{}", refusal("a: [1, 2\nb: 3\n"));
-    assert!(refusal("{\"a\": }").starts_with("1:7: not readable as JSON: expected value"));
-    assert_eq!(refusal("? [a]\n: b\n"), "1:3: a list or a map cannot be a key");
+    assert_eq!(reason_of("a: 1\nb: 2\na: 3\n"), "3:1: key \"a\" is given twice, first at 1:1");
+    assert_eq!(reason_of("{\"a\": 1,\n \"a\": 2}"), "2:2: key \"a\" is given twice, first at 1:2");
+    assert!(reason_of("a: [1, 2\nb: 3\n").starts_with("2:"), "{}", reason_of("a: [1, 2\nb: 3\n"));
+    assert!(reason_of("{\"a\": }").starts_with("1:7: not readable as JSON: expected value"));
+    assert_eq!(reason_of("? [a]\n: b\n"), "1:3: a list or a map cannot be a key");
 }
 
 /// Columns are counted in letters, also where the parser counts bytes.
 #[test]
 fn a_refusal_of_json_names_the_letter() {
-    assert!(refusal("{\"é😀\": }").starts_with("1:8: not readable as JSON: expected value"));
+    assert!(reason_of("{\"é😀\": }").starts_with("1:8: not readable as JSON: expected value"));
     assert!(
-        refusal("{\"a\":\n \"é").starts_with("2:3: not readable as JSON: EOF"),
+        reason_of("{\"a\":\n \"é").starts_with("2:3: not readable as JSON: EOF"),
         "{}",
-        refusal("{\"a\":\n \"é")
+        reason_of("{\"a\":\n \"é")
     );
 }
 
-/// Such a list has no depth of its own; the parser tells where its first item begins.
+/// Such a list has no depth of its own; the parser reports where its first item begins.
 #[test]
 fn a_list_begins_at_its_dash_however_it_is_indented() {
     let at = |text: &str| read(text).expect("it reads")[0].get("a").expect("a key").at;
@@ -139,9 +139,9 @@ fn a_list_begins_at_its_dash_however_it_is_indented() {
 fn a_refusal_does_not_repeat_a_long_key() {
     let (word, key) = ("k".repeat(1_000), json!("k\u{1b}".repeat(100_000)));
     for text in [format!("{word}: 1\n{word}: 2\n"), format!("{{{key}: 1, {key}: 2}}")] {
-        let told = refusal(&text);
-        assert!(told.contains("…\" is given twice, first at 1:"), "{}", told.len());
-        assert!(told.chars().count() < 200 && !told.contains(char::is_control), "{told}");
+        let reason = reason_of(&text);
+        assert!(reason.contains("…\" is given twice, first at 1:"), "{}", reason.len());
+        assert!(reason.chars().count() < 200 && !reason.contains(char::is_control), "{reason}");
     }
 }
 
@@ -153,7 +153,7 @@ fn aliases_cannot_fill_the_memory() {
         let items = vec![before; 10].join(", ");
         writeln!(text, "a{level}: &a{level} [{items}]").expect("text takes it");
     }
-    assert!(refusal(&text).ends_with("aliases add more than 1000000 values"));
+    assert!(reason_of(&text).ends_with("aliases add more than 1000000 values"));
 }
 
 #[test]
@@ -161,14 +161,18 @@ fn depth_is_limited() {
     for depth in [120, 5000] {
         let deep = format!("{{\"a\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(
-            refusal(&deep).ends_with("values nest deeper than 100 levels"),
+            reason_of(&deep).ends_with("values nest deeper than 100 levels"),
             "{}",
-            refusal(&deep)
+            reason_of(&deep)
         );
     }
     let deep = format!("a: {}{}", "[".repeat(120), "]".repeat(120));
-    assert!(refusal(&deep).ends_with("values nest deeper than 100 levels"), "{}", refusal(&deep));
+    assert!(
+        reason_of(&deep).ends_with("values nest deeper than 100 levels"),
+        "{}",
+        reason_of(&deep)
+    );
     // The parser has a limit of its own for flow collections.
     let deep = format!("a: {}{}", "[".repeat(5000), "]".repeat(5000));
-    assert!(refusal(&deep).ends_with("recursion limit exceeded"), "{}", refusal(&deep));
+    assert!(reason_of(&deep).ends_with("recursion limit exceeded"), "{}", reason_of(&deep));
 }

@@ -167,7 +167,7 @@ pub(super) fn twice(key: &str, first: Position) -> String {
     format!("key {} is given twice, first at {first}", quoted(key))
 }
 
-/// So many characters of a stranger's word are repeated in a sentence.
+/// Characters of a quoted word that a sentence repeats: a screen's width and a half.
 const QUOTED_CHARS_MAX: usize = 120;
 
 /// A word of a file in quotes, on one line and not longer than a sentence bears.

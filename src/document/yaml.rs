@@ -1,7 +1,7 @@
 //! YAML to trees.
 //!
 //! Built from the parser's events rather than through serde: a tree needs the place of every key
-//! and whether a scalar was quoted, and serde tells neither.
+//! and whether a scalar was quoted, and serde reports neither.
 
 use std::collections::BTreeMap;
 
@@ -117,11 +117,11 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => self.end(at),
             Event::Alias(anchor) => {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
-                    return refused(at, "an alias inside the value that it stands for");
+                    return invalid(at, "an alias inside the value that it stands for");
                 };
                 self.aliased += node.count();
                 if self.aliased > ALIASED_COUNT_MAX {
-                    return refused(at, "aliases add more than 1000000 values");
+                    return invalid(at, "aliases add more than 1000000 values");
                 }
                 self.value(TreeNode { at, ..node }, 0)
             }
@@ -129,7 +129,7 @@ impl Builder<'_> {
                 self.anchors.clear();
                 Ok(())
             }
-            // Comments and whatever else is no value; the parser may learn to tell more.
+            // Comments and whatever else is no value; the parser may get more kinds of events.
             Event::StreamStart
             | Event::StreamEnd
             | Event::DocumentEnd
@@ -147,7 +147,7 @@ impl Builder<'_> {
         )
     }
 
-    /// Where a list in a block begins. Of one that is not indented below its key the parser tells where the
+    /// Where a list in a block begins. Of one that is not indented below its key the parser reports where the
     /// first item begins; its dash is the first letter of that line.
     fn dash(&self, at: Position) -> Position {
         let is_value = matches!(self.open.last(), Some(Open { content: Content::Map(_), .. }));
@@ -163,17 +163,17 @@ impl Builder<'_> {
 
     fn begin(&mut self, open: Open) -> Result<(), UnreadableError> {
         if self.awaits_key() {
-            return refused(open.at, "a list or a map cannot be a key");
+            return invalid(open.at, "a list or a map cannot be a key");
         }
         if self.open.len() >= DEPTH_MAX {
-            return refused(open.at, TOO_DEEP);
+            return invalid(open.at, TOO_DEEP);
         }
         self.open.push(open);
         Ok(())
     }
 
     fn end(&mut self, at: Position) -> Result<(), UnreadableError> {
-        let Some(open) = self.open.pop() else { return refused(at, "an end without a beginning") };
+        let Some(open) = self.open.pop() else { return invalid(at, "an end without a beginning") };
         let shape = match open.content {
             Content::List(items) => Shape::List(items),
             Content::Map(Fields { mut entries, merged, mut seen, .. }) => {
@@ -208,9 +208,9 @@ impl Builder<'_> {
             Shape::Text(text) => text,
             Shape::Bool(bool) => bool.to_string(),
             Shape::Number(number) => number.to_string(),
-            Shape::Null => return refused(node.at, "a key is empty"),
+            Shape::Null => return invalid(node.at, "a key is empty"),
             Shape::List(_) | Shape::Map(_) => {
-                return refused(node.at, "a list or a map cannot be a key");
+                return invalid(node.at, "a list or a map cannot be a key");
             }
         };
         self.key(name, node.at)
@@ -218,7 +218,7 @@ impl Builder<'_> {
 
     fn key(&mut self, name: String, at: Position) -> Result<(), UnreadableError> {
         let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
-            return refused(at, "a key outside a map");
+            return invalid(at, "a key outside a map");
         };
         if let Some(first) = fields.seen.insert(name.clone(), at) {
             return Err(UnreadableError { at, reason: twice(&name, first) });
@@ -230,7 +230,7 @@ impl Builder<'_> {
     /// A map may be merged with several others.
     fn await_merged(&mut self, at: Position) -> Result<(), UnreadableError> {
         let Some(Open { content: Content::Map(fields), .. }) = self.open.last_mut() else {
-            return refused(at, "a key outside a map");
+            return invalid(at, "a key outside a map");
         };
         fields.key = Some(Key::Merge);
         Ok(())
@@ -254,11 +254,11 @@ fn merge(
         }
         Shape::List(maps) => maps.into_iter().try_for_each(|map| merge(entries, seen, map)),
         Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Text(_) => {
-            refused(node.at, "<< needs a map or a list of maps")
+            invalid(node.at, "<< needs a map or a list of maps")
         }
     }
 }
 
-fn refused<T>(at: Position, reason: &str) -> Result<T, UnreadableError> {
+fn invalid<T>(at: Position, reason: &str) -> Result<T, UnreadableError> {
     Err(UnreadableError { at, reason: reason.to_owned() })
 }

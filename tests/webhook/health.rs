@@ -123,7 +123,7 @@ async fn paths_that_do_not_exist_are_named() {
     }
 }
 
-/// Twenty reviews wait for live reads, one is half sent; all are answered, no new client is told that
+/// Twenty reviews wait for live reads, one is half sent; all are answered, no new client learns that
 /// this is the place to go.
 #[tokio::test]
 async fn a_drain_answers_everything_in_flight() {

@@ -165,7 +165,7 @@ fn is_of_namespaces(request_type: RequestType) -> bool {
 
 /// The requests of `request_types`, by the webhook that evaluates them.
 fn request_types(request_types: &[RequestType]) -> String {
-    let told = request_types.iter().map(|request_type| {
+    let sentences = request_types.iter().map(|request_type| {
         let resource = match request_type.resource {
             Resource::Volumes => "persistentvolumes",
             Resource::Claims => "persistentvolumeclaims",
@@ -181,7 +181,7 @@ fn request_types(request_types: &[RequestType]) -> String {
         (name(request_type.endpoint), request)
     });
     let mut entries: Vec<(&str, Vec<String>)> = Vec::new();
-    for (entry, request) in told {
+    for (entry, request) in sentences {
         match entries.iter_mut().find(|(known, _)| *known == entry) {
             Some((_, requests)) => requests.push(request),
             None => entries.push((entry, vec![request])),

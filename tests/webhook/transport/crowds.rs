@@ -48,7 +48,7 @@ async fn connections_over_a_limit_are_closed_unheard_and_a_place_that_is_left_is
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
         others.push(socket.connect(served.server.address()).await.unwrap());
     }
-    eventually("refused", || served.counts.of("Rejected(Total)") == 1).await;
+    eventually("rejected", || served.counts.of("Rejected(Total)") == 1).await;
     for client in &mut first {
         client.ask().await;
     }

@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exit::Failure;
 use super::files::{self, Readers};
-use super::notation;
-use super::notation::API_VERSION;
-use super::report::{Exempt, Finding, FindingResult, Report, ResultCounts};
+use super::render::{self, API_VERSION};
+use super::report::{Exempt, Finding, FindingResult, Report, ReportedObject, ResultCounts};
 use crate::document;
 
 const KIND: &str = "Baseline";
@@ -125,7 +124,7 @@ pub(super) fn write(
         reason: reason.to_owned(),
         findings: found.map(accepted).collect(),
     };
-    files::write(path, &notation::yaml(&baseline)?, Readers::Everybody)
+    files::write(path, &render::yaml(&baseline)?, Readers::Everybody)
 }
 
 fn is_acceptable(result: FindingResult) -> bool {
@@ -139,10 +138,11 @@ fn is_acceptable(result: FindingResult) -> bool {
 }
 
 fn accepted(finding: &Finding) -> Accepted {
+    let ReportedObject { kind, namespace, name } = finding.object.clone();
     Accepted {
-        kind: finding.kind.to_owned(),
-        namespace: finding.namespace.clone(),
-        name: finding.name.clone(),
+        kind: kind.to_owned(),
+        namespace,
+        name,
         rule: finding.rule.clone(),
         field: finding.field.clone(),
     }

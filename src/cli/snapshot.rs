@@ -13,9 +13,8 @@ use super::exit::{Exit, Failure};
 use super::files::Readers;
 use super::input::cluster::{ClusterClient, listed};
 use super::input::listing::{CLAIM_USE, SNAPSHOT_KIND};
-use super::notation;
-use super::notation::API_VERSION;
 use super::output::deliver;
+use super::render::{self, API_VERSION};
 use crate::api::pods::any_pod;
 use crate::model::ClaimKey;
 
@@ -40,7 +39,7 @@ pub fn run(arguments: &SnapshotArgs) -> Result<Exit, Failure> {
     let snapshot = json!({
         "apiVersion": API_VERSION, "kind": SNAPSHOT_KIND, "takenAt": taken.to_string(), "items": items,
     });
-    let text = notation::json(&snapshot)?;
+    let text = render::json(&snapshot)?;
     deliver(arguments.output.as_deref(), &text, Readers::Owner)?;
     Ok(Exit::Clean)
 }

@@ -39,7 +39,7 @@ const PRIVATE: [(&str, &str); 16] = [
 ];
 
 /// Hosts that a file may name. `127.0.0.1` and 192.0.2.10 (RFC 5737, for examples) belong to no network.
-const HOSTS: [&str; 14] = [
+const HOSTS: [&str; 15] = [
     "github.com",
     "kubernetes.io",
     "kyverno.io",
@@ -49,6 +49,7 @@ const HOSTS: [&str; 14] = [
     "docs.rs",
     "no-color.org",
     "json-schema.org",
+    "schemastore.azurewebsites.net",
     "www.w3.org",
     "doc.rust-lang.org",
     "127.0.0.1",

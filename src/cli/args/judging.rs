@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::cluster::{ClusterArgs, duration};
-use super::output::{Format, Output};
+use super::output::Output;
 
 /// Arguments of `bindery check`.
 #[derive(Clone, Debug, Args)]
@@ -103,8 +103,8 @@ pub struct ScanArgs {
 pub struct ReportArgs {
     /// `text`, `wide`, `json`, `yaml`, `junit`, `sarif`, `github` or `markdown`, to standard output or to a
     /// file as `json=PATH`; repeatable.
-    #[arg(short, long, value_name = "FORMAT[=PATH]", default_value = "text")]
-    pub output: Vec<Output<Format>>,
+    #[arg(short, long, value_name = "FORMAT[=PATH]", value_parser = Output::of_findings, default_value = "text")]
+    pub output: Vec<Output>,
     /// Accept the findings that this file lists, until the time in it.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,

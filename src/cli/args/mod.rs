@@ -16,7 +16,7 @@ use clap_complete::Shell;
 pub use self::cluster::ClusterArgs;
 use self::cluster::duration;
 pub use self::judging::{Apply, CheckArgs, FailOn, ReportArgs, ScanArgs, SnapshotArgs};
-pub use self::output::{Form, Format, Output};
+pub use self::output::{Format, Output};
 use crate::api::installation::Installation;
 use crate::controller::mode::ControllerMode;
 use crate::telemetry::logging::{LogFormat, LogLevel};
@@ -247,8 +247,8 @@ pub struct PlanArgs {
     pub filename: Vec<PathBuf>,
     /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
     /// repeatable.
-    #[arg(short, long, value_name = "FORM[=PATH]", default_value = "text")]
-    pub output: Vec<Output<Form>>,
+    #[arg(short, long, value_name = "FORM[=PATH]", value_parser = Output::of_any_report, default_value = "text")]
+    pub output: Vec<Output>,
     /// Show what changed since this plan, which `-o json` wrote earlier.
     #[arg(long, value_name = "OLDPLAN")]
     pub diff: Option<PathBuf>,
@@ -287,8 +287,8 @@ pub struct ExplainArgs {
     pub namespace: Option<String>,
     /// `text`, `wide`, `json`, `yaml` or `markdown`, to standard output or to a file as `json=PATH`;
     /// repeatable.
-    #[arg(short, long, value_name = "FORM[=PATH]", default_value = "text")]
-    pub output: Vec<Output<Form>>,
+    #[arg(short, long, value_name = "FORM[=PATH]", value_parser = Output::of_any_report, default_value = "text")]
+    pub output: Vec<Output>,
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,

@@ -6,9 +6,9 @@ use clap::ValueEnum;
 
 /// One output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output<F> {
+pub struct Output {
     /// Its format.
-    pub format: F,
+    pub format: Format,
     /// Where it goes; standard output if absent.
     pub path: Option<PathBuf>,
 }
@@ -24,51 +24,42 @@ pub enum Format {
     Json,
     /// The same as YAML.
     Yaml,
-    /// For build servers.
+    /// For build servers; of findings only.
     Junit,
-    /// For code scanning, SARIF 2.1.0.
+    /// For code scanning, SARIF 2.1.0; of findings only.
     Sarif,
-    /// Workflow commands of GitHub Actions.
+    /// Workflow commands of GitHub Actions; of findings only.
     Github,
     /// For a comment on a pull request.
     Markdown,
 }
 
-/// The format of a plan or an explanation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For people.
-    Text,
-    /// For people who want to see everything.
-    Wide,
-    /// For programs.
-    Json,
-    /// The same as YAML.
-    Yaml,
-    /// For a comment on a pull request.
-    Markdown,
-}
+impl Output {
+    /// Reads `FORMAT` or `FORMAT=PATH`, in any format.
+    pub(super) fn of_findings(text: &str) -> Result<Self, String> {
+        Self::read(text, Format::value_variants())
+    }
 
-impl<F: ValueEnum> std::str::FromStr for Output<F> {
-    type Err = String;
+    /// Reads `FORMAT` or `FORMAT=PATH`, in a format that every report has.
+    pub(super) fn of_any_report(text: &str) -> Result<Self, String> {
+        use Format::{Json, Markdown, Text, Wide, Yaml};
+        Self::read(text, &[Text, Wide, Json, Yaml, Markdown])
+    }
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn read(text: &str, known: &[Format]) -> Result<Self, String> {
         let (format, path) = match text.split_once('=') {
             Some((_, "")) => return Err("a path must follow '='".to_owned()),
             Some((format, path)) => (format, Some(PathBuf::from(path))),
             None => (text, None),
         };
-        let format = F::from_str(format, false).map_err(|_| known::<F>())?;
+        let found = Format::from_str(format, false).ok().filter(|format| known.contains(format));
+        let format = found.ok_or_else(|| {
+            let values = known.iter().filter_map(ValueEnum::to_possible_value);
+            let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+            let names = names.join(", ");
+            let (others, last) = names.rsplit_once(", ").unwrap_or_default();
+            format!("known formats are {others} and {last}")
+        })?;
         Ok(Self { format, path })
-    }
-}
-
-/// The sentence that lists the formats.
-fn known<F: ValueEnum>() -> String {
-    let forms = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    let names: Vec<String> = forms.map(|form| form.get_name().to_owned()).collect();
-    match names.split_last() {
-        Some((last, others)) => format!("known formats are {} and {last}", others.join(", ")),
-        None => "no format is known".to_owned(),
     }
 }

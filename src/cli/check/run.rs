@@ -19,7 +19,7 @@ use crate::cli::judge::findings::{FindingSubject, Origin, of_api, of_verdict};
 use crate::cli::judge::live::Source;
 use crate::cli::judge::proposed::{created, replaced, stored, updated};
 use crate::cli::judge::{JudgeContext, JudgedChange, KnownObjects, ProposedChange, judge_proposal};
-use crate::cli::notation::API_VERSION;
+use crate::cli::render::API_VERSION;
 use crate::cli::report::{
     EditEntry, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
 };
@@ -247,9 +247,7 @@ impl<'a> Run<'a> {
     pub(super) fn take_edits(&mut self, judged: &JudgedChange, about: FindingSubject<'_>) {
         let entries = judged.edits.iter().map(|edit| EditEntry {
             edit: edit.id,
-            kind: about.key.kind.name(),
-            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
-            name: about.key.name.clone(),
+            object: about.key.into(),
             patch: edit.patch.clone(),
             warning: edit.warning.clone(),
             place: about.origin.map(|origin| match origin.source {
@@ -266,9 +264,7 @@ impl<'a> Run<'a> {
         self.summary.count(gravest.unwrap_or(FindingResult::Clean));
         let first = self.findings.len();
         self.objects.push(JudgedObject {
-            kind: about.key.kind.name(),
-            namespace: about.key.kind.is_namespaced().then(|| about.key.namespace.clone()),
-            name: about.key.name.clone(),
+            object: about.key.into(),
             operation: about.operation,
             file: about.origin.map(|origin| origin.source.unwrap_or(origin.file).to_owned()),
             findings: first..first + found.len(),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, InspectedInstallation};
+use super::{CheckResult, InspectedInstallation};
 use crate::cli::exit::Failure;
 use crate::cli::input::cluster::CreateResponse;
 use crate::model::annotations::BIND_COMPLETED;
@@ -22,7 +22,7 @@ const DENIALS: &str = "denials";
 /// The name of what is never stored.
 const NAME: &str = "bindery-doctor-canary";
 
-pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let namespace = subject.installation.namespace();
     let claims = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims?dryRun=All");
     let edited = subject.cluster.create(&claims, &claim())?;
@@ -33,18 +33,18 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, 
 }
 
 /// What the responses to both writes prove under a policy.
-fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<Finding> {
+fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<CheckResult> {
     let edit = find_edit(EDIT).map_or(Switch::On, |edit| policy.switch(edit));
     let edits = match edit {
         Switch::On => edits(edited),
-        Switch::Off => Finding::unknown(
+        Switch::Off => CheckResult::unknown(
             EDITS,
             format!("edit {EDIT} is off, so edits were not tried; switch it on to try them"),
         ),
     };
     let denials = match find(RULE).map_or(Mode::Deny, |rule| policy.mode(rule)) {
         Mode::Deny | Mode::Warn => denies(denied),
-        quiet @ (Mode::Audit | Mode::Off) => Finding::unknown(
+        quiet @ (Mode::Audit | Mode::Off) => CheckResult::unknown(
             DENIALS,
             format!(
                 "rule {RULE} is set to {}, so denials were not tried; set it to deny or warn to try them",
@@ -54,7 +54,7 @@ fn judged(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> 
     };
     let mut findings = vec![edits, denials];
     if [edited, denied].into_iter().all(may_not) {
-        findings.push(Finding::bad(
+        findings.push(CheckResult::bad(
             "requests",
             "neither write was allowed; whether the API server calls the webhook is not known; give this \
              account permission to create PersistentVolumes and PersistentVolumeClaims",
@@ -84,14 +84,14 @@ fn volume() -> Value {
     })
 }
 
-fn edits(reply: &CreateResponse) -> Finding {
+fn edits(reply: &CreateResponse) -> CheckResult {
     let note = format!("/metadata/annotations/{}", BIND_COMPLETED.replace('/', "~1"));
     match reply.code {
-        200 | 201 if reply.object.pointer(&note).is_none() => Finding::good(
+        200 | 201 if reply.object.pointer(&note).is_none() => CheckResult::good(
             EDITS,
             "the annotation of a binder was removed from a PersistentVolumeClaim",
         ),
-        200 | 201 => Finding::bad(
+        200 | 201 => CheckResult::bad(
             EDITS,
             "the annotation of a binder stayed on a PersistentVolumeClaim; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
@@ -100,20 +100,23 @@ fn edits(reply: &CreateResponse) -> Finding {
     }
 }
 
-fn denies(reply: &CreateResponse) -> Finding {
+fn denies(reply: &CreateResponse) -> CheckResult {
     let mark = format!("[{RULE}] ");
     let has_mark = |text: &str| text.contains(&mark);
     if reply.code == 403 && has_mark(&reply.message()) {
-        return Finding::good(DENIALS, "a PersistentVolume with an incomplete claimRef was denied");
+        return CheckResult::good(
+            DENIALS,
+            "a PersistentVolume with an incomplete claimRef was denied",
+        );
     }
     if reply.warnings.iter().any(|warning| has_mark(warning)) {
-        return Finding::good(
+        return CheckResult::good(
             DENIALS,
             "a PersistentVolume with an incomplete claimRef was warned about",
         );
     }
     match reply.code {
-        200 | 201 => Finding::bad(
+        200 | 201 => CheckResult::bad(
             DENIALS,
             "a PersistentVolume with an incomplete claimRef was admitted without a warning; the API server does not call the webhook, or gets no answer \
              in time; look at certificates and replicas, and at webhook.extraMatchConditions",
@@ -123,10 +126,10 @@ fn denies(reply: &CreateResponse) -> Finding {
 }
 
 /// The API server answered by itself: it could not call the webhook, or did not get that far.
-fn not_asked(check: &'static str, code: u16, reply: &CreateResponse) -> Finding {
+fn not_asked(check: &'static str, code: u16, reply: &CreateResponse) -> CheckResult {
     let message = reply.message();
     if message.contains(UNREACHED) {
-        return Finding::bad(
+        return CheckResult::bad(
             check,
             format!(
                 "the API server does not reach the webhook: {message}; changes that can harm bound volumes are \
@@ -134,7 +137,7 @@ fn not_asked(check: &'static str, code: u16, reply: &CreateResponse) -> Finding 
             ),
         );
     }
-    Finding::unknown(check, format!("the API server answered {code} by itself: {message}"))
+    CheckResult::unknown(check, format!("the API server answered {code} by itself: {message}"))
 }
 
 /// Whether the account lacks the permission.
@@ -150,20 +153,24 @@ const UNREACHED: &str = "failed calling webhook";
 
 #[cfg(test)]
 mod tests {
-    use super::super::Outcome;
+    use super::super::CheckOutcome;
     use super::*;
 
     fn reply(code: u16, message: &str) -> CreateResponse {
         CreateResponse { code, object: json!({"message": message}), warnings: Vec::new() }
     }
 
-    fn outcomes(policy: &Policy, edited: &CreateResponse, denied: &CreateResponse) -> Vec<Outcome> {
+    fn outcomes(
+        policy: &Policy,
+        edited: &CreateResponse,
+        denied: &CreateResponse,
+    ) -> Vec<CheckOutcome> {
         judged(policy, edited, denied).iter().map(|finding| finding.outcome).collect()
     }
 
     #[test]
     fn answers_of_the_api_server_are_distinguished() {
-        use Outcome::{Bad, Good, Unknown};
+        use CheckOutcome::{Bad, Good, Unknown};
         let policy = Policy::default();
         let passed = reply(201, "");
         let denied = reply(403, &format!("admission webhook denied the request: [{RULE}] no"));
@@ -194,10 +201,10 @@ mod tests {
     fn a_write_that_was_not_edited_is_reported() {
         let unedited = CreateResponse { code: 201, object: claim(), warnings: Vec::new() };
         let found = judged(&Policy::default(), &unedited, &reply(201, ""));
-        assert_eq!(found[0].outcome, Outcome::Bad, "{}", found[0].text);
+        assert_eq!(found[0].outcome, CheckOutcome::Bad, "{}", found[0].text);
         let off = Policy { edits: [(EDIT.to_owned(), Switch::Off)].into(), ..Policy::default() };
         let found = judged(&off, &unedited, &reply(201, ""));
-        assert_eq!(found[0].outcome, Outcome::Unknown, "{}", found[0].text);
+        assert_eq!(found[0].outcome, CheckOutcome::Unknown, "{}", found[0].text);
     }
 
     #[test]

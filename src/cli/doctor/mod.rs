@@ -14,13 +14,10 @@ use serde_json::Value;
 use super::args::{DoctorArgs, Notation};
 use super::exit::{Exit, Failure};
 use super::input::cluster::{ClusterClient, ReadError};
-use super::notation::{self, API_VERSION};
-use super::output::{print, readable};
+use super::output::{one_line, print};
+use super::render::{self, API_VERSION};
 use crate::api::installation::Installation;
 use crate::config::{self, Configuration};
-
-/// The kind of a report.
-const KIND: &str = "Diagnosis";
 
 /// Runs the command.
 pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
@@ -38,14 +35,13 @@ pub fn run(arguments: &DoctorArgs) -> Result<Exit, Failure> {
     findings.push(parts::replicas(&subject)?);
     findings.extend(parts::leaders(&subject)?);
     findings.extend(canary::findings(&subject)?);
-    let is_well = findings.iter().all(|finding| finding.outcome != Outcome::Bad);
-    match arguments.output {
-        None => findings.iter().try_for_each(|finding| print(&readable(&finding.line())))?,
-        Some(notation) => {
-            let report = Report { api_version: API_VERSION, kind: KIND, findings };
-            print(&written(&report, notation)?)?;
-        }
-    }
+    let is_well = findings.iter().all(|check| check.outcome != CheckOutcome::Bad);
+    let diagnosis = Diagnosis { api_version: API_VERSION, kind: "Diagnosis", findings };
+    print(&match arguments.output {
+        None => diagnosis.findings.iter().map(CheckResult::line).collect(),
+        Some(Notation::Json) => render::json(&diagnosis)?,
+        Some(Notation::Yaml) => render::yaml(&diagnosis)?,
+    })?;
     Ok(if is_well { Exit::Clean } else { Exit::Denied })
 }
 
@@ -62,7 +58,7 @@ struct InspectedInstallation {
 /// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome {
+enum CheckOutcome {
     /// It is as it should be.
     Good,
     /// It needs a fix.
@@ -73,40 +69,40 @@ enum Outcome {
 
 /// One check.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct CheckResult {
     check: &'static str,
-    outcome: Outcome,
+    outcome: CheckOutcome,
     text: String,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct Diagnosis {
     api_version: &'static str,
     kind: &'static str,
-    findings: Vec<Finding>,
+    findings: Vec<CheckResult>,
 }
 
-impl Finding {
+impl CheckResult {
     fn good(check: &'static str, text: impl Into<String>) -> Self {
-        Self { check, outcome: Outcome::Good, text: text.into() }
+        Self { check, outcome: CheckOutcome::Good, text: text.into() }
     }
 
     fn bad(check: &'static str, text: impl Into<String>) -> Self {
-        Self { check, outcome: Outcome::Bad, text: text.into() }
+        Self { check, outcome: CheckOutcome::Bad, text: text.into() }
     }
 
     fn unknown(check: &'static str, text: impl Into<String>) -> Self {
-        Self { check, outcome: Outcome::Unknown, text: text.into() }
+        Self { check, outcome: CheckOutcome::Unknown, text: text.into() }
     }
 
     fn line(&self) -> String {
         let mark = match self.outcome {
-            Outcome::Good => "ok     ",
-            Outcome::Bad => "BAD    ",
-            Outcome::Unknown => "unknown",
+            CheckOutcome::Good => "ok     ",
+            CheckOutcome::Bad => "BAD    ",
+            CheckOutcome::Unknown => "unknown",
         };
-        super::output::one_line(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
+        one_line(&format!("{mark} {}: {}", self.check, self.text)) + "\n"
     }
 }
 
@@ -140,12 +136,5 @@ impl InspectedInstallation {
             Err(ReadError::Forbidden(_)) => Ok(Found::Hidden),
             Err(error @ ReadError::Failed(_)) => Err(error.into()),
         }
-    }
-}
-
-fn written(report: &Report, form: Notation) -> Result<String, Failure> {
-    match form {
-        Notation::Json => notation::json(report),
-        Notation::Yaml => notation::yaml(report),
     }
 }

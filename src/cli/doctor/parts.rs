@@ -5,17 +5,17 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Finding, Found, InspectedInstallation};
+use super::{CheckResult, Found, InspectedInstallation};
 use crate::cli::exit::Failure;
 
 /// The oldest API server whose registrations know conditions without a switch.
 const MINOR_LEAST: u32 = 30;
 
 /// Whether the API server is new enough.
-pub(super) fn version(subject: &InspectedInstallation) -> Result<Finding, Failure> {
+pub(super) fn version(subject: &InspectedInstallation) -> Result<CheckResult, Failure> {
     const CHECK: &str = "API server";
     let Found::Object(version) = subject.get("/version")? else {
-        return Ok(Finding::unknown(CHECK, "its version cannot be read"));
+        return Ok(CheckResult::unknown(CHECK, "its version cannot be read"));
     };
     let name = version["gitVersion"].as_str().unwrap_or_default();
     let digits = |key: &str| {
@@ -23,28 +23,28 @@ pub(super) fn version(subject: &InspectedInstallation) -> Result<Finding, Failur
         text.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse::<u32>().ok()
     };
     Ok(match (digits("major"), digits("minor")) {
-        (Some(1), Some(minor)) if minor < MINOR_LEAST => Finding::bad(
+        (Some(1), Some(minor)) if minor < MINOR_LEAST => CheckResult::bad(
             CHECK,
             format!(
                 "{name} is older than 1.{MINOR_LEAST}; it may call the webhook for every write; upgrade it"
             ),
         ),
-        (Some(_), Some(_)) => Finding::good(CHECK, name),
+        (Some(_), Some(_)) => CheckResult::good(CHECK, name),
         (None, _) | (_, None) => {
-            Finding::unknown(CHECK, format!("its version {name:?} is not a number"))
+            CheckResult::unknown(CHECK, format!("its version {name:?} is not a number"))
         }
     })
 }
 
 /// Whether replicas are ready.
-pub(super) fn replicas(subject: &InspectedInstallation) -> Result<Finding, Failure> {
+pub(super) fn replicas(subject: &InspectedInstallation) -> Result<CheckResult, Failure> {
     const CHECK: &str = "replicas";
     let (namespace, name) = (subject.installation.namespace(), subject.installation.name());
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
     );
     let Found::Object(slices) = subject.get(&path)? else {
-        return Ok(Finding::unknown(
+        return Ok(CheckResult::unknown(
             CHECK,
             format!("you may not list EndpointSlices of {namespace}"),
         ));
@@ -55,20 +55,20 @@ pub(super) fn replicas(subject: &InspectedInstallation) -> Result<Finding, Failu
     let is_ready =
         |endpoint: &&Value| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false));
     Ok(match endpoints.filter(is_ready).count() {
-        0 => Finding::bad(
+        0 => CheckResult::bad(
             CHECK,
             format!(
                 "no replica of service {namespace}/{name} is ready; changes that can harm bound volumes are \
                  denied, others are admitted without a review; look at its pods"
             ),
         ),
-        1 => Finding::good(CHECK, "1 is ready; while it restarts no review is answered"),
-        count => Finding::good(CHECK, format!("{count} are ready")),
+        1 => CheckResult::good(CHECK, "1 is ready; while it restarts no review is answered"),
+        count => CheckResult::good(CHECK, format!("{count} are ready")),
     })
 }
 
 /// Whether the leaders exist: of the binder, and of the certificates if the installation issues its own.
-pub(super) fn leaders(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+pub(super) fn leaders(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     if subject.has_no_controller {
         return Ok(Vec::new());
     }
@@ -90,7 +90,7 @@ fn holder(
     check: &'static str,
     name: &str,
     consequence: &str,
-) -> Result<Finding, Failure> {
+) -> Result<CheckResult, Failure> {
     let namespace = subject.installation.namespace();
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = match subject.get(&path)? {
@@ -100,13 +100,15 @@ fn holder(
                 "there is no Lease {namespace}/{name}; {consequence}; look at the log of the controller, or give \
                  --without-controller if it is not installed"
             );
-            return Ok(Finding::bad(check, text));
+            return Ok(CheckResult::bad(check, text));
         }
-        Found::Hidden => return Ok(Finding::unknown(check, format!("you may not read {path}"))),
+        Found::Hidden => {
+            return Ok(CheckResult::unknown(check, format!("you may not read {path}")));
+        }
     };
     Ok(match fresh_holder(&lease, Timestamp::now()) {
-        Some(holder) => Finding::good(check, holder),
-        None => Finding::bad(
+        Some(holder) => CheckResult::good(check, holder),
+        None => CheckResult::bad(
             check,
             format!(
                 "no replica holds Lease {namespace}/{name}; {consequence}; look at the log of the controller"

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Finding, Found, InspectedInstallation};
+use super::{CheckResult, Found, InspectedInstallation};
 use crate::api::registration::{Registration, WebhookTarget};
 use crate::cli::exit::Failure;
 
@@ -15,7 +15,7 @@ const CHECK: &str = "registrations";
 const SELECTORS: [&str; 2] = ["namespaceSelector", "objectSelector"];
 
 /// A finding for each of both configurations.
-pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let installation = &subject.installation;
     let configuration = subject.configuration()?;
     // The configuration names the accounts whose requests are not sent, and the labels that are guarded.
@@ -41,8 +41,8 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, 
         let Ok(wanted) = wanted else { continue };
         let path = path(collection, installation.name());
         findings.push(match subject.get(&path)? {
-            Found::Hidden => Finding::unknown(CHECK, format!("you may not read {path}")),
-            Found::Missing => Finding::bad(
+            Found::Hidden => CheckResult::unknown(CHECK, format!("you may not read {path}")),
+            Found::Missing => CheckResult::bad(
                 CHECK,
                 format!(
                     "there is no {path}; the API server calls no webhook and denies nothing; install the chart"
@@ -67,7 +67,7 @@ enum Depth {
 }
 
 /// What differs between two configurations, entry by entry.
-fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Finding {
+fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> CheckResult {
     let entries = |value: &Value| value["webhooks"].as_array().cloned().unwrap_or_default();
     let found = entries(found);
     let (mut wrong, mut narrowed) = (Vec::new(), Vec::new());
@@ -87,7 +87,7 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Fi
     }
     if !wrong.is_empty() {
         let text = wrong.join(", ");
-        return Finding::bad(
+        return CheckResult::bad(
             CHECK,
             format!(
                 "{collection}: {text}; some requests are not judged; install the chart of this version again"
@@ -96,7 +96,7 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Fi
     }
     if !narrowed.is_empty() {
         let text = narrowed.join(", ");
-        return Finding::unknown(
+        return CheckResult::unknown(
             CHECK,
             format!(
                 "{collection}: {text}, which the chart does not set; requests that it excludes are not judged; find out who \
@@ -104,7 +104,7 @@ fn compared(collection: &str, wanted: &Value, found: &Value, depth: Depth) -> Fi
             ),
         );
     }
-    Finding::good(CHECK, format!("{collection} are as this version wants them"))
+    CheckResult::good(CHECK, format!("{collection} are as this version wants them"))
 }
 
 fn wrong_conditions(wanted: &Value, found: &Value, depth: Depth) -> Vec<String> {
@@ -136,7 +136,7 @@ fn has_members(selector: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::Outcome;
+    use super::super::CheckOutcome;
     use super::*;
 
     fn entry() -> Value {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     /// What is found about an entry that this changes.
-    fn changed(depth: Depth, change: impl FnOnce(&mut Value)) -> Finding {
+    fn changed(depth: Depth, change: impl FnOnce(&mut Value)) -> CheckResult {
         let mut other = entry();
         change(&mut other);
         let configuration = |entry: Value| json!({"webhooks": [entry]});
@@ -157,10 +157,10 @@ mod tests {
     fn conditions_are_compared_by_their_expressions() {
         let weaken = |entry: &mut Value| entry["matchConditions"][0]["expression"] = json!("false");
         let finding = changed(Depth::Expressions, weaken);
-        assert_eq!(finding.outcome, Outcome::Bad);
+        assert_eq!(finding.outcome, CheckOutcome::Bad);
         assert!(finding.text.contains("condition a of entry guard is another"), "{}", finding.text);
         // Without the configuration the accounts in them are unknown.
-        assert_eq!(changed(Depth::Names, weaken).outcome, Outcome::Good);
+        assert_eq!(changed(Depth::Names, weaken).outcome, CheckOutcome::Good);
         let finding = changed(Depth::Names, |entry| entry["matchConditions"] = json!([]));
         assert!(
             finding.text.contains("lacks condition a, entry guard lacks condition b"),
@@ -174,17 +174,17 @@ mod tests {
         let more = json!([{"name": "b", "expression": "true"}, {"name": "c", "expression": "x"},
             {"name": "a", "expression": "1 == 1"}]);
         let finding = changed(Depth::Expressions, |entry| entry["matchConditions"] = more);
-        assert_eq!(finding.outcome, Outcome::Good);
+        assert_eq!(finding.outcome, CheckOutcome::Good);
     }
 
     #[test]
     fn added_selectors_are_reported() {
         let none = json!({});
         let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = none);
-        assert_eq!(finding.outcome, Outcome::Good, "as the API server fills it in");
+        assert_eq!(finding.outcome, CheckOutcome::Good, "as the API server fills it in");
         let some = json!({"matchLabels": {"a": "b"}});
         let finding = changed(Depth::Expressions, |entry| entry["namespaceSelector"] = some);
-        assert_eq!(finding.outcome, Outcome::Unknown);
+        assert_eq!(finding.outcome, CheckOutcome::Unknown);
         assert!(finding.text.contains("entry guard has a namespaceSelector"), "{}", finding.text);
     }
 }

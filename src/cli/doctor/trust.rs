@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::registrations::path;
-use super::{Finding, Found, InspectedInstallation};
+use super::{CheckResult, Found, InspectedInstallation};
 use crate::api::bundle::RegisteredWebhooks;
 use crate::api::secret::Secret;
 use crate::certificates::{KeyedPem, is_accepted, time};
@@ -14,7 +14,7 @@ const CHECK: &str = "certificates";
 /// Days before expiry from which on the certificate is overdue: it is renewed much earlier.
 const DAYS_LEAST: i64 = 3;
 
-pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, Failure> {
+pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<CheckResult>, Failure> {
     let installation = &subject.installation;
     let serving = installation.secret_path(&subject.serving_secret);
     let mut findings = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, 
         Found::Object(object) => Secret::read(&object.to_string()).ok().and_then(|it| it.serving()),
         Found::Missing => None,
         Found::Hidden => {
-            findings.push(Finding::unknown(CHECK, format!("you may not read {serving}")));
+            findings.push(CheckResult::unknown(CHECK, format!("you may not read {serving}")));
             return Ok(findings);
         }
     };
@@ -31,7 +31,7 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, 
             "{serving} holds no serving certificate; replicas cannot answer API servers; look at the log of the controller or of \
              cert-manager, or name another Secret with --serving-secret"
         );
-        return Ok(vec![Finding::bad(CHECK, text)]);
+        return Ok(vec![CheckResult::bad(CHECK, text)]);
     };
     findings.push(end(&served));
     for collection in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
@@ -43,9 +43,9 @@ pub(super) fn findings(subject: &InspectedInstallation) -> Result<Vec<Finding>, 
     Ok(findings)
 }
 
-fn end(served: &KeyedPem) -> Finding {
+fn end(served: &KeyedPem) -> CheckResult {
     let Some(time) = time(&served.certificate) else {
-        return Finding::bad(CHECK, "the serving certificate cannot be read; write another");
+        return CheckResult::bad(CHECK, "the serving certificate cannot be read; write another");
     };
     let left = time.end.duration_since(Timestamp::now());
     if left.as_hours() < DAYS_LEAST * 24 {
@@ -53,9 +53,9 @@ fn end(served: &KeyedPem) -> Finding {
             "the serving certificate expires on {}; afterwards replicas cannot answer API servers; renew it",
             time.end
         );
-        return Finding::bad(CHECK, text);
+        return CheckResult::bad(CHECK, text);
     }
-    Finding::good(CHECK, format!("the serving certificate expires on {}", time.end))
+    CheckResult::good(CHECK, format!("the serving certificate expires on {}", time.end))
 }
 
 /// Whether every entry trusts the pair, for the name that is called.
@@ -64,10 +64,10 @@ fn trusted(
     collection: &str,
     served: &KeyedPem,
     object: &str,
-) -> Finding {
+) -> CheckResult {
     let host = subject.installation.host();
     let Ok(registered) = RegisteredWebhooks::read(object, &subject.installation) else {
-        return Finding::unknown(CHECK, format!("{collection} cannot be read"));
+        return CheckResult::unknown(CHECK, format!("{collection} cannot be read"));
     };
     let is_own = subject.serving_secret == subject.installation.serving_secret();
     if !is_own && registered.trust().all(str::is_empty) {
@@ -75,13 +75,13 @@ fn trusted(
             "{collection} have no caBundle, so API servers use the CA certificates of their hosts; the checks edits and \
              denials show whether that is enough"
         );
-        return Finding::unknown(CHECK, text);
+        return CheckResult::unknown(CHECK, text);
     }
     let now = Timestamp::now();
     let is_untrusted = |trust: &&str| !is_accepted(&served.certificate, trust, &host, now);
     match registered.trust().filter(is_untrusted).count() {
-        0 => Finding::good(CHECK, format!("{collection} trust it as {host}")),
-        count => Finding::bad(
+        0 => CheckResult::good(CHECK, format!("{collection} trust it as {host}")),
+        count => CheckResult::bad(
             CHECK,
             format!(
                 "{count} entries of {collection} do not trust the serving certificate as {host}; their calls fail; \

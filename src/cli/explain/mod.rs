@@ -22,10 +22,10 @@ mod world;
 use self::target::ExplainTarget;
 pub use self::world::events_path;
 use self::world::{AccountAccess, ExplainedCluster};
-use super::args::{ExplainArgs, Form};
+use super::args::ExplainArgs;
 use super::exit::{Exit, Failure};
-use super::files::Readers;
-use super::output::deliver;
+use super::output::Colour;
+use super::render::{Render, write};
 use crate::model::ClaimKey;
 
 /// Runs the command.
@@ -40,15 +40,12 @@ pub fn run(arguments: &ExplainArgs) -> Result<Exit, Failure> {
         (AccountAccess::Whole(world), ExplainTarget::Volume(name)) => volume::explain(world, name)?,
         (AccountAccess::Whole(world), ExplainTarget::Pod(key)) => pod::explain(world, key)?,
     };
-    for output in &arguments.output {
-        let text = render::render(&explanation, output.format)?;
-        deliver(output.path.as_deref(), &text, Readers::Everybody)?;
-    }
+    write(&explanation, &arguments.output, Colour::Off)?;
     Ok(if explanation.stuck { Exit::Denied } else { Exit::Clean })
 }
 
 /// Explains a claim from the lists of a cluster, as text.
 pub fn claim_of_lists(lists: &[String], key: &ClaimKey) -> Result<String, Failure> {
     let world = ExplainedCluster::of_lists(lists, "the cluster")?;
-    render::render(&claim::explain(&world, key)?, Form::Text)
+    Ok(claim::explain(&world, key)?.text(Colour::Off))
 }

@@ -1,12 +1,15 @@
 //! An explanation for people: on one screen, in full, or as Markdown.
 
 use std::fmt::Write as _;
+use std::iter;
 
-use super::report::{CandidateMismatches, Explanation, NodeVolumes, ReportedEvent};
-use crate::cli::args::Form;
-use crate::cli::exit::Failure;
-use crate::cli::notation::{self, cell};
-use crate::cli::output::readable;
+use super::report::{
+    AwaitedProvisioner, CandidateMismatches, ExcludedNode, Explanation, Fix, NodeVolumes,
+    ReportedEvent,
+};
+use crate::cli::output::{Colour, readable};
+use crate::cli::render::Render;
+use crate::cli::table::{self, cell};
 
 /// How much of a long list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +30,17 @@ const VOLUMES_MAX: usize = 3;
 /// Rows of a table in Markdown.
 const ROWS_MAX: usize = 100;
 
-/// The explanation in this form.
-pub(super) fn render(explanation: &Explanation, form: Form) -> Result<String, Failure> {
-    match form {
-        Form::Text => Ok(readable(&text(explanation, Extent::Screen))),
-        Form::Wide => Ok(readable(&text(explanation, Extent::All))),
-        Form::Json => notation::json(explanation),
-        Form::Yaml => notation::yaml(explanation),
-        Form::Markdown => Ok(readable(&markdown(explanation))),
+impl Render for Explanation {
+    fn text(&self, _: Colour) -> String {
+        readable(&text(self, Extent::Screen))
+    }
+
+    fn wide(&self) -> String {
+        text(self, Extent::All)
+    }
+
+    fn markdown(&self) -> String {
+        markdown(self)
     }
 }
 
@@ -59,15 +65,9 @@ fn text(explanation: &Explanation, extent: Extent) -> String {
         let inner = inner.lines().map(|line| format!("  {line}\n"));
         out.extend(inner);
     }
-    for note in &explanation.notes {
-        let _ = writeln!(out, "note: {note}");
-    }
-    // The claims of a pod show their own.
-    if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
-        let _ = writeln!(out, "fix ({}):\n{}", fix.effect, fix.command);
-        for fix in &explanation.alternatives {
-            let _ = writeln!(out, "or ({}):\n{}", fix.effect, fix.command);
-        }
+    out.push_str(&table::notes(&explanation.notes));
+    for (word, Fix { effect, command, .. }) in fixes(explanation, ["fix", "or"]) {
+        let _ = writeln!(out, "{word} ({effect}):\n{command}");
     }
     out
 }
@@ -149,59 +149,47 @@ fn groups(candidates: &[CandidateMismatches]) -> Vec<Group<'_>> {
     groups
 }
 
+/// The commands that fix it, each after a word; none for a pod, whose claims show their own.
+fn fixes<'a>(
+    explanation: &'a Explanation,
+    [first, other]: [&'a str; 2],
+) -> impl Iterator<Item = (&'a str, &'a Fix)> {
+    let fix = explanation.fix.iter().filter(|_| explanation.claims.is_empty());
+    let all = fix.flat_map(|fix| iter::once(fix).chain(&explanation.alternatives));
+    iter::once(first).chain(iter::repeat(other)).zip(all)
+}
+
 fn markdown(explanation: &Explanation) -> String {
+    let Explanation { candidates, nodes, excluded, .. } = explanation;
     let mut out = format!("### {}\n", cell(&explanation.summary));
-    if !explanation.candidates.is_empty() {
-        out.push_str("\n| candidate | why not |\n|---|---|\n");
-        for candidate in explanation.candidates.iter().take(ROWS_MAX) {
-            let _ = writeln!(out, "| `{}` | {} |", candidate.name, cell(&reasons(candidate)));
-        }
-        if let Some(more) =
-            explanation.candidates.len().checked_sub(ROWS_MAX).filter(|more| *more > 0)
-        {
-            let _ = writeln!(out, "\nand {more} more");
-        }
-    }
-    if !explanation.nodes.is_empty() {
-        out.push_str("\n| node | volumes that fit |\n|---|---|\n");
-        for reach in explanation.nodes.iter().take(ROWS_MAX) {
-            let names: Vec<String> =
-                reach.volumes.iter().take(VOLUMES_MAX).map(|name| format!("`{name}`")).collect();
-            let _ = writeln!(
-                out,
-                "| `{}` | {} of {} |",
-                reach.node,
-                names.join(", "),
-                reach.volumes.len()
-            );
-        }
-    }
-    if !explanation.excluded.is_empty() {
-        out.push_str("\n| node | why not |\n|---|---|\n");
-        for excluded in explanation.excluded.iter().take(ROWS_MAX) {
-            let _ =
-                writeln!(out, "| `{}` | {} |", excluded.node, cell(&excluded.reasons.join("; ")));
-        }
-    }
-    if let Some(awaited) = &explanation.provisioner {
-        let _ = match &awaited.last_event {
+    let row = |one: &CandidateMismatches| [format!("`{}`", one.name), cell(&reasons(one))];
+    let rows: Vec<_> = candidates.iter().map(row).collect();
+    out.push_str(&table::markdown("| candidate | why not |\n|---|---|", &rows, ROWS_MAX));
+    let rows: Vec<_> = nodes.iter().take(ROWS_MAX).map(node_row).collect();
+    out.push_str(&table::markdown("| node | volumes that fit |\n|---|---|", &rows, ROWS_MAX));
+    let row = |one: &ExcludedNode| [format!("`{}`", one.node), cell(&one.reasons.join("; "))];
+    let rows: Vec<_> = excluded.iter().take(ROWS_MAX).map(row).collect();
+    out.push_str(&table::markdown("| node | why not |\n|---|---|", &rows, ROWS_MAX));
+    if let Some(AwaitedProvisioner { name, last_event }) = &explanation.provisioner {
+        let _ = match last_event {
             Some(event) => {
                 writeln!(out, "\nLast event of {}: {}", cell(&event.component), cell(&said(event)))
             }
-            None => writeln!(out, "\nNo event of provisioner `{}`", awaited.name),
+            None => writeln!(out, "\nNo event of provisioner `{name}`"),
         };
     }
-    for note in &explanation.notes {
-        let _ = writeln!(out, "\n{}", cell(note));
-    }
-    if let (Some(fix), true) = (&explanation.fix, explanation.claims.is_empty()) {
-        let _ = write!(out, "\nTo fix it ({}):\n\n```\n{}\n```\n", cell(&fix.effect), fix.command);
-        for fix in &explanation.alternatives {
-            let _ = write!(out, "\nOr ({}):\n\n```\n{}\n```\n", cell(&fix.effect), fix.command);
-        }
+    out.push_str(&table::markdown_notes(&explanation.notes));
+    for (word, Fix { effect, command, .. }) in fixes(explanation, ["To fix it", "Or"]) {
+        let _ = write!(out, "\n{word} ({}):\n\n```\n{command}\n```\n", cell(effect));
     }
     for claim in &explanation.claims {
-        let _ = write!(out, "\n{}", markdown(claim));
+        out.extend(["\n", &markdown(claim)]);
     }
     out
+}
+
+fn node_row(NodeVolumes { node, volumes }: &NodeVolumes) -> [String; 2] {
+    let names: Vec<String> =
+        volumes.iter().take(VOLUMES_MAX).map(|name| format!("`{name}`")).collect();
+    [format!("`{node}`"), format!("{} of {}", names.join(", "), volumes.len())]
 }

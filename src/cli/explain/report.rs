@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use crate::binding::Mismatch;
-use crate::cli::notation::API_VERSION;
 use crate::cli::preview::planned::ClaimFate;
+use crate::cli::render::API_VERSION;
 
 /// The state of an object and its reasons.
 #[derive(Clone, Debug, Serialize)]

@@ -56,9 +56,7 @@ impl FindingSubject<'_> {
         Finding {
             result,
             rule: None,
-            kind: self.key.kind.name(),
-            namespace: self.key.kind.is_namespaced().then(|| self.key.namespace.clone()),
-            name: self.key.name.clone(),
+            object: self.key.into(),
             operation: self.operation,
             fix: message.rsplit_once("; ").map(|(_, fix)| fix.to_owned()),
             message,

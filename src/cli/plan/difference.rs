@@ -3,14 +3,15 @@
 //! Only outcome and volume count: the words of a reason may change without anything being different.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::cli::exit::Failure;
 use crate::cli::input::text::{name_of, read_text};
-use crate::cli::notation::API_VERSION;
 use crate::cli::preview::planned::PlannedClaim;
+use crate::cli::render::API_VERSION;
 use crate::document::{self, Position, Shape, TreeNode};
 
 /// The kind of a plan.
@@ -32,49 +33,50 @@ pub(super) struct Difference {
 /// A claim that ends otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Changed {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
+    /// The claim.
+    #[serde(flatten)]
+    pub claim: ClaimName,
     /// How it ended.
     pub before: End,
     /// How it ends.
     pub after: End,
-    /// Why, if it needs a fix; programs read it from the plan's claim.
-    #[serde(skip)]
-    pub why: Option<String>,
 }
 
 /// A claim that only one plan has.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Ending {
+    /// The claim.
+    #[serde(flatten)]
+    pub claim: ClaimName,
+    /// How it ends there.
+    #[serde(flatten)]
+    pub end: End,
+}
+
+/// Namespace and name of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct ClaimName {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// How it ends there.
-    #[serde(flatten)]
-    pub end: End,
-    /// Why, as of a changed one.
-    #[serde(skip)]
-    pub why: Option<String>,
 }
 
 /// How a claim ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct End {
     /// Its outcome.
     pub outcome: String,
     /// The volume that it has or gets.
     pub volume: Option<String>,
+    /// Why, if it needs a fix; programs read it from the plan's claim.
+    #[serde(skip)]
+    pub why: Option<String>,
 }
-
-/// Claims by namespace and name.
-type Ends = BTreeMap<(String, String), End>;
 
 /// How claims end in an earlier plan.
 #[derive(Debug)]
-pub(super) struct EarlierPlan(Ends);
+pub(super) struct EarlierPlan(BTreeMap<ClaimName, End>);
 
 impl EarlierPlan {
     /// Reads a plan that was written as JSON or YAML. Anything else than a plan of this version is an error
@@ -105,53 +107,84 @@ impl EarlierPlan {
         let Some(claims) = claims else {
             return Err(invalid(plan.place_of("claims"), "claims is not a list"));
         };
-        let mut ends = Ends::new();
-        for claim in claims.items() {
-            let (key, end) = end(claim).map_err(|(at, reason)| invalid(at, &reason))?;
-            ends.insert(key, end);
-        }
-        Ok(Self(ends))
+        let ends: Result<_, (Position, String)> = claims.items().iter().map(end).collect();
+        ends.map(Self).map_err(|(at, reason)| invalid(at, &reason))
     }
 }
 
 /// A claim of an earlier plan; else the place of what is missing.
-fn end(claim: &TreeNode) -> Result<((String, String), End), (Position, String)> {
+fn end(claim: &TreeNode) -> Result<(ClaimName, End), (Position, String)> {
     let text = |field: &str| {
         let text = claim.get(field).and_then(TreeNode::text).map(str::to_owned);
         text.ok_or_else(|| (claim.place_of(field), format!("{field} of a claim is not a text")))
     };
     let volume = claim.get("volume").and_then(TreeNode::text).map(str::to_owned);
-    Ok(((text("namespace")?, text("name")?), End { outcome: text("outcome")?, volume }))
+    let key = ClaimName { namespace: text("namespace")?, name: text("name")? };
+    Ok((key, End { outcome: text("outcome")?, volume, why: None }))
 }
 
-/// What changed from `earlier` to a plan of these claims.
-pub(super) fn difference(earlier: &EarlierPlan, claims: &[PlannedClaim]) -> Difference {
-    let mut before = earlier.0.clone();
-    let mut now = BTreeMap::new();
-    for claim in claims {
-        let outcome = claim.outcome.as_str().to_owned();
-        let end = End { outcome, volume: claim.volume.clone() };
-        let why = claim.reason.as_ref().filter(|_| claim.outcome.is_stuck());
-        now.insert((claim.namespace.clone(), claim.name.clone()), (end, why));
-    }
-    let mut difference = Difference::default();
-    for ((namespace, name), (after, why)) in now {
-        let key = (namespace, name);
-        let was = before.remove(&key);
-        let (namespace, name) = key;
-        match was {
-            Some(before) if before == after => difference.unchanged += 1,
-            Some(before) => {
-                let why = why.cloned();
-                difference.changed.push(Changed { namespace, name, before, after, why });
-            }
-            None => {
-                difference.new.push(Ending { namespace, name, end: after, why: why.cloned() });
+/// One row of a difference: the change, the claim, how it ended before and how it ends now.
+type Row<'a> = (&'static str, &'a ClaimName, Option<&'a End>, Option<&'a End>);
+
+impl Difference {
+    /// What changed from `earlier` to a plan of these claims.
+    pub(super) fn new(EarlierPlan(mut before): EarlierPlan, claims: &[PlannedClaim]) -> Self {
+        let now: BTreeMap<ClaimName, End> = claims.iter().map(planned_end).collect();
+        let mut difference = Self::default();
+        for (claim, after) in now {
+            match before.remove(&claim) {
+                Some(before)
+                    if before.outcome == after.outcome && before.volume == after.volume =>
+                {
+                    difference.unchanged += 1;
+                }
+                Some(before) => difference.changed.push(Changed { claim, before, after }),
+                None => difference.new.push(Ending { claim, end: after }),
             }
         }
+        difference.gone = before.into_iter().map(|(claim, end)| Ending { claim, end }).collect();
+        difference
     }
-    let gone = before.into_iter();
-    let gone = gone.map(|((namespace, name), end)| Ending { namespace, name, end, why: None });
-    difference.gone = gone.collect();
-    difference
+
+    /// Changed claims, new ones, those that are gone.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        let changed = self.changed.iter();
+        let changed =
+            changed.map(|one| ("changed", &one.claim, Some(&one.before), Some(&one.after)));
+        let new = self.new.iter().map(|one| ("new", &one.claim, None, Some(&one.end)));
+        let gone = self.gone.iter().map(|one| ("gone", &one.claim, Some(&one.end), None));
+        changed.chain(new).chain(gone)
+    }
+
+    /// How many claims changed, came and went: one sentence.
+    pub(super) fn tally(&self) -> String {
+        let Self { changed, new, gone, unchanged } = self;
+        format!(
+            "since the earlier plan: {} changed, {} new, {} gone, {unchanged} as before",
+            changed.len(),
+            new.len(),
+            gone.len()
+        )
+    }
+}
+
+fn planned_end(claim: &PlannedClaim) -> (ClaimName, End) {
+    let why = claim.reason.clone().filter(|_| claim.outcome.is_stuck());
+    let (outcome, volume) = (claim.outcome.as_str().to_owned(), claim.volume.clone());
+    let (namespace, name) = (claim.namespace.clone(), claim.name.clone());
+    (ClaimName { namespace, name }, End { outcome, volume, why })
+}
+
+impl fmt::Display for ClaimName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.outcome)?;
+        self.volume.iter().try_for_each(|volume| write!(f, " {volume}"))?;
+        self.why.iter().try_for_each(|why| write!(f, ": {why}"))
+    }
 }

@@ -10,16 +10,16 @@ mod report;
 
 use std::collections::BTreeSet;
 
-use self::difference::{EarlierPlan, difference};
+use self::difference::{Difference, EarlierPlan};
 use self::report::PlanReport;
 use super::args::PlanArgs;
 use super::exit::{Exit, Failure};
-use super::files::Readers;
 use super::input::cluster::listed;
 use super::input::dump::batch::ReadPurpose;
 use super::input::listing::lacks;
-use super::output::deliver;
+use super::output::Colour;
 use super::preview::settled::SettledCluster;
+use super::render::write;
 use crate::binding::Collection;
 
 /// Runs the command.
@@ -42,11 +42,8 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
         let lacks = lacks(source, listed, &open);
         plan.notes.push(format!("the plan is incomplete: {lacks}"));
     }
-    plan.difference = earlier.map(|earlier| difference(&earlier, &plan.claims));
-    for output in &arguments.output {
-        let text = render::render(&plan, output.format)?;
-        deliver(output.path.as_deref(), &text, Readers::Everybody)?;
-    }
+    plan.difference = earlier.map(|earlier| Difference::new(earlier, &plan.claims));
+    write(&plan, &arguments.output, Colour::Off)?;
     let is_stuck = plan.is_stuck() || is_blind || !denied.is_empty();
     let exit = if is_stuck { Exit::Denied } else { Exit::Clean };
     // The process ends: to free some 100,000 objects one by one would be a tenth of its time.

@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::alternatives::alternatives;
 use super::difference::{Difference, KIND};
 use crate::cli::input::dump::PodCoverage;
-use crate::cli::notation::API_VERSION;
 use crate::cli::preview::outcome::Planner;
 use crate::cli::preview::planned::{PlannedClaim, PlannedVolume};
 use crate::cli::preview::settled::SettledCluster;
+use crate::cli::render::API_VERSION;
 
 /// The whole plan.
 #[derive(Clone, Debug, Serialize)]

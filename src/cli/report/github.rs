@@ -4,23 +4,19 @@
 
 use std::fmt::Write as _;
 
-use super::{Finding, FindingResult, Report, called, tally};
+use super::{Finding, Report, tally};
 
 /// The report as workflow commands, a line each; the last line is for the log.
 pub(super) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in &report.findings {
-        let level = match finding.result {
-            FindingResult::Denied | FindingResult::Api => "error",
-            FindingResult::Warned | FindingResult::Unverified => "warning",
-            FindingResult::Clean | FindingResult::Audited | FindingResult::Exempted => "notice",
-        };
+        let level = finding.result.by_level("error", "warning", "notice");
         let message = data(&finding.message);
         let _ = writeln!(out, "::{level} {}::{message}", properties(finding));
     }
     for edit in &report.edits {
-        let object = called(edit.kind, edit.namespace.as_deref(), &edit.name);
-        let _ = writeln!(out, "::notice title={}::{}", property(&object), data(&edit.warning));
+        let title = property(&edit.object.to_string());
+        let _ = writeln!(out, "::notice title={title}::{}", data(&edit.warning));
     }
     let _ = writeln!(out, "{}", tally(report));
     out
@@ -28,8 +24,8 @@ pub(super) fn github(report: &Report) -> String {
 
 fn properties(finding: &Finding) -> String {
     let title = match &finding.rule {
-        Some(rule) => format!("{rule}: {}", finding.object()),
-        None => finding.object(),
+        Some(rule) => format!("{rule}: {}", finding.object),
+        None => finding.object.to_string(),
     };
     let mut properties = Vec::new();
     if let Some(file) = &finding.file {

@@ -5,9 +5,9 @@
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Finding, FindingResult, JudgedObject, Report, called};
+use super::{Finding, FindingResult, JudgedObject, Report};
 use crate::cli::exit::Failure;
-use crate::cli::notation::unprintable;
+use crate::cli::render::unprintable;
 
 /// The report as XML.
 pub(super) fn junit(report: &Report) -> Result<String, Failure> {
@@ -23,28 +23,23 @@ fn case(object: &JudgedObject, report: &Report) -> TestCase {
     let findings = report.findings.get(object.findings.clone()).unwrap_or_default();
     let gravest =
         findings.iter().map(|finding| finding.result).max().unwrap_or(FindingResult::Clean);
-    let of =
-        |outcome: FindingResult| findings.iter().filter(move |finding| finding.result == outcome);
-    let mut status = match gravest {
-        FindingResult::Denied | FindingResult::Api => {
-            TestCaseStatus::non_success(NonSuccessKind::Failure)
-        }
-        FindingResult::Unverified => TestCaseStatus::skipped(),
-        FindingResult::Clean
-        | FindingResult::Audited
-        | FindingResult::Exempted
-        | FindingResult::Warned => TestCaseStatus::success(),
+    let mut status = if gravest.is_denial() {
+        TestCaseStatus::non_success(NonSuccessKind::Failure)
+    } else if gravest == FindingResult::Unverified {
+        TestCaseStatus::skipped()
+    } else {
+        TestCaseStatus::success()
     };
     let is_success = matches!(status, TestCaseStatus::Success { .. });
-    if let Some(first) = of(gravest).next().filter(|_| !is_success) {
+    let first = findings.iter().find(|finding| finding.result == gravest);
+    if let Some(first) = first.filter(|_| !is_success) {
         status.set_message(first.message.clone());
         status.set_type(first.rule.as_deref().unwrap_or(gravest.as_str()));
     }
-    if matches!(gravest, FindingResult::Denied | FindingResult::Api) {
+    if gravest.is_denial() {
         status.set_description(lines(findings));
     }
-    let name = called(object.kind, object.namespace.as_deref(), &object.name);
-    let mut case = TestCase::new(format!("{} {name}", object.operation), status);
+    let mut case = TestCase::new(format!("{} {}", object.operation, object.object), status);
     // Build servers group by class, and some reject a report without one.
     case.set_classname(object.file.as_deref().unwrap_or("bindery"));
     if is_success && !findings.is_empty() {

@@ -4,11 +4,10 @@
 
 mod github;
 mod junit;
-mod markdown;
+mod people;
 mod sarif;
-mod text;
-mod wide;
 
+use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -16,30 +15,12 @@ use serde_json::Value;
 
 use super::args::{FailOn, Format, Output};
 use super::exit::{Exit, Failure};
-use super::files::Readers;
-use super::notation;
-use super::output::{Colour, deliver, eprint_line, is_standard, one_line, readable};
-
-/// The report in this form.
-pub(in crate::cli) fn render(
-    report: &Report,
-    form: Format,
-    colour: Colour,
-) -> Result<String, Failure> {
-    match form {
-        Format::Text => Ok(text::text(report, colour)),
-        Format::Wide => Ok(readable(&wide::wide(report))),
-        Format::Json => notation::json(report),
-        Format::Yaml => notation::yaml(report),
-        Format::Junit => junit::junit(report),
-        Format::Sarif => sarif::sarif(report),
-        Format::Github => Ok(readable(&github::github(report))),
-        Format::Markdown => Ok(readable(&markdown::markdown(report))),
-    }
-}
+use super::input::object_id::ObjectId;
+use super::output::{Colour, eprint_line, is_standard, one_line};
+use super::render;
 
 /// Rejects two outputs to standard output.
-pub(in crate::cli) fn reject_collisions(outputs: &[Output<Format>]) -> Result<(), Failure> {
+pub(in crate::cli) fn reject_collisions(outputs: &[Output]) -> Result<(), Failure> {
     if outputs.iter().filter(|output| is_standard(output.path.as_deref())).count() > 1 {
         return Err(Failure::usage(
             "two outputs go to standard output; send one to a file, as in -o json=report.json",
@@ -51,14 +32,10 @@ pub(in crate::cli) fn reject_collisions(outputs: &[Output<Format>]) -> Result<()
 /// Writes the report to every output.
 pub(in crate::cli) fn write(
     report: &Report,
-    outputs: &[Output<Format>],
+    outputs: &[Output],
     colour: Colour,
 ) -> Result<(), Failure> {
-    for output in outputs {
-        let path = output.path.as_deref();
-        let colour = if is_standard(path) { colour } else { Colour::Off };
-        deliver(path, &render(report, output.format, colour)?, Readers::Everybody)?;
-    }
+    render::write(report, outputs, colour)?;
     let silent = outputs.iter().all(|output| output.format != Format::Text);
     if silent && report.summary.objects == 0 {
         // The formats for programs have no place for this sentence.
@@ -100,6 +77,20 @@ impl FindingResult {
             Self::Denied => "denied",
         }
     }
+
+    /// Whether the change will be denied.
+    pub(in crate::cli) fn is_denial(self) -> bool {
+        self >= Self::Api
+    }
+
+    /// The value for an error, for a warning or for a note, as the result is one.
+    fn by_level<T>(self, error: T, warning: T, note: T) -> T {
+        match self {
+            Self::Denied | Self::Api => error,
+            Self::Warned | Self::Unverified => warning,
+            Self::Clean | Self::Audited | Self::Exempted => note,
+        }
+    }
 }
 
 /// The whole report.
@@ -139,6 +130,35 @@ pub(in crate::cli) struct LiveSource {
     pub age: u64,
 }
 
+/// An object as reports name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(in crate::cli) struct ReportedObject {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl From<&ObjectId> for ReportedObject {
+    fn from(id: &ObjectId) -> Self {
+        let namespace = id.kind.is_namespaced().then(|| id.namespace.clone());
+        Self { kind: id.kind.name(), namespace, name: id.name.clone() }
+    }
+}
+
+impl fmt::Display for ReportedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, namespace, name } = self;
+        // A manifest may be called anything.
+        f.write_str(&one_line(&match namespace {
+            Some(namespace) => format!("{kind} {namespace}/{name}"),
+            None => format!("{kind} {name}"),
+        }))
+    }
+}
+
 /// A finding on one object.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::cli) struct Finding {
@@ -146,12 +166,9 @@ pub(in crate::cli) struct Finding {
     pub result: FindingResult,
     /// The rule, where one speaks.
     pub rule: Option<String>,
-    /// The object's kind.
-    pub kind: &'static str,
-    /// The object's namespace, if its kind has one.
-    pub namespace: Option<String>,
-    /// The object's name.
-    pub name: String,
+    /// The object.
+    #[serde(flatten)]
+    pub object: ReportedObject,
     /// CREATE, UPDATE or DELETE.
     pub operation: &'static str,
     /// The message of the webhook.
@@ -203,12 +220,8 @@ pub(in crate::cli) struct AtStake {
 /// One object that was judged.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct JudgedObject {
-    /// The object's kind.
-    pub kind: &'static str,
-    /// The object's namespace, if its kind has one.
-    pub namespace: Option<String>,
-    /// The object's name.
-    pub name: String,
+    /// The object.
+    pub object: ReportedObject,
     /// CREATE, UPDATE or DELETE.
     pub operation: &'static str,
     /// The file, where the object came from one.
@@ -231,12 +244,9 @@ pub(in crate::cli) struct Exempt {
 pub(in crate::cli) struct EditEntry {
     /// The repair's id.
     pub edit: &'static str,
-    /// The object's kind.
-    pub kind: &'static str,
-    /// The object's namespace, if its kind has one.
-    pub namespace: Option<String>,
-    /// The object's name.
-    pub name: String,
+    /// The object.
+    #[serde(flatten)]
+    pub object: ReportedObject,
     /// The JSON Patch.
     pub patch: Value,
     /// The warning to the requester; no part of the contract.
@@ -309,24 +319,10 @@ impl Finding {
                 format!("{file} ({text}:{line}:{column})")
             }
             (Some(file), Some(line), Some(column), None) => format!("{file}:{line}:{column}"),
-            _ => self.object(),
+            _ => self.object.to_string(),
         };
         one_line(&place)
     }
-
-    /// Kind, namespace and name.
-    fn object(&self) -> String {
-        called(self.kind, self.namespace.as_deref(), &self.name)
-    }
-}
-
-/// Kind, namespace and name of an object.
-fn called(kind: &str, namespace: Option<&str>, name: &str) -> String {
-    // A manifest may be called anything.
-    one_line(&match namespace {
-        Some(namespace) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} {name}"),
-    })
 }
 
 /// The counts: one sentence without full stop.

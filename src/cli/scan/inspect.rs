@@ -11,7 +11,7 @@ use crate::cli::input::listing::labels;
 use crate::cli::input::object_id::{ObjectId, claim_key, volume_key};
 use crate::cli::judge::findings::FindingSubject;
 use crate::cli::judge::similar_name::with_similar_name;
-use crate::cli::notation::API_VERSION;
+use crate::cli::render::API_VERSION;
 use crate::cli::report::{
     AtStake, Exempt, Finding, FindingResult, JudgedObject, LiveSource, Report, ResultCounts,
 };
@@ -150,9 +150,7 @@ impl<'a> Inspection<'a> {
         self.summary.count(gravest.unwrap_or(FindingResult::Clean));
         let first = self.findings.len();
         self.objects.push(JudgedObject {
-            kind: key.kind.name(),
-            namespace: key.kind.is_namespaced().then(|| key.namespace.clone()),
-            name: key.name.clone(),
+            object: key.into(),
             operation: OPERATION,
             file: None,
             findings: first..first + found.len(),

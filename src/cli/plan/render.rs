@@ -1,0 +1,229 @@
+//! A plan for people: a line per claim and per volume without a claim, or per claim that changed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::difference::Difference;
+use super::report::PlanReport;
+use crate::cli::output::{Colour, readable};
+use crate::cli::preview::planned::{ClaimFate, PlannedClaim, PlannedVolume, VolumeFate};
+use crate::cli::render::Render;
+use crate::cli::table::{self, cell};
+use crate::model::{AccessModes, Quantity};
+
+/// Rows of a Markdown table. A comment on GitHub holds 65,536 characters, and a long row takes 300.
+const ROWS_MAX: usize = 150;
+
+impl Render for PlanReport {
+    fn text(&self, _: Colour) -> String {
+        let body = self.difference.as_ref().map_or_else(|| lines(self), changed_lines);
+        readable(&(body + &end(self)))
+    }
+
+    /// A table of claims and a table of volumes.
+    fn wide(&self) -> String {
+        let body = self.difference.as_ref().map_or_else(|| tables(self), changed_lines);
+        body + &end(self)
+    }
+
+    fn markdown(&self) -> String {
+        let body = match &self.difference {
+            Some(difference) => changed_rows(difference),
+            None => rows(&self.claims),
+        };
+        let notes = table::markdown_notes(&self.notes);
+        format!("### Storage plan\n\n{}\n{body}{notes}", tally(self))
+    }
+}
+
+/// Limits of the plan, where to find the fix if a claim needs one, and the tally.
+fn end(plan: &PlanReport) -> String {
+    let advice = if plan.is_stuck() {
+        "to get the fix for a PVC: bindery explain pvc/NAMESPACE/NAME, with the same -f or cluster\n"
+    } else {
+        ""
+    };
+    format!("{}{advice}{}\n", table::notes(&plan.notes), tally(plan))
+}
+
+/// How many end up how, and what is wasted: one sentence.
+fn tally(plan: &PlanReport) -> String {
+    let words = |counts: &BTreeMap<&str, usize>| {
+        let words: Vec<String> =
+            counts.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    };
+    let wasted: i128 = plan.volumes.iter().filter_map(|volume| volume.wasted_bytes).sum();
+    let summary = &plan.summary;
+    format!(
+        "PVCs: {}; PVs: {}; {}",
+        words(&summary.claims),
+        words(&summary.volumes),
+        match wasted {
+            0 => "nothing wasted".to_owned(),
+            wasted => format!("{} wasted on PVCs that request less", bytes(wasted)),
+        }
+    )
+}
+
+fn lines(plan: &PlanReport) -> String {
+    let mut out = String::new();
+    let names = plan.claims.iter().map(|claim| claim.namespace.len() + 1 + claim.name.len());
+    let width = names.max().unwrap_or_default();
+    for claim in &plan.claims {
+        let name = format!("{}/{}", claim.namespace, claim.name);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{name:<width$}  {:<10}", claim.outcome.as_str());
+        for text in claim.volume.iter().chain(&reason(claim)) {
+            out.extend(["  ", text]);
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    for (volume, reason) in unclaimed(plan) {
+        let _ = writeln!(out, "PV {}: {}, {reason}", volume.name, volume.outcome.as_str());
+    }
+    out
+}
+
+/// What changed, a line per claim, and how many did not.
+fn changed_lines(difference: &Difference) -> String {
+    let rows = difference.rows().map(|(what, claim, before, after)| {
+        let end = match (before, after) {
+            (Some(before), Some(after)) => format!("{before} -> {after}"),
+            (one, other) => one.or(other).map(ToString::to_string).unwrap_or_default(),
+        };
+        vec![what.to_owned(), claim.to_string(), end]
+    });
+    table::aligned(&rows.collect::<Vec<_>>()) + &difference.tally() + "\n"
+}
+
+fn tables(plan: &PlanReport) -> String {
+    let claims: Vec<_> = plan.claims.iter().map(claim_row).collect();
+    let volumes: Vec<_> = unclaimed(plan).into_iter().map(volume_row).collect();
+    table::headed(
+        ["PVC", "OUTCOME", "PV", "CLASS", "REQUEST", "SIZE", "WASTED", "MODES", "EQUALS", "WHY"],
+        &claims,
+    ) + &table::headed(["PV", "OUTCOME", "CLASS", "SIZE", "MODES", "WHY"], &volumes)
+}
+
+fn claim_row(claim: &PlannedClaim) -> [Option<String>; 10] {
+    let given = claim.given.as_ref();
+    [
+        Some(format!("{}/{}", claim.namespace, claim.name)),
+        Some(claim.outcome.as_str().to_owned()),
+        claim.volume.clone(),
+        claim.class.clone(),
+        Some(claim.request.clone()),
+        given.map(|given| given.size.clone()),
+        given.and_then(|given| given.wasted_bytes).map(bytes),
+        Some(modes(&claim.access_modes)),
+        claim.equal_alternatives.map(|count| count.to_string()),
+        Some(reason(claim).unwrap_or_default()),
+    ]
+}
+
+fn volume_row((volume, reason): (&PlannedVolume, String)) -> [Option<String>; 6] {
+    [
+        Some(volume.name.clone()),
+        Some(volume.outcome.as_str().to_owned()),
+        volume.class.clone(),
+        Some(volume.capacity.clone()),
+        Some(modes(&volume.access_modes)),
+        Some(reason),
+    ]
+}
+
+/// The claims for which something happens or should; those that are bound already only count.
+fn rows(claims: &[PlannedClaim]) -> String {
+    let mut shown: Vec<&PlannedClaim> =
+        claims.iter().filter(|claim| claim.outcome != ClaimFate::Bound).collect();
+    // Stuck ones first; otherwise they keep the order in which they are served.
+    shown.sort_by_key(|claim| !claim.outcome.is_stuck());
+    let rows = shown.iter().map(|claim| {
+        let weight = if claim.outcome.is_stuck() { "**" } else { "" };
+        let volume = claim.volume.as_deref().map(|volume| format!("`{volume}`"));
+        [
+            format!("`{}/{}`", claim.namespace, claim.name),
+            format!("{weight}{}{weight}", claim.outcome.as_str()),
+            volume.unwrap_or_default(),
+            cell(&reason(claim).unwrap_or_default()),
+        ]
+    });
+    let head = "| claim | outcome | volume | why |\n|---|---|---|---|";
+    table::markdown(head, &rows.collect::<Vec<_>>(), ROWS_MAX)
+}
+
+fn changed_rows(difference: &Difference) -> String {
+    let rows = difference.rows().map(|(what, claim, before, after)| {
+        let [before, after] =
+            [before, after].map(|end| end.map(|end| cell(&end.to_string())).unwrap_or_default());
+        [format!("`{claim}`"), what.to_owned(), before, after]
+    });
+    let head = "| claim | what | before | after |\n|---|---|---|---|";
+    let table = table::markdown(head, &rows.collect::<Vec<_>>(), ROWS_MAX);
+    format!("\n{}\n{table}", difference.tally())
+}
+
+/// The reason of a claim's outcome, or a note on its volume.
+fn reason(claim: &PlannedClaim) -> Option<String> {
+    let equals = claim.equal_alternatives.filter(|count| *count > 0);
+    let equals = equals.map(|count| format!("chosen by name among {} equal volumes", count + 1));
+    claim.reason.clone().or(equals)
+}
+
+/// The volumes without a claim, and why each has none.
+fn unclaimed(plan: &PlanReport) -> Vec<(&PlannedVolume, String)> {
+    let reserved = plan.volumes.iter().filter(|volume| volume.outcome == VolumeFate::Reserved);
+    let names = reserved.filter_map(|volume| Some((volume.claim.as_deref()?, None)));
+    // The claims that volumes are reserved for, by name; none for one that does not exist.
+    let mut holders: BTreeMap<&str, Option<&PlannedClaim>> = names.collect();
+    if !holders.is_empty() {
+        for claim in &plan.claims {
+            let name = format!("{}/{}", claim.namespace, claim.name);
+            if let Some(holder) = holders.get_mut(name.as_str()) {
+                *holder = Some(claim);
+            }
+        }
+    }
+    let reason = |volume: &PlannedVolume| {
+        let claim = volume.claim.as_deref();
+        Some(match volume.outcome {
+            VolumeFate::Bound | VolumeFate::Binds => return None,
+            VolumeFate::Free => "no PVC binds to it".to_owned(),
+            VolumeFate::Released => "its PVC is deleted".to_owned(),
+            VolumeFate::Reserved => reserved_for(claim, claim.and_then(|name| *holders.get(name)?)),
+            VolumeFate::Failed => "its PVC is deleted and nothing reclaims it".to_owned(),
+            VolumeFate::Unknown => match claim {
+                Some(claim) => format!("whether PVC \"{claim}\" exists is not known"),
+                None => "whether a PVC binds to it is not known".to_owned(),
+            },
+        })
+    };
+    plan.volumes.iter().filter_map(|volume| Some((volume, reason(volume)?))).collect()
+}
+
+/// The claim that a volume is reserved for, and why it is not bound to it.
+fn reserved_for(name: Option<&str>, holder: Option<&PlannedClaim>) -> String {
+    let whole = name.filter(|name| !name.starts_with('/') && !name.ends_with('/'));
+    let Some(name) = whole else {
+        return "its claimRef lacks a namespace or a name, so no PVC can bind to it".to_owned();
+    };
+    let why = match holder.map(|claim| claim.volume.as_deref()) {
+        None => "which does not exist".to_owned(),
+        Some(None) => "which does not bind to it".to_owned(),
+        Some(Some(volume)) => format!("which has PV \"{volume}\""),
+    };
+    format!("for PVC \"{name}\", {why}")
+}
+
+/// The number of bytes, for people.
+fn bytes(count: i128) -> String {
+    // The digits of a number are always an amount.
+    let amount = Quantity::parse(&count.to_string()).unwrap_or(Quantity::ZERO);
+    amount.bytes_display().to_string()
+}
+
+fn modes(names: &[String]) -> String {
+    AccessModes::from_names(names.iter().map(String::as_str)).to_string()
+}

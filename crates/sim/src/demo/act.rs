@@ -149,7 +149,7 @@ impl Act {
     /// time that `{until}` stands for.
     pub(super) fn line(&self, until: &str) -> String {
         if let Some(controller) = self.by.controller() {
-            return format!("# meanwhile {controller} does its part");
+            return format!("# meanwhile, {controller} does its part");
         }
         let command = match self.deed {
             Deed::Create(file) => format!("kubectl create -f {}", file.path),

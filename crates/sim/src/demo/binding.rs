@@ -59,12 +59,12 @@ const NAMESPACE: &str = "qa";
 /// All scenes.
 pub(super) const SCENES: &[BindingScene] = &[
     BindingScene {
-        title: "The controller starts: the claim that names its volume gets it, another waits",
+        title: "The controller starts: a PVC that names its PV is bound, another stays Pending",
         word: Word::Bound,
         steps: &[Step::Get(&[("history", Some("pv-archive-0")), ("ledger", None)])],
     },
     BindingScene {
-        title: "The claim came first; now its volume comes",
+        title: "A PV is created for the PVC that is Pending",
         word: Word::Bound,
         steps: &[
             Step::Create(Admin, &VOLUME_ARCHIVE_1),
@@ -72,7 +72,7 @@ pub(super) const SCENES: &[BindingScene] = &[
         ],
     },
     BindingScene {
-        title: "Volumes come, then claims: each gets the smallest that is large enough",
+        title: "PVs first, then PVCs: each gets the smallest PV that is large enough",
         word: Word::Bound,
         steps: &[
             Step::Create(Admin, &VOLUMES),
@@ -85,8 +85,8 @@ pub(super) const SCENES: &[BindingScene] = &[
         ],
     },
     BindingScene {
-        title: "No volume is large enough for a claim: why it waits, and what would help",
-        word: Word::Waits,
+        title: "No PV is large enough for a PVC: why it is Pending, and how to fix it",
+        word: Word::Pending,
         steps: &[
             Step::Create(Tenant, &CLAIM_TOO_LARGE),
             // First, as an undecided claim is Pending too.
@@ -115,8 +115,8 @@ pub(super) async fn play(
 ) -> Result<usize, DemoError> {
     printer.gap()?;
     printer.paragraph(
-        "Now the controller of bindery binds in the same cluster, beside the webhook. BOUND AFTER: \
-         from when claim, volume and controller were there until a watch showed the claim Bound.",
+        "Now the controller binds in the same cluster, beside the webhook. BOUND AFTER: \
+         from when PVC, PV and controller existed until a watch showed the PVC Bound.",
     )?;
     let mut stopwatch = Stopwatch::start(&setup.client(Admin));
     let controller = Controller::start(setup, mode);
@@ -145,7 +145,7 @@ pub(super) async fn play(
     let slowest = times.iter().max().copied().unwrap_or_default();
     printer.gap()?;
     printer.paragraph(&format!(
-        "{} claims bound, the slowest after {}; {verdict}.",
+        "{} PVCs bound, the slowest after {}; {verdict}.",
         times.len(),
         milliseconds(slowest)
     ))?;

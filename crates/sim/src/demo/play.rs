@@ -56,7 +56,7 @@ pub(super) async fn play(
     printer.paragraph(&format!(
         "The webhook of bindery serves HTTPS on {}, with a throw-away certificate, over an API \
          server in memory that holds examples/cluster.yaml. Each command below is sent to that API \
-         server, which asks the webhook as its registration says; what follows is what kubectl \
+         server, which calls the webhook as its registration says; what follows is what kubectl \
          would print.",
         setup.webhook.address()
     ))?;
@@ -163,7 +163,7 @@ async fn perform(setup: &DemoSetup, act: &Act) -> Result<Seen, DemoError> {
     lines.push(if is_done { act.success(&object) } else { act.failure(&object) });
     let denied_by_us = object["message"].as_str().unwrap_or_default();
     let word = match (is_done, tally.is_patched, warnings.is_empty()) {
-        (true, true, _) => Some(Word::Repaired),
+        (true, true, _) => Some(Word::Mutated),
         (true, false, false) => Some(Word::Warned),
         (true, false, true) => Some(Word::Allowed),
         (false, _, _) => denied_by_us.starts_with("admission webhook").then_some(Word::Denied),

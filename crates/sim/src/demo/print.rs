@@ -4,37 +4,37 @@ use std::io::{self, Write};
 
 use bindery::cli::output::Colour;
 
-/// What became of a scene, in one word.
+/// The outcome of a scene, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Word {
     /// The webhook denied it.
     Denied,
-    /// The webhook changed it to what was meant.
-    Repaired,
-    /// The webhook let it pass and said something.
+    /// The webhook mutated it.
+    Mutated,
+    /// The webhook let it pass with a warning.
     Warned,
     /// It passed.
     Allowed,
     /// The controller bound what it should.
     Bound,
-    /// A claim waits for a volume.
-    Waits,
+    /// A claim finds no volume.
+    Pending,
 }
 
 impl Word {
     /// What the webhook makes of a request, in the order of the tally.
     pub(super) const VERDICTS: [Self; 4] =
-        [Self::Denied, Self::Repaired, Self::Warned, Self::Allowed];
+        [Self::Denied, Self::Mutated, Self::Warned, Self::Allowed];
 
     /// As it is printed.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Denied => "DENIED",
-            Self::Repaired => "REPAIRED",
+            Self::Mutated => "MUTATED",
             Self::Warned => "WARNED",
             Self::Allowed => "ALLOWED",
             Self::Bound => "BOUND",
-            Self::Waits => "WAITS",
+            Self::Pending => "PENDING",
         }
     }
 
@@ -42,8 +42,8 @@ impl Word {
     fn colour(self) -> &'static str {
         match self {
             Self::Denied => "1;31",
-            Self::Repaired => "1;36",
-            Self::Warned | Self::Waits => "1;33",
+            Self::Mutated => "1;36",
+            Self::Warned | Self::Pending => "1;33",
             Self::Allowed | Self::Bound => "1;32",
         }
     }

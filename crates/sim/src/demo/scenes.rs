@@ -55,7 +55,7 @@ const fn act(by: Caller, deed: Deed) -> Act {
 /// All scenes.
 pub(super) const SCENES: &[AdmissionScene] = &[
     AdmissionScene {
-        title: "An administrator deletes the volume under a running database",
+        title: "An administrator deletes the PV of a running database",
         word: Word::Denied,
         acts: &[act(Admin, Delete(DATABASE))],
         reports: &["guard.bindery.dev", "[bound-volume-delete]", "db/data"],
@@ -69,14 +69,14 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Is(DATABASE, "/spec/capacity/storage", "10Gi")],
     },
     AdmissionScene {
-        title: "An administrator opens its disk to several nodes",
+        title: "An administrator allows several nodes to write its disk",
         word: Word::Denied,
         acts: &[act(Admin, Patch(DATABASE, r#"{"spec":{"accessModes":["ReadWriteMany"]}}"#))],
         reports: &["[bound-volume-access-modes]"],
         then: &[Then::Is(DATABASE, "/spec/accessModes/0", "ReadWriteOnce")],
     },
     AdmissionScene {
-        title: "An administrator gives it to another team's claim",
+        title: "An administrator reserves it for the PVC of another team",
         word: Word::Denied,
         acts: &[act(
             Admin,
@@ -86,7 +86,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Holds(DATABASE, DATABASE_CLAIM)],
     },
     AdmissionScene {
-        title: "An administrator takes off the finalizer that protects it",
+        title: "An administrator removes the finalizer that protects it",
         word: Word::Denied,
         acts: &[act(Admin, Patch(DATABASE, r#"{"metadata":{"finalizers":null}}"#))],
         reports: &["[protection-finalizer]"],
@@ -100,7 +100,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Is(DATABASE, "/status/phase", "Bound")],
     },
     AdmissionScene {
-        title: "An administrator sets Delete on a volume whose claim is gone and whose data was kept",
+        title: "An administrator sets policy Delete on a PV whose PVC was deleted and whose data was retained",
         word: Word::Denied,
         acts: &[act(
             Admin,
@@ -110,29 +110,29 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Is(PAYROLL, "/spec/persistentVolumeReclaimPolicy", "Retain")],
     },
     AdmissionScene {
-        title: "A tenant names a volume of another class",
+        title: "A tenant names a PV of another StorageClass",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_WRONG_CLASS))],
         reports: &["[prebind-class]"],
         then: &[Then::Gone(DeedTarget::Claim("qa", "search"))],
     },
     AdmissionScene {
-        title: "A tenant names the volume of the database; the denial does not show whose it is",
+        title: "A tenant names the PV of the database; the denial does not show who has it",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_TAKEN_VOLUME))],
         reports: &["[prebind-taken]"],
         then: &[Then::Gone(DeedTarget::Claim("qa", "copy"))],
     },
     AdmissionScene {
-        title: "A tenant wants a file system and names a raw block device",
+        title: "A tenant requests a file system and names a raw block device",
         word: Word::Denied,
         acts: &[act(Tenant, Create(&CLAIM_WRONG_MODE))],
         reports: &["[prebind-volume-mode]"],
         then: &[Then::Gone(DeedTarget::Claim("qa", "disk"))],
     },
     AdmissionScene {
-        title: "A tenant restores a claim that was exported elsewhere, with the binder's annotations in it",
-        word: Word::Repaired,
+        title: "A tenant restores a PVC that was exported with its binder annotations",
+        word: Word::Mutated,
         acts: &[act(Tenant, Create(&CLAIM_EXPORTED))],
         reports: &["[strip-binder-annotations]", "created"],
         then: &[
@@ -144,8 +144,8 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         ],
     },
     AdmissionScene {
-        title: "A pipeline replaces the database's volume by its manifest from before the binding",
-        word: Word::Repaired,
+        title: "A pipeline replaces the database's PV by its manifest from before the binding",
+        word: Word::Mutated,
         acts: &[act(Admin, Replace(&VOLUME_DB_0))],
         reports: &["[restore-binding]", "replaced"],
         then: &[
@@ -155,8 +155,8 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         ],
     },
     AdmissionScene {
-        title: "A tenant makes a claim that will wait for its pod; that it will is noted on it",
-        word: Word::Repaired,
+        title: "A tenant creates a PVC with delayed binding; an annotation records it",
+        word: Word::Mutated,
         acts: &[act(Tenant, Create(&CLAIM_DELAYED))],
         reports: &["created"],
         then: &[Then::Is(
@@ -166,14 +166,14 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         )],
     },
     AdmissionScene {
-        title: "A tenant gives the class by the annotation of old",
-        word: Word::Repaired,
+        title: "A tenant sets the StorageClass by the deprecated annotation",
+        word: Word::Mutated,
         acts: &[act(Tenant, Create(&CLAIM_LEGACY))],
         reports: &["[legacy-class]", "created"],
         then: &[Then::Is(DeedTarget::Claim("qa", "ledger"), "/spec/storageClassName", "archive")],
     },
     AdmissionScene {
-        title: "An administrator means it: an exemption from one rule, with an end and a reason",
+        title: "An administrator overrides one rule, until a time and with a reason",
         word: Word::Warned,
         acts: &[
             act(
@@ -190,14 +190,14 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Is(REPORTS, "/spec/capacity/storage", "15Gi")],
     },
     AdmissionScene {
-        title: "An administrator breaks the glass: the API server does not even ask the webhook",
+        title: "An administrator uses the break-glass group: the API server does not call the webhook",
         word: Word::Allowed,
         acts: &[act(BreakGlass, Patch(REPORTS, r#"{"spec":{"accessModes":["ReadWriteOnce"]}}"#))],
         reports: &["patched"],
         then: &[Then::Is(REPORTS, "/spec/accessModes/0", "ReadWriteOnce")],
     },
     AdmissionScene {
-        title: "The right order: a tenant deletes a claim that is not in use",
+        title: "The right order: a tenant deletes a PVC that is not in use",
         word: Word::Allowed,
         acts: &[
             act(Tenant, Delete(REPORTS_CLAIM)),
@@ -212,7 +212,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         ],
     },
     AdmissionScene {
-        title: "After that an administrator may delete its volume",
+        title: "After that an administrator may delete its PV",
         word: Word::Warned,
         acts: &[
             act(Admin, Delete(REPORTS)),
@@ -222,7 +222,7 @@ pub(super) const SCENES: &[AdmissionScene] = &[
         then: &[Then::Gone(REPORTS)],
     },
     AdmissionScene {
-        title: "An administrator deletes a volume without a claim",
+        title: "An administrator deletes a PV without a PVC",
         word: Word::Allowed,
         acts: &[
             act(Admin, Delete(BLOCK)),

@@ -32,7 +32,7 @@ pub(super) async fn serve(
     for (what, it) in [
         ("reviews", format!("https://{address}/validate/guard, /validate/advise and /mutate")),
         ("health", format!("http://{}/readyz and /metrics", setup.webhook.health_address())),
-        ("authority", setup.ca_file.display().to_string()),
+        ("CA", setup.ca_file.display().to_string()),
         ("review", review_file.display().to_string()),
     ] {
         printer.whole(&format!("{what:<11}{it}"))?;

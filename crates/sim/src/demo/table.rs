@@ -9,7 +9,7 @@ use bindery::model::Quantity;
 pub(super) type Row = [String; 6];
 
 /// The columns.
-const COLUMNS: [&str; 6] = ["NAME", "STATUS", "ASKED", "VOLUME", "CAPACITY", "BOUND AFTER"];
+const COLUMNS: [&str; 6] = ["NAME", "STATUS", "REQUESTED", "VOLUME", "CAPACITY", "BOUND AFTER"];
 
 /// The claim of this name, which took so long to be bound.
 pub(super) fn row(name: &str, seen: &Sighting, took: Option<Duration>) -> Row {
@@ -54,7 +54,7 @@ mod tests {
     fn columns_stand_one_below_the_other() {
         let row = ["a-long-name", "Pending", "1Gi", "", "", ""].map(str::to_owned);
         let expected = [
-            "NAME          STATUS    ASKED   VOLUME   CAPACITY   BOUND AFTER",
+            "NAME          STATUS    REQUESTED   VOLUME   CAPACITY   BOUND AFTER",
             "a-long-name   Pending   1Gi",
         ];
         assert_eq!(table(&[row]), expected);

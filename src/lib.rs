@@ -96,7 +96,7 @@
 //! 10. `api/volume.rs`: `spec_of` → `volume_of` → `assemble`; `api/storage.rs`: `found`.
 //! 11. `webhook/service.rs`: `Service::validate`.
 //! 12. `client/needs_reads.rs`: `judge_with_reads` judges again after each round of live reads, until none is missing.
-//! 13. `crates/core/src/rules/judging/judge.rs`: `judge` → `found`. The [`binding::Evidence`] is the cache and what
+//! 13. `crates/core/src/rules/judging/judge.rs`: `judge` → `rulings`. The [`binding::Evidence`] is the cache and what
 //!     was read live.
 //! 14. The file of each rule, such as `bound_volume_delete.rs`: `check`.
 //! 15. `webhook/read_dispatcher.rs`: `ReadDispatcher::read`, for a denial that rests on another object.

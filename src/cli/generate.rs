@@ -12,7 +12,7 @@ use super::args::{Bindery, Generate, GenerateArgs, Notation, WebhooksArgs};
 use super::exit::{Exit, Failure};
 use super::{files, reference};
 use crate::api::registration::{Registration, WebhookTarget};
-use crate::rules::judging::namespace_labels::guarded;
+use crate::rules::judging::parameters::guarded_labels;
 
 /// Runs the command.
 pub fn run(arguments: &GenerateArgs) -> Result<Exit, Failure> {
@@ -59,7 +59,7 @@ fn for_chart() -> Registration {
         },
         ca_pem: String::new(),
         own_controller: "@controller@".to_owned(),
-        namespace_labels: guarded(["@labels@"].into_iter()).into(),
+        namespace_labels: guarded_labels(["@labels@"].into_iter()).into(),
         tenant_label: "@tenantLabel@".to_owned(),
     }
 }

@@ -13,13 +13,9 @@ use bindery::model::{
     Annotations, Claim, ClaimKey, Deletion, Namespace, NodeAffinity, NodeExpression, NodeTerm,
     Selector, Term, Volume,
 };
-use bindery::rules::judging::judge::{Question, judge};
-use bindery::rules::judging::policy::Policy;
-use bindery::rules::judging::rule::{Endpoint, Mode};
-use bindery::rules::judging::verdict::{Effect, Judgement};
 use bindery::rules::{
-    Change, ChangedObject, ConfiguredExemption, Detail, Override, Parameters, Part, RULES,
-    SpecChange, Transition, User, find,
+    Change, ChangedObject, ConfiguredExemption, Detail, Effect, Endpoint, Judgement, Mode,
+    Override, Parameters, Part, Policy, Question, RULES, SpecChange, Transition, User, find, judge,
 };
 
 /// One bound pair and what is known of it.

@@ -1,6 +1,6 @@
 //! A volume that is reserved for a claim of a namespace that it does not admit.
 
-use super::judging::policy::Unlisted;
+use super::judging::parameters::Unlisted;
 use super::judging::tenancy::{Admission, admission};
 use super::prelude::*;
 use crate::model::annotations::{ALLOWED_NAMESPACES, TENANT};

@@ -1,6 +1,6 @@
 //! A claim that names a volume of another tenant.
 
-use super::judging::policy::Unlisted;
+use super::judging::parameters::Unlisted;
 use super::judging::prebind::not_available;
 use super::judging::tenancy::{Admission, admission};
 use super::prelude::*;

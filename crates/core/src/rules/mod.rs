@@ -12,13 +12,12 @@ pub use judging::change::{
     Transition,
 };
 pub use judging::inspect::inspect;
-pub use judging::judge::{Question, judge};
-pub use judging::mutation::{
-    FieldMutation, Mutation, MutationPlan, PlannedMutations, Switch, WarningMode, mutate,
-};
-pub use judging::policy::{
-    ConfiguredExemption, Override, Parameters, Policy, TENANT_LABEL, Unlisted,
-};
+pub use judging::judge::judge;
+pub use judging::mutate::{PlannedMutations, mutate};
+pub use judging::mutation::{FieldMutation, Mutation, MutationPlan, Switch, WarningMode};
+pub use judging::parameters::{Parameters, Unlisted};
+pub use judging::policy::{ConfiguredExemption, Override, Policy, TENANT_LABEL};
+pub use judging::question::Question;
 pub use judging::read_access::ReadAccess;
 pub use judging::rule::{
     Endpoint, Example, Exemptable, Fact, Mode, Operation, Page, Persona, RequestType, Resource,

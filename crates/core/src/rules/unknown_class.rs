@@ -1,6 +1,6 @@
 //! A claim of a class that does not exist.
 
-use super::judging::policy::Unlisted;
+use super::judging::parameters::Unlisted;
 use super::judging::tenancy::{Admission, admission};
 use super::prelude::*;
 use crate::model::{ClassRequest, Volume, VolumeClass};

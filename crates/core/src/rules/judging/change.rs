@@ -4,8 +4,8 @@
 //! read from bytes is in `api`.
 
 use super::actor::{Actor, User};
-use super::policy::Parameters;
-use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Volume};
+use super::parameters::Parameters;
+use crate::model::{Claim, Deletion, Namespace, NamespaceName, Owner, Reservation, Volume};
 
 /// A requested change of one object.
 #[derive(Clone, Debug)]
@@ -174,6 +174,15 @@ impl Change {
             Transition::Update { old, new } => Some((old, new)),
             Transition::Create(_) | Transition::Delete(_) => None,
         }
+    }
+
+    /// The volume that it reserves for a claim, or for another one than before; nothing if it carries a mark.
+    pub fn newly_reserved(&self) -> Option<&Volume> {
+        let transition = self.volume().filter(|_| self.part == Part::Main)?;
+        let new = transition.proposed().filter(|new| !new.carries_mark())?;
+        let was = transition.stored().map(|old| &old.reservation);
+        let is_reserved = |to: &Reservation| to.key().is_some_and(|key| !key.namespace.is_empty());
+        (is_reserved(&new.reservation) && was != Some(&new.reservation)).then_some(new)
     }
 
     /// The namespace that it concerns: itself, that of the claim, or that of the claim for which the stored volume is

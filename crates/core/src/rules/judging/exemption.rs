@@ -6,8 +6,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, ChangedObject, Transition};
-use super::judge::Question;
 use super::policy::ConfiguredExemption;
+use super::question::Question;
 use super::rule::{Exemptable, Rule};
 use crate::binding::{Evidence, Read};
 use crate::model::Volume;

@@ -19,7 +19,6 @@ use crate::model::annotations::{
 use crate::model::{
     ClaimPhase, ClassRequest, Deletion, Finalizers, TenantLabel, Volume, VolumePhase,
 };
-use crate::rules::mutations::newly_reserved;
 
 /// One condition of a registration's endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,7 +262,7 @@ fn for_tenants() -> String {
 fn owes_label(change: &Change) -> bool {
     match change.parameters.tenant_label {
         TenantLabel::Manual => false,
-        TenantLabel::Auto => newly_reserved(change).is_some(),
+        TenantLabel::Auto => change.newly_reserved().is_some(),
     }
 }
 

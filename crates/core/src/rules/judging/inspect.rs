@@ -4,9 +4,10 @@
 //! of a rule looks like afterwards is in the rule's file.
 
 use super::change::{Change, ChangedObject, Transition};
-use super::judge::{Found, Question, effect_of, mode, ruled};
+use super::judge::{effect_of, judgement};
+use super::question::Question;
 use super::rule::{Mode, Rule, ScanCheck, Terminating};
-use super::verdict::{ExemptionHint, Judgement};
+use super::verdict::{ExemptionHint, Judgement, Ruling};
 use super::violation::Violation;
 use crate::binding::Evidence;
 use crate::model::{ClaimPhase, Deletion, VolumePhase};
@@ -22,24 +23,20 @@ pub fn inspect(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
-    let mut all = Vec::new();
+    let mut rulings = Vec::new();
     for rule in rules {
         // Before anything else: most rules see nothing in most objects.
-        if matches!(rule.scan, ScanCheck::Unseen) || mode(rule, question, evidence) == Mode::Off {
+        if matches!(rule.scan, ScanCheck::Unseen) || question.mode(rule, evidence) == Mode::Off {
             continue;
         }
         let violations = found_by(rule, question.change, evidence).into_iter();
-        all.extend(violations.map(|violation| {
+        rulings.extend(violations.map(|violation| {
             let effect = effect_of(rule, &violation, question, evidence);
-            Found { rule, violation, effect }
+            // Nothing is to be got past: the object is there.
+            Ruling { rule, violation, effect, exemption_hint: ExemptionHint::None }
         }));
     }
-    let mut judgement = ruled(all, rules, question, evidence);
-    // Nothing is to be got past: the object is there.
-    for ruling in &mut judgement.verdict.rulings {
-        ruling.exemption_hint = ExemptionHint::None;
-    }
-    judgement
+    judgement(rulings, rules, question, evidence)
 }
 
 fn found_by(rule: &Rule, change: &Change, evidence: &Evidence<'_>) -> Vec<Violation> {

@@ -3,31 +3,16 @@
 //! Pure. What a denial rests on is handed back as reads to make; the caller makes them and asks
 //! again, until nothing is left to read.
 
-use jiff::Timestamp;
-
 use super::change::{Change, ChangedObject, Transition};
 use super::creator::{Creator, creator};
 use super::exemption;
 use super::filter;
-use super::policy::Policy;
+use super::question::Question;
 use super::read_access;
 use super::rule::{Endpoint, Exemptable, Mode, Rule};
 use super::verdict::{Effect, ExemptionHint, Judgement, Ruling, Verdict};
-use super::violation::{Certainty, Dependency, Violation, Weight};
-use crate::binding::{Confirmation, Evidence, Lookup, Read};
-
-/// A change that came through an endpoint, and under which policy and at what time it is judged.
-#[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
-    /// The endpoint through which it came.
-    pub endpoint: Endpoint,
-    /// The change.
-    pub change: &'a Change,
-    /// The operator's decisions.
-    pub policy: &'a Policy,
-    /// The time, for exemptions.
-    pub now: Timestamp,
-}
+use super::violation::{Certainty, Dependency, Violation, Weight, unread};
+use crate::binding::{Confirmation, Evidence};
 
 /// Judges a change by every rule of `rules` that looks at it.
 ///
@@ -49,32 +34,34 @@ pub fn judge(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
-    ruled(found(rules, question, evidence), rules, question, evidence)
+    judgement(rulings(rules, question, evidence), rules, question, evidence)
 }
 
-/// What the violations come to, and what is to be read before that is said.
-pub(super) fn ruled(
-    found: Vec<Found>,
+/// The judgement that these rulings come to, and what is to be read before it is given.
+pub(super) fn judgement(
+    rulings: Vec<Ruling>,
     rules: &[&'static Rule],
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Judgement {
     let mut judgement = Judgement { reads: Vec::new(), verdict: Verdict::default() };
     let creator = creator(question.change, evidence);
-    for Found { rule, violation, effect } in found {
-        let reads = unread(&violation.depends_on, evidence);
-        match effect {
+    for mut ruling in rulings {
+        let reads = unread(&ruling.violation.depends_on, evidence);
+        match ruling.effect {
             Effect::Denied => judgement.reads.extend(reads),
             // What was seen is good enough for a warning; what was only assumed is not.
-            Effect::Warned | Effect::Audited | Effect::Unconfirmed if violation.is_assumed() => {
+            Effect::Warned | Effect::Audited | Effect::Unconfirmed
+                if ruling.violation.is_assumed() =>
+            {
                 judgement.reads.extend(reads);
             }
             Effect::Warned | Effect::Audited | Effect::Exempted(_) | Effect::Unconfirmed => {}
         }
-        if effect == Effect::Denied {
+        if ruling.effect == Effect::Denied {
             // An exemption that the view does not show yet counts as well.
             let exemption = exemption::read(question.change).filter(|read| {
-                rule.exemption == Exemptable::Yes
+                ruling.rule.exemption == Exemptable::Yes
                     && evidence.confirmation(read) == Confirmation::NotTried
             });
             judgement.reads.extend(exemption);
@@ -82,11 +69,11 @@ pub(super) fn ruled(
                 judgement.reads.extend(unproven.reads.iter().cloned());
             }
         }
-        let Some(effect) = confirmed(effect, &violation, evidence) else { continue };
-        let exemption_hint = exemption_hint(rule, question.change, &creator);
-        judgement.verdict.rulings.push(Ruling { rule, violation, effect, exemption_hint });
+        let Some(effect) = confirmed(ruling.effect, &ruling.violation, evidence) else { continue };
+        ruling.effect = effect;
+        judgement.verdict.rulings.push(ruling);
     }
-    judgement.reads.extend(whose(question, evidence));
+    judgement.reads.extend(question.read_for_modes(evidence));
     if let Some(restricted) = read_access::of_question(question) {
         judgement.reads.extend(restricted.reads(evidence));
     }
@@ -103,50 +90,49 @@ pub(super) fn ruled(
     judgement
 }
 
-/// A violation and what the rule makes of it.
-pub(super) struct Found {
-    pub(super) rule: &'static Rule,
-    pub(super) violation: Violation,
-    pub(super) effect: Effect,
-}
-
-/// Every violation in a change. Where a rule must not reveal more, no violation that depends on other claims or
-/// volumes is reported or read: both would reveal it.
-fn found(rules: &[&'static Rule], question: Question<'_>, evidence: &Evidence<'_>) -> Vec<Found> {
-    let mut found = Vec::new();
+/// What becomes of every violation in a change. Where a rule must not reveal more, no violation that depends on other
+/// claims or volumes is reported or read: both would reveal it.
+fn rulings(
+    rules: &[&'static Rule],
+    question: Question<'_>,
+    evidence: &Evidence<'_>,
+) -> Vec<Ruling> {
+    let creator = creator(question.change, evidence);
+    let ruling = |rule: &'static Rule, violation: Violation, effect: Effect| {
+        let exemption_hint = exemption_hint(rule, question.change, &creator);
+        Ruling { rule, violation, effect, exemption_hint }
+    };
+    let mut rulings = Vec::new();
     let endpoints = endpoints(question);
     for rule in rules {
         let takes = |endpoint: &Option<Endpoint>| {
             endpoint.is_some_and(|e| rule.looks_at(question.change, e))
         };
-        if !endpoints.iter().any(takes) || mode(rule, question, evidence) == Mode::Off {
+        if !endpoints.iter().any(takes) || question.mode(rule, evidence) == Mode::Off {
             continue;
         }
-        found.extend(merged((rule.check)(question.change, evidence)).into_iter().map(
-            |violation| {
-                let effect = effect_of(rule, &violation, question, evidence);
-                Found { rule, violation, effect }
-            },
-        ));
+        let violations = merged((rule.check)(question.change, evidence)).into_iter();
+        rulings.extend(violations.map(|violation| {
+            let effect = effect_of(rule, &violation, question, evidence);
+            ruling(rule, violation, effect)
+        }));
     }
     if let Some(restricted) = read_access::of_question(question) {
-        let withheld = restricted.withhold(&mut found, evidence);
+        let withheld = restricted.withhold(&mut rulings, evidence);
         let rule = restricted.rule(rules);
-        found.extend(rule.zip(withheld).and_then(|(rule, violation)| {
+        rulings.extend(rule.zip(withheld).and_then(|(rule, violation)| {
             let effect = effect_of_withheld(rule, &violation, question, evidence)?;
-            Some(Found { rule, violation, effect })
+            Some(ruling(rule, violation, effect))
         }));
     }
     let is_veil =
-        |found: &Found| found.rule.reported_as.is_some() && found.effect == Effect::Denied;
-    if found.iter().any(is_veil) {
-        let reveals =
-            |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
-        found.retain(|found| {
-            found.rule.reported_as.is_some() || !found.violation.depends_on.iter().any(reveals)
+        |ruling: &Ruling| ruling.rule.reported_as.is_some() && ruling.effect == Effect::Denied;
+    if rulings.iter().any(is_veil) {
+        rulings.retain(|ruling| {
+            ruling.rule.reported_as.is_some() || !ruling.violation.reveals_storage()
         });
     }
-    found
+    rulings
 }
 
 /// Each reason once: what is said of several objects without their names rests on all of them.
@@ -162,32 +148,6 @@ fn merged(violations: Vec<Violation>) -> Vec<Violation> {
         }
     }
     merged
-}
-
-/// The reads behind `dependencies` that were not made yet.
-pub(super) fn unread(dependencies: &[Dependency], evidence: &Evidence<'_>) -> Vec<Read> {
-    let unread = |dependency: &&Dependency| {
-        evidence.confirmation(&dependency.read) == Confirmation::NotTried
-    };
-    dependencies.iter().filter(unread).map(|dependency| dependency.read.clone()).collect()
-}
-
-/// The mode of a rule for this change.
-pub(super) fn mode(rule: &Rule, question: Question<'_>, evidence: &Evidence<'_>) -> Mode {
-    let namespace = question.change.namespace().filter(|_| !question.policy.overrides.is_empty());
-    match namespace.and_then(|name| evidence.namespace(name).present()) {
-        None => question.policy.mode(rule),
-        Some(namespace) => question.policy.mode_in(namespace, rule),
-    }
-}
-
-/// The read that shows which modes hold, if the view does not show the namespace yet.
-fn whose(question: Question<'_>, evidence: &Evidence<'_>) -> Option<Read> {
-    let name = question.change.namespace().filter(|_| !question.policy.overrides.is_empty())?;
-    let read = Read::Namespace(name.clone());
-    let is_open = evidence.namespace(name) == Lookup::Unknown
-        && evidence.confirmation(&read) == Confirmation::NotTried;
-    is_open.then_some(read)
 }
 
 /// The endpoints whose rules judge what came through one: each change is sent to one of the two.
@@ -212,7 +172,7 @@ pub(super) fn effect_of(
     evidence: &Evidence<'_>,
 ) -> Effect {
     if violation.weight == Weight::Open {
-        return match mode(rule, question, evidence) {
+        return match question.mode(rule, evidence) {
             Mode::Deny | Mode::Warn => Effect::Unconfirmed,
             Mode::Audit | Mode::Off => Effect::Audited,
         };
@@ -233,7 +193,7 @@ fn effect_of_withheld(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Option<Effect> {
-    if mode(rule, question, evidence) == Mode::Off {
+    if question.mode(rule, evidence) == Mode::Off {
         return None;
     }
     let exemption = if rule.exemption == Exemptable::Yes {
@@ -253,7 +213,7 @@ fn by_mode(
     question: Question<'_>,
     evidence: &Evidence<'_>,
 ) -> Effect {
-    match mode(rule, question, evidence) {
+    match question.mode(rule, evidence) {
         Mode::Deny if violation.weight == Weight::Warning => Effect::Warned,
         Mode::Deny => match creator(question.change, evidence) {
             // The storage exists already: denying its volume would destroy it or leave it behind.

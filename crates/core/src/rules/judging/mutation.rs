@@ -1,4 +1,4 @@
-//! Edits: what the mutating endpoint changes in an object, and what a repair is.
+//! What a mutation is: one value that says everything about one correction, and the edits that it plans.
 //!
 //! Edits are typed values on exact fields; their wire form is in `api`. There is none for a
 //! deletion: the API server would take it for an error.
@@ -6,12 +6,9 @@
 use std::fmt;
 
 use super::change::Change;
-use super::creator::{Creator, creator};
-use super::judge::{Question, unread};
-use super::rule::{Example, Page, RequestType, is_routed};
-use super::verdict::warning;
-use super::violation::{Certainty, Dependency};
-use crate::binding::{Confirmation, Evidence, Read};
+use super::rule::{Example, Page, RequestType};
+use super::violation::Dependency;
+use crate::binding::Evidence;
 
 /// One mutation: what it does, to which requests, and how it is reported.
 pub struct Mutation {
@@ -116,75 +113,4 @@ pub struct MutationPlan {
     pub warning: String,
     /// The other objects without which it would not be right.
     pub depends_on: Vec<Dependency>,
-}
-
-impl Dependency {
-    /// Whether the fact was only assumed, or a read failed to confirm it.
-    fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
-        self.certainty == Certainty::Assumed
-            || evidence.confirmation(&self.read) == Confirmation::Failed
-    }
-}
-
-/// What a change is edited to, and what would have to be read live before.
-#[derive(Clone, Debug, Default)]
-pub struct PlannedMutations {
-    /// Reads to make; empty when the amendment stands.
-    pub reads: Vec<Read>,
-    /// The plans that hold, each with its repair.
-    pub plans: Vec<(&'static Mutation, MutationPlan)>,
-    /// Warnings about repairs that could not be checked.
-    pub unchecked: Vec<String>,
-}
-
-impl PlannedMutations {
-    /// The warnings that go with the edits.
-    pub fn warnings(&self) -> Vec<String> {
-        let is_reported =
-            |(repair, _): &&(&Mutation, MutationPlan)| repair.warning == WarningMode::Warned;
-        let reported = self.plans.iter().filter(is_reported);
-        let reported = reported.map(|(repair, plan)| format!("[{}] {}", repair.id, plan.warning));
-        reported.chain(self.unchecked.iter().cloned()).map(|text| warning(&text)).collect()
-    }
-}
-
-/// Plans every repair of `repairs` that looks at the change.
-///
-/// A plan that rests on another object is handed back as a read first. If the read fails, the
-/// object stays as it is, with a warning: a wrong edit is worse than none.
-pub fn mutate(
-    repairs: &[&'static Mutation],
-    question: Question<'_>,
-    evidence: &Evidence<'_>,
-) -> PlannedMutations {
-    let mut amendment = PlannedMutations::default();
-    let may_be_provisioner = creator(question.change, evidence) != Creator::Other;
-    for repair in repairs {
-        let is_left = match repair.creators {
-            Creators::All => false,
-            Creators::NotProvisioners => may_be_provisioner,
-        };
-        let looks = !is_left
-            && is_routed(repair.request_types, question.change, question.endpoint)
-            && !question.change.is_terminating()
-            && question.policy.switch(repair) == Switch::On;
-        let Some(plan) = looks.then(|| (repair.plan)(question.change, evidence)).flatten() else {
-            continue;
-        };
-        let reads = unread(&plan.depends_on, evidence);
-        if reads.is_empty()
-            && plan.depends_on.iter().any(|dependency| dependency.is_unsure(evidence))
-        {
-            amendment.unchecked.push(format!(
-                "[{}] not applied: the cluster did not answer in time; the object is unchanged",
-                repair.id
-            ));
-            continue;
-        }
-        amendment.reads.extend(reads);
-        amendment.plans.push((repair, plan));
-    }
-    amendment.reads.sort();
-    amendment.reads.dedup();
-    amendment
 }

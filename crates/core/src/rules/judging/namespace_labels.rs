@@ -7,25 +7,10 @@
 use super::actor::SUPERUSERS;
 use super::change::{Change, ChangedObject, Transition};
 use crate::model::Namespace;
-use crate::model::annotations::TENANT;
-
-/// Kubernetes: `core/v1/defaults.go`, `SetDefaults_Namespace`, which overwrites it: it cannot be changed, and every
-/// new namespace has it.
-const METADATA_NAME: &str = "kubernetes.io/metadata.name";
 
 /// The permission that stands for this one write, for accounts that label namespaces and have no other business
 /// with storage. The group is our own, so that no role has it by accident.
 const PERMISSION: (&str, &str, &str) = ("bindery.dev", "namespacelabels", "update");
-
-/// The label keys that are guarded: that of tenants, then those of `selecting`, by which overrides select, in the
-/// order of the alphabet and each once.
-pub fn guarded<'a>(selecting: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut others: Vec<&str> =
-        selecting.filter(|key| ![TENANT, METADATA_NAME].contains(key)).collect();
-    others.sort_unstable();
-    others.dedup();
-    std::iter::once(TENANT).chain(others).map(str::to_owned).collect()
-}
 
 /// The guarded labels that `change` sets, changes or removes on a namespace: the key, and the value as it would be.
 pub fn changed(change: &Change) -> impl Iterator<Item = (&str, Option<&str>)> {
@@ -65,15 +50,4 @@ pub(super) fn expression(keys: &[String]) -> String {
         volumes = may(("", "persistentvolumes", "update")),
         labels = may(PERMISSION),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tenants_label_comes_first_and_the_name_is_nobodys_to_change() {
-        let selecting = ["team", "stage", TENANT, METADATA_NAME, "team"];
-        assert_eq!(guarded(selecting.into_iter()), [TENANT, "stage", "team"]);
-    }
 }

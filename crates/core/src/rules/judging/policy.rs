@@ -3,14 +3,12 @@
 //! A value; how it is read from a file is in `config`.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::actor::{Actor, Trusted, User};
 use super::mutation::{Mutation, Switch};
-use super::namespace_labels::guarded;
+use super::parameters::{Parameters, guarded_labels};
 use super::rule::{Mode, Rule};
 use crate::model::{Namespace, Selector, TenantLabel, Term};
 
@@ -57,45 +55,8 @@ pub struct ConfiguredExemption {
     pub reason: String,
 }
 
-/// Values that rules compare with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    /// How many times as large as its claim a volume may be (`oversized-volume`).
-    pub max_waste: NonZeroU32,
-    /// Whether a volume that names neither namespaces nor a tenant may be named by any claim
-    /// (`foreign-namespace-volume`).
-    pub unlisted: Unlisted,
-    /// The keys of the labels of namespaces that name their tenants or select overrides (`namespace-tenant-label`).
-    pub namespace_labels: Arc<[String]>,
-    /// Who labels volumes with their tenants (`tenant-label`).
-    pub tenant_label: TenantLabel,
-}
-
-/// What becomes of claims that name a volume which says nothing of who may have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unlisted {
-    /// They pass.
-    Allow,
-    /// They are denied.
-    Deny,
-}
-
 /// The edit that labels volumes, which `tenancy.label` switches.
 pub const TENANT_LABEL: &str = "tenant-label";
-
-/// Sizes are often rounded up to what a disk shop sells; ten times as much is a mistake.
-const MAX_WASTE: NonZeroU32 = NonZeroU32::new(10).unwrap();
-
-impl Default for Parameters {
-    fn default() -> Self {
-        Self {
-            max_waste: MAX_WASTE,
-            unlisted: Unlisted::Allow,
-            namespace_labels: guarded(std::iter::empty()).into(),
-            tenant_label: TenantLabel::Manual,
-        }
-    }
-}
 
 /// A week: long enough for a migration, short enough that a forgotten exemption is harmless.
 const LONGEST_EXEMPTION: SignedDuration = SignedDuration::from_hours(168);
@@ -120,7 +81,7 @@ impl Policy {
     /// Takes these overrides instead of those that it has, and guards the labels by which they select.
     pub fn override_modes(&mut self, overrides: Vec<Override>) {
         let terms = overrides.iter().flat_map(|one| one.namespaces.terms());
-        self.parameters.namespace_labels = guarded(terms.map(Term::key)).into();
+        self.parameters.namespace_labels = guarded_labels(terms.map(Term::key)).into();
         self.overrides = overrides;
     }
 

@@ -6,11 +6,12 @@
 //! fits. Everything else is one violation with one text and one set of live reads, whatever is the case.
 
 use super::change::{Change, ChangedObject, Part, Transition};
-use super::judge::{Found, Question};
-use super::policy::Unlisted;
+use super::parameters::Unlisted;
 use super::prebind::not_available;
+use super::question::Question;
 use super::rule::{Endpoint, Rule};
 use super::tenancy::{Admission, admission};
+use super::verdict::Ruling;
 use super::violation::{Certainty, Dependency, Violation};
 use crate::binding::{Confirmation, Evidence, FitCheck, Lookup, Pairing, Read, fit, pairing};
 use crate::model::{Audience, Claim, Volume, VolumeName};
@@ -118,16 +119,14 @@ impl Restricted<'_> {
     /// Removes what the user may not learn, and returns what is reported instead.
     pub(super) fn withhold(
         &self,
-        found: &mut Vec<Found>,
+        rulings: &mut Vec<Ruling>,
         evidence: &Evidence<'_>,
     ) -> Option<Violation> {
         let shown = self.shown(evidence);
         if shown == Shown::All {
             return None;
         }
-        let reveals =
-            |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
-        found.retain(|found| !found.violation.depends_on.iter().any(reveals));
+        rulings.retain(|ruling| !ruling.violation.reveals_storage());
         match shown {
             Shown::All | Shown::Silence => None,
             Shown::Unavailable => Some(self.violation(Certainty::Seen, evidence)),

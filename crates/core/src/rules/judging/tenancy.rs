@@ -2,7 +2,7 @@
 //!
 //! Whose a volume is, its administrator says; tenants write namespaces' objects, not their labels.
 
-use super::policy::Unlisted;
+use super::parameters::Unlisted;
 use super::violation::Dependency;
 use crate::binding::{Evidence, Lookup, Read};
 use crate::model::{Audience, Namespace, NamespaceName, Volume};

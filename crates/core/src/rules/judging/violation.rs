@@ -2,7 +2,7 @@
 //!
 //! `judge` decides whether it denies, warns or is only counted.
 
-use crate::binding::{Lookup, Read};
+use crate::binding::{Confirmation, Evidence, Lookup, Read};
 
 /// One reason against a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,18 @@ impl Dependency {
         };
         Self { read, certainty }
     }
+
+    /// Whether the fact was only assumed, or a read failed to confirm it.
+    pub(super) fn is_unsure(&self, evidence: &Evidence<'_>) -> bool {
+        self.certainty == Certainty::Assumed
+            || evidence.confirmation(&self.read) == Confirmation::Failed
+    }
+}
+
+/// The reads behind `dependencies` that were not made yet.
+pub(super) fn unread(dependencies: &[Dependency], evidence: &Evidence<'_>) -> Vec<Read> {
+    let reads = dependencies.iter().map(|dependency| &dependency.read);
+    reads.filter(|read| evidence.confirmation(read) == Confirmation::NotTried).cloned().collect()
 }
 
 impl Violation {
@@ -79,6 +91,13 @@ impl Violation {
     /// Whether an object that it depends on was not seen.
     pub fn is_assumed(&self) -> bool {
         self.depends_on.iter().any(|dependency| dependency.certainty == Certainty::Assumed)
+    }
+
+    /// Whether a report of it reveals that another volume or claim exists.
+    pub(super) fn reveals_storage(&self) -> bool {
+        let is_storage =
+            |dependency: &Dependency| matches!(dependency.read, Read::Volume(_) | Read::Claim(_));
+        self.depends_on.iter().any(is_storage)
     }
 
     /// The same, with one more dependency.

@@ -27,7 +27,6 @@ mutations! {
 }
 
 pub use delayed_binding::changed_since;
-pub use tenant_label::newly_reserved;
 
 /// The mutation of this id.
 pub fn find(id: &str) -> Option<&'static Mutation> {

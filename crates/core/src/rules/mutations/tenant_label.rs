@@ -3,8 +3,6 @@
 use super::prelude::*;
 use crate::binding::{NewTenantLabel, new_tenant_label};
 use crate::model::annotations::TENANT;
-use crate::model::{Reservation, Volume};
-use crate::rules::judging::change::Part;
 
 pub(super) static MUTATION: Mutation = Mutation {
     id: "tenant-label",
@@ -106,7 +104,7 @@ pub(super) static MUTATION: Mutation = Mutation {
 const LABEL: &str = "/metadata/labels/bindery.dev~1tenant";
 
 fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
-    let new = newly_reserved(change)?;
+    let new = change.newly_reserved()?;
     let namespace = &new.reservation.key()?.namespace;
     let (tenant, depends_on) = match new_tenant_label(new, namespace, evidence) {
         NewTenantLabel::Nothing => return None,
@@ -123,13 +121,4 @@ fn plan(change: &Change, evidence: &Evidence<'_>) -> Option<MutationPlan> {
         ),
         depends_on,
     })
-}
-
-/// The volume that the change reserves for a claim, or for another one than before; nothing if it carries a mark.
-pub fn newly_reserved(change: &Change) -> Option<&Volume> {
-    let transition = change.volume().filter(|_| change.part == Part::Main)?;
-    let new = transition.proposed().filter(|new| !new.carries_mark())?;
-    let was = transition.stored().map(|old| &old.reservation);
-    let is_reserved = |to: &Reservation| to.key().is_some_and(|key| !key.namespace.is_empty());
-    (is_reserved(&new.reservation) && was != Some(&new.reservation)).then_some(new)
 }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::history::History;
+use super::history::{Accepted, History, Witness};
 use super::outcome::{Progress, Response, ReviewOutcome};
 use super::request::{ApiRequest, Call, Method};
+use super::resource::NAMESPACES;
 use super::review::{Pending, Phase, Review, ReviewStep};
 use super::status::StatusError;
 use super::store::{Key, Store};
-use super::table::{ResourceType, TABLE};
+use super::table::TABLE;
 use super::uid::Uids;
+use super::watch::Watch;
 use bindery::api::server::fields::text;
 
 /// A cluster's API server with nothing behind it.
@@ -61,7 +63,7 @@ impl ClusterState {
 
     /// Every stored object, by resource and then by key.
     pub fn objects(&self) -> Vec<Arc<Value>> {
-        TABLE.iter().flat_map(|row| self.store.objects(row, "")).collect()
+        TABLE.iter().flat_map(|row| self.store.objects(&row.resource, "")).collect()
     }
 
     /// Changes a stored object without looking at what comes of it, as an API server of another version over
@@ -181,14 +183,72 @@ impl ClusterState {
         found.ok_or_else(|| StatusError::not_found(call.resource, &call.name))
     }
 
+    /// The events that are due, oldest first; each is handed out once. After the history was
+    /// compacted past the watch, one `ERROR` event with code 410, and then nothing more.
+    pub fn events(&self, watch: &mut Watch) -> Vec<Value> {
+        watch.events(&self.store)
+    }
+
+    /// A bookmark at the position of a watch that asked for them. A real server sends one about
+    /// every minute; here the caller says when. `None` while events are due, or when the watch did
+    /// not ask.
+    pub fn bookmark(&self, watch: &Watch) -> Option<Value> {
+        watch.bookmark(&self.store)
+    }
+
+    /// Keeps every write from now on for [`Self::history`].
+    pub fn keep_history(&mut self) {
+        self.history.keep();
+    }
+
+    /// The writes since [`Self::keep_history`], oldest first.
+    pub fn history(&self) -> &[Accepted] {
+        self.history.kept()
+    }
+
+    /// Passes to `witness`, instead of an earlier one, every write from now on.
+    pub fn on_accepted(&mut self, witness: Witness) {
+        self.history.pass_to(witness);
+    }
+
+    /// Stores an object as `call` asks.
+    pub(super) fn put(&mut self, call: &Call, key: Key, object: Value) -> Arc<Value> {
+        let before = self.store.get(&key).map(Arc::clone);
+        let after = self.store.put(key, object);
+        self.accepted(call, before, Some(Arc::clone(&after)));
+        after
+    }
+
+    /// Removes an object as `call` asks; its last state.
+    pub(super) fn remove(&mut self, call: &Call, key: &Key) -> Option<Value> {
+        let before = self.store.get(key).map(Arc::clone);
+        let last = self.store.remove(key);
+        self.accepted(call, before, None);
+        last
+    }
+
+    fn accepted(&mut self, call: &Call, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
+        self.history.record(|| Accepted {
+            version: self.store.version(),
+            at: self.now,
+            user: call.user.name.clone(),
+            method: call.method,
+            group: call.resource.group,
+            resource: call.resource.plural,
+            subresource: call.subresource.clone(),
+            sent: Arc::new(call.body.clone()),
+            before,
+            after,
+        });
+    }
+
     /// The clock as API objects spell it: whole seconds.
     pub(super) fn time(&self) -> String {
         spell(self.now)
     }
 
     pub(super) fn namespace(&self, name: &str) -> Option<&Arc<Value>> {
-        let row = ResourceType::find("", "namespaces")?;
-        self.store.get(&Key::new(row, "", name))
+        self.store.get(&Key::new(&NAMESPACES, "", name))
     }
 }
 

@@ -119,7 +119,7 @@ impl ClusterState {
             Fate::Gone => {
                 let last = if is_stored { self.remove(&call, &key) } else { None };
                 let last = last.unwrap_or_else(|| (**existing).clone());
-                if call.resource.strategy.returns_deleted() { last } else { deleted(&call, &last) }
+                if call.strategy.returns_deleted() { last } else { deleted(&call, &last) }
             }
         };
         match collection {
@@ -136,11 +136,11 @@ impl ClusterState {
         } else {
             set(&mut object, &FINALIZERS, json!(finalizers));
         }
-        if call.resource.plural == "namespaces" && !call.resource.strategy.may_vanish(existing) {
+        if call.resource.plural == "namespaces" && !call.strategy.may_vanish(existing) {
             return self.namespace_fate(object, existing);
         }
         let asked = at(&call.body, &["gracePeriodSeconds"]).and_then(Value::as_i64);
-        let grace = call.resource.strategy.grace(existing, asked);
+        let grace = call.strategy.grace(existing, asked);
         if let Some(fate) = grace.and_then(|grace| self.graceful_fate(&object, asked, grace)) {
             return fate;
         }

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cluster::ClusterState;
-use super::request::{Call, Method};
-use super::store::Key;
+use super::request::Method;
 
 /// One write that the server accepted and stored.
 #[derive(Debug, Clone)]
@@ -62,59 +60,32 @@ impl fmt::Debug for History {
     }
 }
 
-impl ClusterState {
-    /// Keeps every write from now on for [`Self::history`].
-    pub fn keep_history(&mut self) {
-        self.history.kept.get_or_insert_default();
+impl History {
+    /// Keeps every write from now on.
+    pub(super) fn keep(&mut self) {
+        self.kept.get_or_insert_default();
     }
 
-    /// The writes since [`Self::keep_history`], oldest first.
-    pub fn history(&self) -> &[Accepted] {
-        self.history.kept.as_deref().unwrap_or_default()
+    /// The writes since [`Self::keep`], oldest first.
+    pub(super) fn kept(&self) -> &[Accepted] {
+        self.kept.as_deref().unwrap_or_default()
     }
 
     /// Passes to `witness`, instead of an earlier one, every write from now on.
-    pub fn on_accepted(&mut self, witness: Witness) {
-        self.history.witness = Some(witness);
+    pub(super) fn pass_to(&mut self, witness: Witness) {
+        self.witness = Some(witness);
     }
 
-    /// Stores an object as `call` asks.
-    pub(super) fn put(&mut self, call: &Call, key: Key, object: Value) -> Arc<Value> {
-        let before = self.store.get(&key).map(Arc::clone);
-        let after = self.store.put(key, object);
-        self.accepted(call, before, Some(Arc::clone(&after)));
-        after
-    }
-
-    /// Removes an object as `call` asks; its last state.
-    pub(super) fn remove(&mut self, call: &Call, key: &Key) -> Option<Value> {
-        let before = self.store.get(key).map(Arc::clone);
-        let last = self.store.remove(key);
-        self.accepted(call, before, None);
-        last
-    }
-
-    fn accepted(&mut self, call: &Call, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
-        let History { kept, witness } = &mut self.history;
-        if kept.is_none() && witness.is_none() {
+    /// Records a write, if it is kept or passed on.
+    pub(super) fn record(&mut self, write: impl FnOnce() -> Accepted) {
+        if self.kept.is_none() && self.witness.is_none() {
             return;
         }
-        let accepted = Accepted {
-            version: self.store.version(),
-            at: self.now,
-            user: call.user.name.clone(),
-            method: call.method,
-            group: call.resource.group,
-            resource: call.resource.plural,
-            subresource: call.subresource.clone(),
-            sent: Arc::new(call.body.clone()),
-            before,
-            after,
-        };
-        if let Some(witness) = witness {
+        let accepted = write();
+        if let Some(witness) = &mut self.witness {
             witness(&accepted);
         }
-        if let Some(kept) = kept {
+        if let Some(kept) = &mut self.kept {
             kept.push(accepted);
         }
     }

@@ -27,6 +27,7 @@ mod list;
 mod outcome;
 mod patch;
 mod request;
+mod resource;
 mod review;
 mod selector;
 mod service;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::cluster::ClusterState;
-use super::outcome::{Progress, Response};
+use super::outcome::{Body, Progress, Response};
 use super::request::Call;
 use super::selector::ListSelector;
-use super::status::StatusError;
+use super::status::{StatusError, unreadable_version};
+use super::watch::Watch;
 use bindery::api::server::Cause;
 use bindery::api::server::fields::{remove, text};
 
@@ -46,7 +47,11 @@ impl ClusterState {
     pub(super) fn collection(&mut self, call: &Call) -> Result<Progress, StatusError> {
         let is_watch = call.is_on("watch");
         check_options(call, is_watch)?;
-        if is_watch { self.watch(call) } else { self.list(call) }
+        if !is_watch {
+            return self.list(call);
+        }
+        let body = Body::Watch(Box::new(Watch::open(call, &self.store)?));
+        Ok(Progress::Done(Response { code: 200, warnings: Vec::new(), body }))
     }
 
     fn list(&self, call: &Call) -> Result<Progress, StatusError> {
@@ -70,7 +75,7 @@ impl ClusterState {
             Some(token) => token.version,
             None if is_exact => asked.parse().unwrap_or(newest),
             None if asked.is_empty() => newest,
-            None => self.cached(call, asked.parse().unwrap_or(newest)),
+            None => self.store.cached(call.lag, asked.parse().unwrap_or(newest)),
         };
         if version < self.store.compacted() {
             return Err(expired(token.as_ref(), version, self.store.compacted()));
@@ -99,19 +104,16 @@ impl ClusterState {
         Ok(Progress::Done(Response::json(200, list)))
     }
 
-    /// The version at which the server's cache is, for a read that must not be older than `asked`.
-    pub(super) fn cached(&self, call: &Call, asked: u64) -> u64 {
-        let newest = self.store.version();
-        newest.saturating_sub(call.lag).max(asked).max(self.store.compacted()).min(newest)
-    }
-
     /// Rejects a version that is no number or lies in the future.
     pub(super) fn check_known_version(&self, asked: &str) -> Result<(), StatusError> {
         if asked.is_empty() {
             return Ok(());
         }
         let version: u64 = asked.parse().map_err(|_| {
-            StatusError::bad_request(format!("invalid resource version: {}", unreadable(asked)))
+            StatusError::bad_request(format!(
+                "invalid resource version: {}",
+                unreadable_version(asked)
+            ))
         })?;
         if version > self.store.version() {
             return Err(StatusError::too_large_version(version, self.store.version()));
@@ -136,14 +138,6 @@ pub(super) fn list_of(call: &Call, objects: &[Arc<Value>], version: u64) -> Valu
         "metadata": {"resourceVersion": version.to_string()},
         "items": items,
     })
-}
-
-/// What the server says about a version that is no number.
-pub(super) fn unreadable(version: &str) -> String {
-    format!(
-        "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: \
-         invalid syntax"
-    )
 }
 
 fn path(object: &Arc<Value>) -> String {

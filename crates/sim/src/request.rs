@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::kinds::Strategy;
+use super::resource::ResourceType;
 use super::status::StatusError;
 use super::store::Key;
-use super::table::ResourceType;
+use super::table::{self, Served};
 
 /// One HTTP request without HTTP.
 #[derive(Debug, Clone)]
@@ -57,6 +59,7 @@ pub struct RequestUser {
 pub(super) struct Call {
     pub(super) method: Method,
     pub(super) resource: &'static ResourceType,
+    pub(super) strategy: &'static dyn Strategy,
     /// Empty for cluster scope and for all namespaces.
     pub(super) namespace: String,
     /// Empty for a collection.
@@ -117,7 +120,8 @@ impl Call {
         let place = Place::parse(path).ok_or_else(StatusError::no_such_path)?;
         let call = Self {
             method: request.method,
-            resource: place.resource,
+            resource: &place.row.resource,
+            strategy: place.row.strategy,
             namespace: place.namespace,
             name: place.name,
             subresource: place.subresource,
@@ -168,7 +172,7 @@ impl Call {
 const PLACING: &str = "binding";
 
 struct Place {
-    resource: &'static ResourceType,
+    row: &'static Served,
     namespace: String,
     name: String,
     subresource: String,
@@ -185,27 +189,27 @@ impl Place {
             _ => return None,
         };
         if let ["namespaces", space, plural, rest @ ..] = rest
-            && let Some(resource) = ResourceType::find(group, plural).filter(|row| row.namespaced)
+            && let Some(row) = table::find(group, plural).filter(|row| row.resource.namespaced)
         {
-            return Self::with(resource, space, rest);
+            return Self::with(row, space, rest);
         }
         let (plural, rest) = rest.split_first()?;
-        let resource = ResourceType::find(group, plural)?;
+        let row = table::find(group, plural)?;
         // A named object of a namespaced resource has no path without its namespace.
-        (rest.is_empty() || !resource.namespaced).then(|| Self::with(resource, "", rest))?
+        (rest.is_empty() || !row.resource.namespaced).then(|| Self::with(row, "", rest))?
     }
 
-    fn with(resource: &'static ResourceType, namespace: &str, rest: &[&str]) -> Option<Self> {
+    fn with(row: &'static Served, namespace: &str, rest: &[&str]) -> Option<Self> {
         let (name, subresource) = match rest {
             [] => ("", ""),
             [name] => (*name, ""),
-            [name, subresource] if resource.subresources.contains(subresource) => {
+            [name, subresource] if row.resource.subresources.contains(subresource) => {
                 (*name, *subresource)
             }
             _ => return None,
         };
         Some(Self {
-            resource,
+            row,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             subresource: subresource.to_owned(),

@@ -36,7 +36,7 @@ enum Expect {
 impl ListSelector {
     /// Reads `labelSelector` and `fieldSelector`. 400 for a broken one or an unknown field.
     pub(super) fn parse(call: &Call) -> Result<Self, StatusError> {
-        let strategy = call.resource.strategy;
+        let strategy = call.strategy;
         let mut selector = Self { labels: Vec::new(), fields: Vec::new(), strategy };
         for part in split_terms(call.parameter("labelSelector")) {
             let term = parse_term(part).ok_or_else(|| {

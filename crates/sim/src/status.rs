@@ -8,7 +8,7 @@
 use bindery::api::server::Cause;
 use serde_json::{Map, Value, json};
 
-use super::table::ResourceType;
+use super::resource::ResourceType;
 
 /// A request that was not done, as a `Status` object in the making.
 #[derive(Debug, Clone)]
@@ -198,4 +198,12 @@ impl StatusError {
 
 fn to_json(cause: &Cause) -> Value {
     json!({"reason": cause.reason(), "message": cause.problem.to_string(), "field": cause.field})
+}
+
+/// What the server says about a version that is no number.
+pub(super) fn unreadable_version(version: &str) -> String {
+    format!(
+        "resourceVersion: Invalid value: {version:?}: strconv.ParseUint: parsing {version:?}: \
+         invalid syntax"
+    )
 }

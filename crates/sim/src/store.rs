@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::table::ResourceType;
+use super::resource::ResourceType;
 use bindery::api::server::fields::{set, text};
 
 /// Where an object lives: its resource and `namespace/name`, or `name` for cluster scope. Ordered
@@ -78,6 +78,11 @@ impl Store {
     /// The oldest version whose successors are still known.
     pub(super) fn compacted(&self) -> u64 {
         self.compacted
+    }
+
+    /// The version of a cache that is `lag` versions behind, for a read that must not be older than `asked`.
+    pub(super) fn cached(&self, lag: u64, asked: u64) -> u64 {
+        self.version.saturating_sub(lag).max(asked).max(self.compacted).min(self.version)
     }
 
     /// Forgets every write up to and including `version`.

@@ -7,90 +7,45 @@ use super::kinds::{
     AttachmentStrategy, ClaimStrategy, ClassStrategy, EventStrategy, LeaseStrategy,
     NamespaceStrategy, NodeStrategy, PlainStrategy, PodStrategy, Strategy, VolumeStrategy,
 };
+use super::resource::{CLASSES, NAMESPACES, ResourceType};
 
-/// Every resource that is served.
-pub(super) static TABLE: &[ResourceType] = &[
-    ResourceType::of("", "persistentvolumes", "PersistentVolume", &VolumeStrategy)
-        .with(&["status"]),
-    ResourceType::of("", "persistentvolumeclaims", "PersistentVolumeClaim", &ClaimStrategy)
-        .in_namespaces()
-        .with(&["status"]),
-    ResourceType::of("storage.k8s.io", "storageclasses", "StorageClass", &ClassStrategy),
-    ResourceType::of(
-        "storage.k8s.io",
-        "volumeattachments",
-        "VolumeAttachment",
-        &AttachmentStrategy,
-    )
-    .with(&["status"]),
-    ResourceType::of("", "pods", "Pod", &PodStrategy).in_namespaces().with(&["status", "binding"]),
-    ResourceType::of("", "namespaces", "Namespace", &NamespaceStrategy)
-        .with(&["status", "finalize"]),
-    ResourceType::of("", "nodes", "Node", &NodeStrategy).with(&["status"]),
-    ResourceType::of("coordination.k8s.io", "leases", "Lease", &LeaseStrategy).in_namespaces(),
-    ResourceType::of("", "events", "Event", &EventStrategy).in_namespaces(),
-    ResourceType::of("", "secrets", "Secret", &PlainStrategy).in_namespaces(),
-];
-
-/// One served resource; all are version `v1`.
+/// A resource that is served.
 #[derive(Debug)]
-pub(super) struct ResourceType {
-    pub(super) group: &'static str,
-    pub(super) plural: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) namespaced: bool,
-    pub(super) subresources: &'static [&'static str],
+pub(super) struct Served {
+    pub(super) resource: ResourceType,
     pub(super) strategy: &'static dyn Strategy,
 }
 
-impl ResourceType {
-    const fn of(
-        group: &'static str,
-        plural: &'static str,
-        kind: &'static str,
-        strategy: &'static dyn Strategy,
-    ) -> Self {
-        Self { group, plural, kind, namespaced: false, subresources: &[], strategy }
-    }
+/// Every resource that is served.
+pub(super) static TABLE: &[Served] = &[
+    row(core("persistentvolumes", "PersistentVolume").with(&["status"]), &VolumeStrategy),
+    row(
+        core("persistentvolumeclaims", "PersistentVolumeClaim").in_namespaces().with(&["status"]),
+        &ClaimStrategy,
+    ),
+    row(CLASSES, &ClassStrategy),
+    row(
+        ResourceType::of("storage.k8s.io", "volumeattachments", "VolumeAttachment")
+            .with(&["status"]),
+        &AttachmentStrategy,
+    ),
+    row(core("pods", "Pod").in_namespaces().with(&["status", "binding"]), &PodStrategy),
+    row(NAMESPACES, &NamespaceStrategy),
+    row(core("nodes", "Node").with(&["status"]), &NodeStrategy),
+    row(ResourceType::of("coordination.k8s.io", "leases", "Lease").in_namespaces(), &LeaseStrategy),
+    row(core("events", "Event").in_namespaces(), &EventStrategy),
+    row(core("secrets", "Secret").in_namespaces(), &PlainStrategy),
+];
 
-    const fn in_namespaces(self) -> Self {
-        Self { namespaced: true, ..self }
-    }
+const fn row(resource: ResourceType, strategy: &'static dyn Strategy) -> Served {
+    Served { resource, strategy }
+}
 
-    const fn with(self, subresources: &'static [&'static str]) -> Self {
-        Self { subresources, ..self }
-    }
+const fn core(plural: &'static str, kind: &'static str) -> ResourceType {
+    ResourceType::of("", plural, kind)
+}
 
-    /// The row of a group and plural name.
-    pub(super) fn find(group: &str, plural: &str) -> Option<&'static Self> {
-        TABLE.iter().find(|row| row.group == group && row.plural == plural)
-    }
-
-    /// `apiVersion` of its objects.
-    pub(super) fn api_version(&self) -> String {
-        if self.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", self.group) }
-    }
-
-    /// `plural.group`, as errors name it.
-    pub(super) fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.to_owned()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
-    }
-
-    /// `Kind.group`, as errors name it.
-    pub(super) fn qualified_kind(&self) -> String {
-        if self.group.is_empty() {
-            self.kind.to_owned()
-        } else {
-            format!("{}.{}", self.kind, self.group)
-        }
-    }
-
-    /// Whether a `/status` path exists, so that the main path leaves the status alone.
-    pub(super) fn has_status(&self) -> bool {
-        self.subresources.contains(&"status")
-    }
+/// The row of a group and plural name.
+pub(super) fn find(group: &str, plural: &str) -> Option<&'static Served> {
+    TABLE.iter().find(|row| row.resource.group == group && row.resource.plural == plural)
 }

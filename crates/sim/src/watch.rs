@@ -7,14 +7,11 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::cluster::ClusterState;
-use super::list::unreadable;
-use super::outcome::{Body, Progress, Response};
 use super::request::Call;
+use super::resource::ResourceType;
 use super::selector::ListSelector;
-use super::status::StatusError;
-use super::store::StoredChange;
-use super::table::ResourceType;
+use super::status::{StatusError, unreadable_version};
+use super::store::{Store, StoredChange};
 use bindery::api::server::fields::set;
 
 /// An open watch.
@@ -31,6 +28,76 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Opens the watch that `call` asks for.
+    pub(super) fn open(call: &Call, store: &Store) -> Result<Self, StatusError> {
+        let asked = call.parameter("resourceVersion");
+        let version: u64 = match asked {
+            "" => 0,
+            text => text.parse().map_err(|_| StatusError::plain_error(unreadable_version(text)))?,
+        };
+        let mut watch = Self {
+            resource: call.resource,
+            namespace: call.namespace.clone(),
+            selector: ListSelector::parse(call)?,
+            position: version,
+            initial: VecDeque::new(),
+            bookmarks: call.is_on("allowWatchBookmarks"),
+            is_over: false,
+        };
+        let streams_list = call.is_on("sendInitialEvents");
+        let skips_list = call.query.contains_key("sendInitialEvents") && !streams_list;
+        if streams_list || (version == 0 && !skips_list) {
+            // Without a version, a streamed list is as new as the store.
+            let from =
+                if asked.is_empty() { store.version() } else { store.cached(call.lag, version) };
+            watch.fill(store, streams_list, from);
+        } else if version == 0 {
+            watch.position = store.version();
+        }
+        Ok(watch)
+    }
+
+    /// Puts the state of version `from` before the changes, and after it the bookmark that ends it.
+    fn fill(&mut self, store: &Store, is_streamed_list: bool, from: u64) {
+        let mut objects = store.objects_at(self.resource, &self.namespace, from);
+        objects.retain(|object| self.selector.matches(object));
+        self.position = from;
+        self.initial =
+            objects.iter().map(|object| json!({"type": "ADDED", "object": &**object})).collect();
+        if is_streamed_list && self.bookmarks {
+            let mut end = self.bookmark_at(self.position);
+            let annotations = json!({"k8s.io/initial-events-end": "true"});
+            end["object"]["metadata"]["annotations"] = annotations;
+            self.initial.push_back(end);
+        }
+    }
+
+    /// The events that are due, oldest first, as
+    /// [`ClusterState::events`](super::ClusterState::events) hands them out.
+    pub(super) fn events(&mut self, store: &Store) -> Vec<Value> {
+        if self.is_over {
+            return Vec::new();
+        }
+        let mut events: Vec<Value> = self.initial.drain(..).collect();
+        if self.position < store.compacted() {
+            let (position, compacted) = (self.position, store.compacted());
+            let message = format!("too old resource version: {position} ({compacted})");
+            let status = StatusError::expired(message, None).to_json();
+            events.push(json!({"type": "ERROR", "object": status}));
+            self.is_over = true;
+            return events;
+        }
+        events.extend(store.since(self.position).iter().filter_map(|one| self.event(one)));
+        self.position = self.position.max(store.version());
+        events
+    }
+
+    /// A bookmark, if it asked for them and no event is due.
+    pub(super) fn bookmark(&self, store: &Store) -> Option<Value> {
+        let is_due = !self.initial.is_empty() || self.position < store.version();
+        (self.bookmarks && !self.is_over && !is_due).then(|| self.bookmark_at(self.position))
+    }
+
     /// How many events of the state at its beginning are still to come.
     pub(super) fn initial(&self) -> usize {
         self.initial.len()
@@ -62,7 +129,7 @@ impl Watch {
         }
     }
 
-    fn bookmark(&self, version: u64) -> Value {
+    fn bookmark_at(&self, version: u64) -> Value {
         let mut object = json!({
             "kind": self.resource.kind,
             "apiVersion": self.resource.api_version(),
@@ -73,79 +140,5 @@ impl Watch {
             object["status"] = json!({});
         }
         json!({"type": "BOOKMARK", "object": object})
-    }
-}
-
-impl ClusterState {
-    pub(super) fn watch(&self, call: &Call) -> Result<Progress, StatusError> {
-        let asked = call.parameter("resourceVersion");
-        let version: u64 = match asked {
-            "" => 0,
-            text => text.parse().map_err(|_| StatusError::plain_error(unreadable(text)))?,
-        };
-        let mut watch = Watch {
-            resource: call.resource,
-            namespace: call.namespace.clone(),
-            selector: ListSelector::parse(call)?,
-            position: version,
-            initial: VecDeque::new(),
-            bookmarks: call.is_on("allowWatchBookmarks"),
-            is_over: false,
-        };
-        let streams_list = call.is_on("sendInitialEvents");
-        let skips_list = call.query.contains_key("sendInitialEvents") && !streams_list;
-        if streams_list || (version == 0 && !skips_list) {
-            // Without a version, a streamed list is as new as the store.
-            let from =
-                if asked.is_empty() { self.store.version() } else { self.cached(call, version) };
-            self.fill(&mut watch, streams_list, from);
-        } else if version == 0 {
-            watch.position = self.store.version();
-        }
-        let body = Body::Watch(Box::new(watch));
-        Ok(Progress::Done(Response { code: 200, warnings: Vec::new(), body }))
-    }
-
-    /// Puts the state of version `from` before the changes, and after it the bookmark that ends it.
-    fn fill(&self, watch: &mut Watch, is_streamed_list: bool, from: u64) {
-        let mut objects = self.store.objects_at(watch.resource, &watch.namespace, from);
-        objects.retain(|object| watch.selector.matches(object));
-        watch.position = from;
-        watch.initial =
-            objects.iter().map(|object| json!({"type": "ADDED", "object": &**object})).collect();
-        if is_streamed_list && watch.bookmarks {
-            let mut end = watch.bookmark(watch.position);
-            let annotations = json!({"k8s.io/initial-events-end": "true"});
-            end["object"]["metadata"]["annotations"] = annotations;
-            watch.initial.push_back(end);
-        }
-    }
-
-    /// The events that are due, oldest first; each is handed out once. After the history was
-    /// compacted past the watch, one `ERROR` event with code 410, and then nothing more.
-    pub fn events(&self, watch: &mut Watch) -> Vec<Value> {
-        if watch.is_over {
-            return Vec::new();
-        }
-        let mut events: Vec<Value> = watch.initial.drain(..).collect();
-        if watch.position < self.store.compacted() {
-            let (position, compacted) = (watch.position, self.store.compacted());
-            let message = format!("too old resource version: {position} ({compacted})");
-            let status = StatusError::expired(message, None).to_json();
-            events.push(json!({"type": "ERROR", "object": status}));
-            watch.is_over = true;
-            return events;
-        }
-        events.extend(self.store.since(watch.position).iter().filter_map(|one| watch.event(one)));
-        watch.position = watch.position.max(self.store.version());
-        events
-    }
-
-    /// A bookmark at the position of a watch that asked for them. A real server sends one about
-    /// every minute; here the caller says when. `None` while events are due, or when the watch did
-    /// not ask.
-    pub fn bookmark(&self, watch: &Watch) -> Option<Value> {
-        let is_due = !watch.initial.is_empty() || watch.position < self.store.version();
-        (watch.bookmarks && !watch.is_over && !is_due).then(|| watch.bookmark(watch.position))
     }
 }

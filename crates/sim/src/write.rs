@@ -14,6 +14,7 @@ use super::kinds::place;
 use super::outcome::{Progress, Response};
 use super::patch::{is_apply, patched};
 use super::request::{Call, Method};
+use super::resource::NAMESPACES;
 use super::review::{Pending, Phase, ReviewStep};
 use super::status::StatusError;
 use super::store::Key;
@@ -30,17 +31,17 @@ impl ClusterState {
         let mut object = decoded(&call, call.body.clone())?;
         wipe(&mut object);
         self.check_namespace(&call, text(&object, &NAME))?;
-        if let Some(finalizer) = call.resource.strategy.finalizer() {
+        if let Some(finalizer) = call.strategy.finalizer() {
             protect(&mut object, finalizer);
         }
-        call.resource.strategy.admit_create(&mut object, &self.store);
+        call.strategy.admit_create(&mut object, &self.store);
         let step = ReviewStep::Create { object };
         Ok(self.review(Phase::Mutating, Pending { call, step, warnings: Vec::new() }))
     }
 
     /// Goes on with a create after mutating admission.
     pub(super) fn created(&mut self, mut pending: Pending) -> Result<Progress, StatusError> {
-        let strategy = pending.call.resource.strategy;
+        let strategy = pending.call.strategy;
         if let ReviewStep::Create { object } = &mut pending.step {
             *object = decoded(&pending.call, object.take())?;
             let prefix = text(object, &["metadata", "generateName"]).to_owned();
@@ -70,7 +71,7 @@ impl ClusterState {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(StatusError::plain_error(message));
         }
-        call.resource.strategy.default(&mut object);
+        call.strategy.default(&mut object);
         let key = Key::new(call.resource, &call.namespace, text(&object, &NAME));
         if self.store.get(&key).is_some() {
             return Err(StatusError::already_exists(call.resource, text(&object, &NAME)));
@@ -101,7 +102,7 @@ impl ClusterState {
     ) -> Result<Progress, StatusError> {
         let is_new = call.method == Method::Put
             && call.subresource.is_empty()
-            && call.resource.strategy.is_made_by_put()
+            && call.strategy.is_made_by_put()
             && self.store.get(&call.key()).is_none();
         let is_applied =
             is_apply(&call) && call.subresource.is_empty() && self.store.get(&call.key()).is_none();
@@ -133,7 +134,7 @@ impl ClusterState {
     /// Goes on with an update after mutating admission.
     pub(super) fn updated(&mut self, mut pending: Pending) -> Result<Progress, StatusError> {
         let call = &pending.call;
-        let strategy = call.resource.strategy;
+        let strategy = call.strategy;
         if let ReviewStep::Update { object, existing } = &mut pending.step {
             *object = decoded(call, object.take())?;
             let sent = text(object, &VERSION);
@@ -182,11 +183,11 @@ impl ClusterState {
         if self.store.get(&key).is_none() {
             return Err(StatusError::not_found(call.resource, &call.name));
         }
-        call.resource.strategy.default(&mut object);
+        call.strategy.default(&mut object);
         let is_finished = at(existing, &DELETION).is_some()
             && texts(&object, &FINALIZERS).is_empty()
             && at(existing, &GRACE).and_then(Value::as_i64).unwrap_or_default() == 0
-            && call.resource.strategy.may_vanish(&object);
+            && call.strategy.may_vanish(&object);
         let stored = if call.is_dry_run() || object == **existing {
             object
         } else if is_finished {
@@ -203,7 +204,7 @@ impl ClusterState {
             return Ok(());
         }
         match self.namespace(&call.namespace) {
-            None => Err(missing_namespace(&call.namespace)),
+            None => Err(StatusError::not_found(&NAMESPACES, &call.namespace)),
             Some(space) if at(space, &DELETION).is_some() => {
                 Err(StatusError::terminating_namespace(call.resource, name, &call.namespace))
             }
@@ -223,11 +224,6 @@ fn unversioned(call: &Call) -> StatusError {
     let cause =
         Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
     StatusError::invalid(call.resource.group, call.resource.plural, &call.name, &[cause])
-}
-
-fn missing_namespace(name: &str) -> StatusError {
-    super::table::ResourceType::find("", "namespaces")
-        .map_or_else(StatusError::no_such_path, |row| StatusError::not_found(row, name))
 }
 
 /// Checks what a typed server's decoder would, fills the namespace in and applies the defaults.
@@ -263,7 +259,7 @@ fn decoded(call: &Call, mut object: Value) -> Result<Value, StatusError> {
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    row.strategy.default(&mut object);
+    call.strategy.default(&mut object);
     Ok(object)
 }
 

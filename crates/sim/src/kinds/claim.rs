@@ -7,8 +7,8 @@ use bindery::model::annotations::{CLAIM_PROTECTION, LEGACY_CLASS};
 use serde_json::{Value, json};
 
 use super::Strategy;
+use crate::resource::CLASSES;
 use crate::store::{Key, Store};
-use crate::table::ResourceType;
 
 /// `PersistentVolumeClaim`.
 #[derive(Debug)]
@@ -27,8 +27,7 @@ impl Strategy for ClaimStrategy {
     }
 
     fn admit_create(&self, object: &mut Value, store: &Store) {
-        let Some(row) = ResourceType::find("storage.k8s.io", "storageclasses") else { return };
-        let classes = store.objects(row, "");
+        let classes = store.objects(&CLASSES, "");
         claim::default_class(object, classes.iter().map(|class| &**class));
     }
 
@@ -53,13 +52,9 @@ impl Strategy for ClaimStrategy {
     }
 
     fn admit_update(&self, object: &Value, existing: &Value, store: &Store) -> Result<(), String> {
-        let growth = |class: &str| {
-            let row = ResourceType::find("storage.k8s.io", "storageclasses");
-            let found = row.and_then(|row| store.get(&Key::new(row, "", class)));
-            match found {
-                Some(found) if found["allowVolumeExpansion"] == true => Growth::Allowed,
-                Some(_) | None => Growth::Denied,
-            }
+        let growth = |class: &str| match store.get(&Key::new(&CLASSES, "", class)) {
+            Some(found) if found["allowVolumeExpansion"] == true => Growth::Allowed,
+            Some(_) | None => Growth::Denied,
         };
         claim::deny_growth(object, existing, growth).map_or(Ok(()), |why| Err(why.to_owned()))
     }

@@ -8,11 +8,8 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use super::ReviewError;
+use super::error::{OBJECT_NESTING_MAX, ReviewError};
 use crate::model::annotations::VOLUME_PREFIX;
-
-/// Kubernetes: `encoding/json`, `maxNestingDepth`: the API server rejects deeper objects.
-pub(super) const OBJECT_NESTING_MAX: usize = 10_000;
 
 /// The review and its request, around an object.
 const ENVELOPE_NESTING: usize = 2;

@@ -12,13 +12,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 mod body;
+mod error;
 mod namespaces;
 #[cfg(test)]
 mod tests;
 
-use self::body::OBJECT_NESTING_MAX;
 pub use self::body::{is_shortened, prepare};
-use self::namespaces::namespaces;
+pub use self::error::ReviewError;
+use self::error::UID_BYTES_MAX;
+use self::namespaces::namespace;
 use super::bounded::{
     ByteMeter, LabelUse, List, Section, Text, or_empty, parse, parse_bytes, text_of, wire,
 };
@@ -32,91 +34,6 @@ use crate::rules::{
     AddedOwners, Change, ChangedObject, Detail, Field, OWNERS_ADDED_MAX, Part, Policy, Transition,
     User,
 };
-
-/// Why a request cannot be read. Each is one line.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// Not JSON, or a field has the wrong type.
-    #[error("the body is not a readable AdmissionReview: {0}")]
-    Unreadable(serde_json::Error),
-    /// Another kind or version.
-    #[error("expected an AdmissionReview of admission.k8s.io/v1, got {kind:?} of {version:?}")]
-    OtherKind {
-        /// The kind that was sent.
-        kind: String,
-        /// The apiVersion that was sent.
-        version: String,
-    },
-    /// The review has no `request`.
-    #[error("the AdmissionReview has no request")]
-    NoRequest,
-    /// The request has no uid to answer to.
-    #[error("request.uid is empty")]
-    NoUid,
-    /// The uid is none of an API server's.
-    #[error("request.uid has {0} bytes; no API server sends more than {UID_BYTES_MAX}")]
-    LongUid(usize),
-    /// The API server reads no object that is nested like this.
-    #[error("the body is nested more than {OBJECT_NESTING_MAX} levels deep")]
-    TooDeep,
-    /// A long text is not valid JSON, or a text is not UTF-8.
-    #[error("the text at byte {place} cannot be read: {reason}")]
-    Text {
-        /// Where it opens, or is no UTF-8 any more, from 0.
-        place: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A resource that is not judged here.
-    #[error(
-        "{0:?} is not judged here; register persistentvolumes, persistentvolumeclaims and namespaces \
-         of v1 only"
-    )]
-    OtherResource(String),
-    /// A subresource that is not judged here.
-    #[error(
-        "subresource {0:?} is not judged here; register no subresource but status, and finalize of namespaces"
-    )]
-    OtherSubresource(String),
-    /// An operation that is not judged here.
-    #[error("operation {0:?} is not judged here; register CREATE, UPDATE and DELETE only")]
-    OtherOperation(String),
-    /// An object that the operation needs is missing.
-    #[error("{operation} comes without {field}")]
-    Missing {
-        /// The operation.
-        operation: &'static str,
-        /// The missing field.
-        field: &'static str,
-    },
-    /// An object cannot be read.
-    #[error("{field} cannot be read: {error}")]
-    Object {
-        /// Which object, or which part of one.
-        field: &'static str,
-        /// What is wrong with it, with the line and column in the text of `field`.
-        error: serde_json::Error,
-    },
-}
-
-/// A longer reason quotes the body, which must not be sent back whole.
-const REASON_CHARS_MAX: usize = 300;
-
-impl ReviewError {
-    /// What is wrong, on one line of bounded length; control characters in quoted parts are flattened.
-    pub fn line(&self) -> String {
-        let reason = self.to_string();
-        let plain = |letter: char| if letter.is_control() { ' ' } else { letter };
-        let mut line: String = reason.chars().take(REASON_CHARS_MAX).map(plain).collect();
-        if reason.chars().nth(REASON_CHARS_MAX).is_some() {
-            line.push('…');
-        }
-        line
-    }
-}
-
-/// A uid of the API server has 36 bytes. It is repeated in the answer, so it must not be the body.
-const UID_BYTES_MAX: usize = 1024;
 
 /// A review whose objects are read as far as their kind does not matter.
 type ReadReview<'a> = ReviewWire<'a, ObjectWire<'a>>;
@@ -205,11 +122,18 @@ pub fn parse_request(body: &[u8], policy: &Policy) -> Result<AdmissionRequest, R
         Kind::Volume => volumes(objects, &meter)?,
         Kind::Claim => {
             let namespace = or_empty(request.namespace.as_ref());
-            (claims(objects, namespace, &meter)?, Detail::default())
+            let claim = |wire, _| claim_of(wire, namespace, &meter);
+            (ChangedObject::Claim(each(objects, [SPEC, OLD_SPEC], claim)?), Detail::default())
         }
         Kind::Namespace => {
             let keys = &policy.parameters.namespace_labels;
-            (namespaces(objects, object_texts(body)?, keys, &meter)?, Detail::default())
+            let texts = object_texts(body)?;
+            let namespace = |wire, field| {
+                let text = if field == OBJECT { texts.object } else { texts.old_object };
+                namespace(wire, text, keys, &meter)
+            };
+            let transition = each(objects, [OBJECT, OLD_OBJECT], namespace)?;
+            (ChangedObject::Namespace(transition), Detail::default())
         }
     };
     let detail = Detail { owners_added, ..detail };
@@ -373,21 +297,21 @@ fn volumes(
     Ok((ChangedObject::Volume(transition), detail))
 }
 
-fn claims(
-    objects: Transition<ObjectWire<'_>>,
-    namespace: &str,
-    meter: &ByteMeter,
-) -> Result<ChangedObject, ReviewError> {
-    let read = |field, wire| {
-        claim_of(wire, namespace, meter).map_err(|error| ReviewError::Object { field, error })
-    };
-    Ok(ChangedObject::Claim(match objects {
-        Transition::Create(new) => Transition::Create(read(SPEC, new)?),
-        Transition::Update { old, new } => {
-            Transition::Update { old: read(OLD_SPEC, old)?, new: read(SPEC, new)? }
+/// The objects as `read` reads each; `new` and `old` name, in errors, what it reads of them.
+fn each<'a, T>(
+    objects: Transition<ObjectWire<'a>>,
+    [new, old]: [&'static str; 2],
+    read: impl Fn(ObjectWire<'a>, &'static str) -> Result<T, serde_json::Error>,
+) -> Result<Transition<T>, ReviewError> {
+    let read =
+        |wire, field| read(wire, field).map_err(|error| ReviewError::Object { field, error });
+    Ok(match objects {
+        Transition::Create(wire) => Transition::Create(read(wire, new)?),
+        Transition::Update { old: before, new: after } => {
+            Transition::Update { old: read(before, old)?, new: read(after, new)? }
         }
-        Transition::Delete(old) => Transition::Delete(read(OLD_SPEC, old)?),
-    }))
+        Transition::Delete(wire) => Transition::Delete(read(wire, old)?),
+    })
 }
 
 /// The response to a request.

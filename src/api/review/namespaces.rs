@@ -6,39 +6,19 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{OBJECT, OLD_OBJECT, ReviewError, Texts};
 use crate::api::bounded::{ByteMeter, LabelUse, ParseBudget, labels_with_keys};
 use crate::api::namespace::namespace_of;
 use crate::api::object::ObjectWire;
 use crate::model::{Labels, Namespace};
-use crate::rules::{ChangedObject, Transition};
 
-/// The transition of a namespace, with those of its labels that have one of `keys`.
-pub(super) fn namespaces(
-    objects: Transition<ObjectWire<'_>>,
-    texts: Texts<'_>,
-    keys: &[String],
-    meter: &ByteMeter,
-) -> Result<ChangedObject, ReviewError> {
-    let new = |wire| namespace(wire, (OBJECT, texts.object), keys, meter);
-    let old = |wire| namespace(wire, (OLD_OBJECT, texts.old_object), keys, meter);
-    Ok(ChangedObject::Namespace(match objects {
-        Transition::Create(wire) => Transition::Create(new(wire)?),
-        Transition::Update { old: before, new: after } => {
-            Transition::Update { old: old(before)?, new: new(after)? }
-        }
-        Transition::Delete(wire) => Transition::Delete(old(wire)?),
-    }))
-}
-
-fn namespace(
+/// The namespace, with those of the labels in its `text` that have one of `keys`.
+pub(super) fn namespace(
     wire: ObjectWire<'_>,
-    (field, text): (&'static str, &str),
+    text: &str,
     keys: &[String],
     meter: &ByteMeter,
-) -> Result<Namespace, ReviewError> {
-    let labels = labels(text, keys, meter).map_err(|error| ReviewError::Object { field, error })?;
-    Ok(Namespace { labels, ..namespace_of(wire) })
+) -> Result<Namespace, serde_json::Error> {
+    Ok(Namespace { labels: labels(text, keys, meter)?, ..namespace_of(wire) })
 }
 
 /// The labels in the text of an object that have one of `keys`.

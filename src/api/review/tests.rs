@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::error::OBJECT_NESTING_MAX;
 use super::*;
 use crate::api::patch::Patch;
 use crate::rules::{Actor, FieldMutation, SpecChange};

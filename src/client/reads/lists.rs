@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::LiveReader;
-use super::text::{AnswerText, Missing, fetch, whole};
-use super::{decoded, escaped};
+use super::reader::{AnswerText, LiveReader, decoded, escaped};
+use super::text::{Missing, whole};
 use crate::api::class::class;
 use crate::api::list::items;
 use crate::api::pods::{PodPage, pod_page, users_page};
@@ -65,7 +64,7 @@ async fn pods<T>(
                 continue;
             }
             // One pod that is larger than a page takes the turn of a large object.
-            Err(Missing::TooLong) => fetch(reader, &key.namespace, &path).await,
+            Err(Missing::TooLong) => reader.fetch(&key.namespace, &path).await,
             Err(missing) => Err(missing),
         };
         // A list is never absent: that it is not found says nothing.
@@ -86,7 +85,7 @@ pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> ReadResult
     let Some(query) = term.query() else { return ReadResult::NotFound };
     let (labels, fields) = (escaped(&query.labels), escaped(&query.fields));
     let path = format!("/api/v1/nodes?limit=1&labelSelector={labels}&fieldSelector={fields}");
-    match fetch(reader, "", &path).await {
+    match reader.fetch("", &path).await {
         Ok(text) => match items(&text) {
             Ok(nodes) if nodes.is_empty() => ReadResult::NotFound,
             Ok(_) => ReadResult::Found(Arc::new(())),
@@ -98,7 +97,7 @@ pub(super) async fn any_node(reader: &LiveReader, term: &NodeTerm) -> ReadResult
 
 /// The class that claims without a class get.
 pub(super) async fn default_class(reader: &LiveReader) -> ReadResult<Class> {
-    let Ok(text) = fetch(reader, "", "/apis/storage.k8s.io/v1/storageclasses").await else {
+    let Ok(text) = reader.fetch("", "/apis/storage.k8s.io/v1/storageclasses").await else {
         return ReadResult::Failed;
     };
     let classes = items(&text).and_then(|items| items.into_iter().map(class).collect());

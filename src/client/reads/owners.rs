@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::text::{Missing, fetch};
-use super::{LiveReader, decoded, escaped};
+use super::reader::{LiveReader, decoded, escaped};
+use super::text::Missing;
 use crate::api::list::{items, resource_of};
 use crate::binding::{OwnerState, ReadResult};
 use crate::model::{Owner, Uid};
@@ -60,7 +60,7 @@ pub(super) async fn fate(
         Ok(None) | Err(Missing::Forbidden) => return hidden(),
         Err(Missing::Absent | Missing::TooLong | Missing::Failed) => return ReadResult::Failed,
     };
-    match fetch(reader, namespace, &path).await {
+    match reader.fetch(namespace, &path).await {
         Ok(text) => fate_of(&text, owner),
         Err(Missing::Forbidden) => hidden(),
         Err(missing) => missing.into(),
@@ -75,7 +75,7 @@ fn is_node(owner: &Owner) -> bool {
 /// The owners of claims are looked for by GET alone, so that no tenant learns from them which nodes there are.
 async fn node_fate(reader: &LiveReader, owner: &Owner) -> ReadResult<OwnerState> {
     let path = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", escaped(&owner.name));
-    let text = match fetch(reader, "", &path).await {
+    let text = match reader.fetch("", &path).await {
         Ok(text) => text,
         Err(Missing::Forbidden) => return ReadResult::Found(Arc::new(OwnerState::Hidden)),
         // A list is never absent: that it is not found says nothing.
@@ -128,7 +128,7 @@ async fn place(
     if let Some((_, _, resource, scope)) = usual {
         return Ok(Some(((*resource).to_owned(), *scope)));
     }
-    let text = match fetch(reader, "", base).await {
+    let text = match reader.fetch("", base).await {
         Err(Missing::Absent) => return Ok(None),
         fetched => fetched?,
     };

@@ -1,9 +1,4 @@
-//! The text of an answer, in bounded memory.
-//!
-//! Tenants choose how large their claims, pods and config maps are, and how many reviews read them at once. Usual
-//! answers are read as they come; of large ones few are held at a time, each namespace's in turn.
-
-use std::ops::Deref;
+//! The text of an answer, in bounded memory. Not here: how many are held at once (`reader`).
 
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
@@ -11,18 +6,15 @@ use hyper::body::Bytes;
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
-use tokio::sync::SemaphorePermit;
 
-use super::LiveReader;
-use super::shares::{ListPermit, Shares};
 use crate::client::request::is_absent;
 
 /// Up to so many bytes an answer is a usual one. 32 KiB: volumes and claims have 2 to 16.
-const USUAL_BYTES_MAX: usize = 32 * 1024;
+pub(super) const USUAL_BYTES_MAX: usize = 32 * 1024;
 
 /// The longest answer. 10 MiB: an object has at most 1.5 MiB, and the API server writes `<`, `>` and `&` in six letters
 /// each.
-const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
+pub(super) const ANSWER_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 /// Why there is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,70 +29,7 @@ pub(super) enum Missing {
     Failed,
 }
 
-/// An answer, and its turn if it is large.
-#[derive(Debug)]
-pub(super) struct AnswerText<'a> {
-    text: String,
-    _turn: Option<Turn<'a>>,
-}
-
-/// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
-#[derive(Debug)]
-struct Turn<'a>(
-    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, ListPermit<'a, 'a>),
-);
-
-/// A place, once the namespace has its share and there is one.
-async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
-    let list = shares.list(namespace).await;
-    // It is never closed.
-    Turn((list.page().await, list))
-}
-
-impl Deref for AnswerText<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.text
-    }
-}
-
-impl From<String> for AnswerText<'_> {
-    fn from(text: String) -> Self {
-        Self { text, _turn: None }
-    }
-}
-
-/// What the API server says at `path`, about an object of this namespace; empty where there is none.
-pub(super) async fn fetch<'a>(
-    reader: &'a LiveReader,
-    namespace: &'a str,
-    path: &str,
-) -> Result<AnswerText<'a>, Missing> {
-    let usual = {
-        let _turn = turn(&reader.places.requests, namespace).await;
-        whole(&reader.client, path, USUAL_BYTES_MAX).await
-    };
-    match usual {
-        Ok(text) => Ok(text.into()),
-        Err(Missing::TooLong) => {
-            let turn = turn(&reader.places.large, namespace).await;
-            let text =
-                whole(&reader.client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
-                    if *missing == Missing::TooLong {
-                        tracing::warn!(
-                            path,
-                            "the API server sent more bytes than an object can have"
-                        );
-                    }
-                })?;
-            Ok(AnswerText { text, _turn: Some(turn) })
-        }
-        Err(missing) => Err(missing),
-    }
-}
-
-/// The same without a permit, for a caller that has one: at most so many bytes.
+/// What the API server says at `path`, in at most so many bytes.
 pub(super) async fn whole(
     client: &Client,
     path: &str,

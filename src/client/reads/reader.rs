@@ -1,0 +1,165 @@
+//! One client and the places that all reads through it share.
+//!
+//! Tenants choose how large their claims, pods and config maps are, and how many reviews read them at once. Usual
+//! answers are read as they come; of large ones few are held at a time, each namespace's in turn.
+
+use std::fmt::Write as _;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::sync::SemaphorePermit;
+
+use super::shares::{ListPermit, Shares};
+use super::text::{ANSWER_BYTES_MAX, Missing, USUAL_BYTES_MAX, whole};
+use crate::binding::ReadResult;
+
+/// Live reads through one client. Clones share its places, so that all who read through one of them together keep
+/// within the bounds.
+#[derive(Clone)]
+pub struct LiveReader {
+    pub(super) client: Client,
+    pub(super) places: Arc<Places>,
+}
+
+/// How much is under way at once, of all namespaces and of each.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// Requests. 64: each has a connection to the API server, of some 100 KiB, which would be hundreds of MiB if every
+    /// read of 1,024 reviews had one; and it does not answer more of them at a time than it has cores.
+    requests: Shares,
+    /// Large answers: one is 10 MiB. It is requested again once it has a permit, so that a read which waits for one holds neither
+    /// a connection nor the permit of a usual read.
+    large: Shares,
+    /// Pages of pods: tenants choose how many pods they have, and how large those are. Two pages take 4 MiB; a
+    /// namespace of thousands waits for its own lists, and others for a page of it.
+    pub(super) lists: Shares,
+}
+
+impl std::fmt::Debug for LiveReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveReader").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl LiveReader {
+    /// Reads through `client`.
+    pub fn new(client: Client) -> Self {
+        let places = Places {
+            requests: Shares::new(64, 32),
+            large: Shares::new(1, 1),
+            lists: Shares::new(2, 1),
+        };
+        Self { client, places: Arc::new(places) }
+    }
+
+    /// What the API server says at `path`, about an object of this namespace; empty where there is none.
+    pub(super) async fn fetch<'a>(
+        &'a self,
+        namespace: &'a str,
+        path: &str,
+    ) -> Result<AnswerText<'a>, Missing> {
+        let usual = {
+            let _turn = turn(&self.places.requests, namespace).await;
+            whole(&self.client, path, USUAL_BYTES_MAX).await
+        };
+        match usual {
+            Ok(text) => Ok(text.into()),
+            Err(Missing::TooLong) => {
+                let turn = turn(&self.places.large, namespace).await;
+                let text =
+                    whole(&self.client, path, ANSWER_BYTES_MAX).await.inspect_err(|missing| {
+                        if *missing == Missing::TooLong {
+                            tracing::warn!(
+                                path,
+                                "the API server sent more bytes than an object can have"
+                            );
+                        }
+                    })?;
+                Ok(AnswerText { text, _turn: Some(turn) })
+            }
+            Err(missing) => Err(missing),
+        }
+    }
+
+    /// The object at `path`, as `decode` reads it; in this namespace, empty where there is none.
+    pub(super) async fn get<T>(
+        &self,
+        namespace: &str,
+        path: &str,
+        decode: impl FnOnce(&str) -> Result<T, serde_json::Error>,
+    ) -> ReadResult<T> {
+        match self.fetch(namespace, path).await {
+            Ok(text) => decoded(decode(&text)),
+            Err(missing) => missing.into(),
+        }
+    }
+}
+
+/// An answer, and its turn if it is large.
+#[derive(Debug)]
+pub(super) struct AnswerText<'a> {
+    text: String,
+    _turn: Option<Turn<'a>>,
+}
+
+/// A place among the requests, or the large answers, that are under way; dropping it makes room for another.
+#[derive(Debug)]
+struct Turn<'a>(
+    #[expect(dead_code, reason = "held")] (Option<SemaphorePermit<'a>>, ListPermit<'a, 'a>),
+);
+
+/// A place, once the namespace has its share and there is one.
+async fn turn<'a>(shares: &'a Shares, namespace: &'a str) -> Turn<'a> {
+    let list = shares.list(namespace).await;
+    // It is never closed.
+    Turn((list.page().await, list))
+}
+
+impl Deref for AnswerText<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<String> for AnswerText<'_> {
+    fn from(text: String) -> Self {
+        Self { text, _turn: None }
+    }
+}
+
+pub(super) fn decoded<T>(read: Result<T, serde_json::Error>) -> ReadResult<T> {
+    match read {
+        Ok(object) => ReadResult::Found(Arc::new(object)),
+        Err(error) => {
+            tracing::warn!(%error, "the API server sent an object that cannot be read");
+            ReadResult::Unreadable
+        }
+    }
+}
+
+impl<T> From<Missing> for ReadResult<T> {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Absent => Self::NotFound,
+            Missing::Forbidden | Missing::TooLong | Missing::Failed => Self::Failed,
+        }
+    }
+}
+
+/// A name as a path segment. claimRef is free text: what is no name must not become a path.
+pub(super) fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    let mut out = String::with_capacity(name.len());
+    for (index, byte) in name.bytes().enumerate() {
+        if plain(byte) || (byte == b'.' && index > 0) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}

@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
 use self::api::{Api, Made, REQUEST_TIMEOUT, Trouble};
-use self::watching::Fate;
+use self::watching::{Fate, PodWatch};
 use super::reconciler::{RecycleOrder, RecyclePurpose, Recycled};
 use crate::binding::Recycling;
 use crate::client::lease::{LeadershipDeadline, Timing};
@@ -143,7 +143,7 @@ impl Worker {
             // Two blanks, as Kubernetes has them.
             format!("unexpected error creating recycler pod:  {trouble}")
         })?;
-        let fate = self.watch(order, &volume, &made, pod.patience).await;
+        let fate = PodWatch::new(&self.api, order, &volume, &made).end(pod.patience).await;
         let removed = self.remove(&made).await;
         if let Err(trouble) = &removed {
             tracing::warn!(pod = made.name, reason = %trouble, "a recycler pod was not deleted");

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::Worker;
-use super::api::{Made, PodStatus, Terminated};
+use super::api::{Api, Made, PodStatus, Terminated};
 use super::pod::Volume;
 use crate::binding::{EventType, recycler_pod_event};
 use crate::client::announce::{Regarding, announce};
@@ -36,27 +35,36 @@ pub(super) enum Fate {
     VolumeChanged,
 }
 
-/// What was passed on: the texts by the event's name, and how often by reason.
-#[derive(Debug, Default)]
-struct PassedOn {
+/// A recycler pod that is watched.
+#[derive(Debug)]
+pub(super) struct PodWatch<'a> {
+    api: &'a Api,
+    order: &'a RecycleOrder,
+    volume: &'a Volume,
+    pod: &'a Made,
+    /// The texts that were passed on, by the event's name.
     texts: BTreeMap<String, String>,
+    /// How often something was passed on, by reason.
     counts: BTreeMap<String, u32>,
 }
 
-impl Worker {
-    /// Waits for the end of a pod, for at most `patience`.
-    pub(super) async fn watch(
-        &self,
-        order: &RecycleOrder,
-        volume: &Volume,
-        pod: &Made,
-        patience: Duration,
-    ) -> Fate {
+impl<'a> PodWatch<'a> {
+    /// Watches the pod that recycles `volume`, from which nothing was passed on yet.
+    pub(super) fn new(
+        api: &'a Api,
+        order: &'a RecycleOrder,
+        volume: &'a Volume,
+        pod: &'a Made,
+    ) -> Self {
+        Self { api, order, volume, pod, texts: BTreeMap::new(), counts: BTreeMap::new() }
+    }
+
+    /// Waits for the end of the pod, for at most `patience`.
+    pub(super) async fn end(mut self, patience: Duration) -> Fate {
         let begun = Instant::now();
-        let mut passed_on = PassedOn::default();
         loop {
-            self.pass_on(order, pod, &mut passed_on).await;
-            if let Some(fate) = self.look(order, volume, pod).await {
+            self.pass_on().await;
+            if let Some(fate) = self.look().await {
                 return fate;
             }
             let elapsed = begun.elapsed();
@@ -72,12 +80,12 @@ impl Worker {
     }
 
     /// The fate of the pod so far. A read that fails is made again at the next look.
-    async fn look(&self, order: &RecycleOrder, volume: &Volume, pod: &Made) -> Option<Fate> {
-        let fate = match self.api.status(pod).await {
+    async fn look(&self) -> Option<Fate> {
+        let fate = match self.api.status(self.pod).await {
             Ok(Some(status)) => fate(&status),
             Ok(None) => Some(Fate::Failed("recycler pod was deleted".to_owned())),
             Err(trouble) => {
-                tracing::debug!(pod = pod.name, reason = %trouble, "a recycler pod was not seen");
+                tracing::debug!(pod = self.pod.name, reason = %trouble, "a recycler pod was not seen");
                 None
             }
         };
@@ -85,9 +93,10 @@ impl Worker {
             return fate;
         }
         // The volume may be made available by hand, or given to another claim, whose files must stay.
-        match self.api.volume(&order.volume).await {
-            Ok(found) if found.as_ref().is_none_or(|found| !found.is_still(volume)) => {
-                tracing::info!(volume = %order.volume, "changed while it was recycled; stopped");
+        let name = &self.order.volume;
+        match self.api.volume(name).await {
+            Ok(found) if found.as_ref().is_none_or(|found| !found.is_still(self.volume)) => {
+                tracing::info!(volume = %name, "changed while it was recycled; stopped");
                 Some(Fate::VolumeChanged)
             }
             Ok(_) | Err(_) => None,
@@ -95,27 +104,27 @@ impl Worker {
     }
 
     /// Records new events of the pod for the volume.
-    async fn pass_on(&self, order: &RecycleOrder, pod: &Made, passed_on: &mut PassedOn) {
-        let events = match self.api.events(pod).await {
+    async fn pass_on(&mut self) {
+        let events = match self.api.events(self.pod).await {
             Ok(events) => events,
             Err(trouble) => {
-                tracing::debug!(pod = pod.name, reason = %trouble, "events were not seen");
+                tracing::debug!(pod = self.pod.name, reason = %trouble, "events were not seen");
                 return;
             }
         };
         for event in events {
-            let old = passed_on.texts.insert(event.metadata.name, event.message.clone());
+            let old = self.texts.insert(event.metadata.name, event.message.clone());
             if old.is_some_and(|old| old == event.message) {
                 continue;
             }
-            let count = passed_on.counts.entry(event.reason.clone()).or_default();
+            let count = self.counts.entry(event.reason.clone()).or_default();
             *count += 1;
             let is_grave = event.r#type == EventType::Warning.as_str();
             let severity = if is_grave { EventType::Warning } else { EventType::Normal };
-            let announcement = recycler_pod_event(&order.volume, severity, &event.message);
+            let announcement = recycler_pod_event(&self.order.volume, severity, &event.message);
             let about = Regarding {
-                uid: order.uid.as_ref(),
-                version: order.version.as_ref(),
+                uid: self.order.uid.as_ref(),
+                version: self.order.version.as_ref(),
                 count: *count,
                 detail: &event.reason,
             };

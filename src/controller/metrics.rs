@@ -13,7 +13,7 @@ use prometheus::{
     Opts, Registry, TextEncoder,
 };
 
-use super::census::{Counts, ObjectCounts};
+use super::census::{Counts, ObjectCounter, ObjectCounts};
 use super::certificates::metrics::CertificateMetrics;
 use super::mode::ControllerMode;
 use super::operations::OperationMetrics;
@@ -27,6 +27,20 @@ use crate::telemetry::registry::{counters, register};
 /// Bounds of the duration of a write in seconds: a healthy API server answers within milliseconds, and
 /// none is waited for longer than five seconds.
 const DURATION_BOUNDS: [f64; 10] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0];
+
+/// The metrics of a controller, and what they count.
+#[derive(Debug)]
+pub struct Meter {
+    pub(super) metrics: Arc<ControllerMetrics>,
+    pub(super) counter: ObjectCounter,
+}
+
+impl Meter {
+    /// Nothing is counted yet.
+    pub(super) fn new(metrics: Arc<ControllerMetrics>) -> Self {
+        Self { metrics, counter: ObjectCounter::default() }
+    }
+}
 
 /// All metrics of the process.
 #[derive(Debug)]

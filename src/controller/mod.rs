@@ -6,6 +6,7 @@
 mod census;
 pub mod certificates;
 mod configuration;
+pub mod error;
 mod event_sender;
 mod fallback;
 pub mod health;

@@ -6,19 +6,18 @@
 use std::sync::Arc;
 
 use kube::Client;
-use thiserror::Error;
 use tokio::sync::mpsc::channel;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::census::ObjectCounter;
 use super::certificates::{CertificateSettings, Keeping};
 use super::configuration;
+use super::error::LoopError;
 use super::event_sender::EventSender;
 use super::fallback::{Fallback, remedy};
 use super::health::Probe;
 use super::lead::Lead;
-use super::metrics::ControllerMetrics;
+use super::metrics::{ControllerMetrics, Meter};
 use super::mode::ControllerMode;
 use super::reconciler::Reconciler;
 use super::recycle::Recyclers;
@@ -29,7 +28,7 @@ use crate::client::reads::LiveReader;
 use crate::client::resource::ResourceKind;
 use crate::client::watch::follow;
 use crate::config::Configuration;
-use crate::follow::configuration::{ConfigurationSource, FileError};
+use crate::follow::configuration::ConfigurationSource;
 
 /// How the controller is to run.
 #[derive(Clone, Debug)]
@@ -51,41 +50,11 @@ pub struct ControllerSettings {
     pub certificates: Option<CertificateSettings>,
 }
 
-/// Why the controller ended.
-#[derive(Debug, Error)]
-pub enum LoopError {
-    /// A task that must not end has ended.
-    #[error("the task that {0} ended; the process ends so that it can be started again")]
-    TaskEnded(&'static str),
-    /// The watches sent more events than fit into the channel.
-    #[error(
-        "the watches sent more events than the controller has room for, so that it does not know all objects; the \
-         process ends so that it can be started again; report this"
-    )]
-    Overrun,
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Configuration(#[from] FileError),
-    /// A metric could not be registered.
-    #[error("metrics cannot be registered: {0}")]
-    Metrics(#[from] prometheus::Error),
-    /// A request panicked.
-    #[error("a request to the API server panicked: {0}")]
-    Panicked(#[from] JoinError),
-}
-
-/// The metrics of a controller, and what they count.
-#[derive(Debug)]
-pub struct Meter {
-    pub(super) metrics: Arc<ControllerMetrics>,
-    pub(super) counter: ObjectCounter,
-}
-
 /// Makes the metrics: a probe for the health port, and its other end for the controller.
 pub fn meter() -> Result<(Probe, Meter), prometheus::Error> {
     let metrics = Arc::new(ControllerMetrics::register()?);
     let probe = Probe { metrics: Arc::clone(&metrics) };
-    Ok((probe, Meter { metrics, counter: ObjectCounter::default() }))
+    Ok((probe, Meter::new(metrics)))
 }
 
 /// Runs the controller through `client` until `stop` resolves; then waits for what is in flight and gives up the lease.

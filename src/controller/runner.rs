@@ -13,13 +13,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 
+use super::error::LoopError;
 use super::event_sender::{EventSender, WatchEvent};
 use super::fallback::Fallback;
 use super::lead::NO_EXPIRY;
+use super::metrics::Meter;
 use super::reads::PendingRead;
 use super::reconciler::{PendingEvent, Reconciler, Task};
 use super::recycle::Recyclers;
-use super::run::{LoopError, Meter};
 use crate::binding::{LiveReads, ObjectKey, Read, Write};
 use crate::client::announce::{Regarding, announce};
 use crate::client::lease::LeadershipDeadline;

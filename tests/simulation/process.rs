@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use bindery::client::lease::{LeaderElection, Timing};
+use bindery::controller::error::LoopError;
 use bindery::controller::mode::ControllerMode;
-use bindery::controller::run::{ControllerSettings, LoopError, run};
+use bindery::controller::run::{ControllerSettings, run};
 use bindery::follow::configuration::ConfigurationSource;
 use bindery_sim::{ApiServer, Phase, RequestUser, ReviewOutcome, Reviewer};
 use kube::Client;

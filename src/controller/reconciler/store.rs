@@ -90,7 +90,7 @@ impl ObjectStore {
         observed: Observed,
         version: &ResourceVersion,
     ) -> Option<Observed> {
-        let key = key_of(&observed)?;
+        let key = observed.key()?;
         if self.tombstones.outlives(&key, version) {
             return None;
         }
@@ -197,7 +197,7 @@ impl ObjectStore {
     /// An observation, unless something newer is known or a write to its object is in flight.
     fn newer(&mut self, observed: Observed, version: &ResourceVersion) -> Option<Observed> {
         self.unreadable.remove(&observed);
-        let Some(key) = key_of(&observed) else { return Some(observed) };
+        let Some(key) = observed.key() else { return Some(observed) };
         if self.in_flight.hold_back(&key, &observed, version) {
             return None;
         }
@@ -211,21 +211,5 @@ impl ObjectStore {
             ObjectKey::Volume(name) => self.view.volume(name).cloned().map(Observed::Volume),
             ObjectKey::Claim(key) => self.view.claim(key).cloned().map(Observed::Claim),
         }
-    }
-}
-
-/// The volume or claim of an observation; none for other kinds, which are never written.
-pub(super) fn key_of(observed: &Observed) -> Option<ObjectKey> {
-    match observed {
-        Observed::Volume(volume) => Some(ObjectKey::Volume(volume.name.clone())),
-        Observed::VolumeGone(name) => Some(ObjectKey::Volume(name.clone())),
-        Observed::Claim(claim) => Some(ObjectKey::Claim(claim.key.clone())),
-        Observed::ClaimGone(key) => Some(ObjectKey::Claim(key.clone())),
-        Observed::Class(_)
-        | Observed::ClassGone(_)
-        | Observed::Pod(_)
-        | Observed::PodGone(_)
-        | Observed::Namespace(_)
-        | Observed::NamespaceGone(_) => None,
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::store::key_of;
 use crate::binding::{ObjectKey, Observed};
 use crate::model::ResourceVersion;
 
@@ -29,7 +28,7 @@ impl Tombstones {
         now: Instant,
     ) {
         if matches!(observed, Observed::VolumeGone(_) | Observed::ClaimGone(_))
-            && let Some(key) = key_of(observed)
+            && let Some(key) = observed.key()
         {
             self.0.insert(key, (version.clone(), now));
         }

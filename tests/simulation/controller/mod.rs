@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bindery::client::lease::{LeaderElection, Timing, TimingError};
 use bindery::config::Configuration;
+use bindery::controller::error::LoopError;
 use bindery::controller::health::{Probe, router};
 use bindery::controller::mode::ControllerMode;
-use bindery::controller::run::{ControllerSettings, LoopError, meter, run_metered};
+use bindery::controller::run::{ControllerSettings, meter, run_metered};
 use bindery::follow::configuration::ConfigurationSource;
 use bindery_sim::{ApiRequest, ApiServer, ClusterState, Method};
 use http_body_util::BodyExt;

@@ -14,73 +14,14 @@ use super::by_storage::{LostVolume, VolumesByStorage};
 use super::index::{FreeVolumes, is_free};
 use super::object_key::ObjectKey;
 use super::objects::Objects;
+use super::observed::Observed;
 use super::pending_claims::PendingClaims;
 use super::pending_pods::PendingPods;
 use super::reservations::Reservations;
 use crate::model::{
     BindingMode, Claim, ClaimKey, ClaimPhase, Class, ClassName, DefaultMark, Namespace,
-    NamespaceName, Pod, PodKey, Reservation, ResourceVersion, Storage, Uid, Volume, VolumeClass,
-    VolumeName,
+    NamespaceName, Pod, PodKey, Reservation, Storage, Uid, Volume, VolumeClass, VolumeName,
 };
-
-/// One observation: an object as it is now, or that it is gone from the watch.
-#[derive(Clone, Debug)]
-pub enum Observed {
-    /// The volume as it is now.
-    Volume(Arc<Volume>),
-    /// The watch says that the volume is gone.
-    VolumeGone(VolumeName),
-    /// The claim as it is now.
-    Claim(Arc<Claim>),
-    /// The watch says that the claim is gone.
-    ClaimGone(ClaimKey),
-    /// The class as it is now.
-    Class(Arc<Class>),
-    /// The watch says that the class is gone.
-    ClassGone(ClassName),
-    /// The pod as it is now. Only pods that wait are watched (phase Pending, with or without a node).
-    Pod(Arc<Pod>),
-    /// The watch says that the pod is gone, or does not wait any more.
-    PodGone(PodKey),
-    /// The namespace as it is now.
-    Namespace(Arc<Namespace>),
-    /// The watch says that the namespace is gone.
-    NamespaceGone(ArcStr),
-}
-
-impl Observed {
-    /// The volume, if one was seen.
-    pub fn volume(&self) -> Option<&Arc<Volume>> {
-        match self {
-            Self::Volume(volume) => Some(volume),
-            Self::VolumeGone(_)
-            | Self::Claim(_)
-            | Self::ClaimGone(_)
-            | Self::Class(_)
-            | Self::ClassGone(_)
-            | Self::Pod(_)
-            | Self::PodGone(_)
-            | Self::Namespace(_)
-            | Self::NamespaceGone(_) => None,
-        }
-    }
-
-    /// The resourceVersion of a volume or claim that was seen; of nothing else one is kept.
-    pub fn version(&self) -> Option<&ResourceVersion> {
-        match self {
-            Self::Volume(volume) => volume.version.as_ref(),
-            Self::Claim(claim) => claim.version.as_ref(),
-            Self::VolumeGone(_)
-            | Self::ClaimGone(_)
-            | Self::Class(_)
-            | Self::ClassGone(_)
-            | Self::Pod(_)
-            | Self::PodGone(_)
-            | Self::Namespace(_)
-            | Self::NamespaceGone(_) => None,
-        }
-    }
-}
 
 /// Volumes, claims, classes and pending pods as last observed, with their pointers indexed.
 #[derive(Clone, Debug, Default)]

@@ -21,8 +21,9 @@ use super::table::{milliseconds, row, table};
 use bindery::api::event;
 use bindery::cli::explain;
 use bindery::client::resource::ResourceKind;
+use bindery::controller::error::LoopError;
 use bindery::controller::mode::ControllerMode;
-use bindery::controller::run::{ControllerSettings, LoopError, run};
+use bindery::controller::run::{ControllerSettings, run};
 use bindery::follow::configuration::ConfigurationSource;
 use bindery::model::{ClaimKey, VolumeName};
 

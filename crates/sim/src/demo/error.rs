@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use bindery::certificates::CertificateError;
-use bindery::controller::run::LoopError;
+use bindery::controller::error::LoopError;
 use bindery::webhook::run::WebhookError;
 
 /// Why the demo could not be played.
